@@ -1,0 +1,125 @@
+"""A table's columns, and which column type a declaration means."""
+
+import re
+from dataclasses import dataclass
+
+LOGICAL_TYPES = ("string", "integer", "number", "boolean", "date", "timestamp", "time")
+
+_DEFAULTS = {
+    "string": "string",
+    "integer": "bigint",
+    "number": "double",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "time": "string",
+}
+_PHYSICAL = {
+    "boolean": "boolean",
+    "bool": "boolean",
+    "int": "int",
+    "integer": "int",
+    "bigint": "bigint",
+    "long": "bigint",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "double precision": "double",
+    "decimal": "decimal",
+    "numeric": "decimal",
+    "string": "string",
+    "text": "string",
+    "char": "string",
+    "varchar": "string",
+    "time": "string",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp",
+    "timestamp_ltz": "timestamp",
+    "timestamp with time zone": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "timestamp without time zone": "timestamp_ntz",
+    "binary": "binary",
+    "varbinary": "binary",
+}
+_FAMILIES = {
+    "string": ("string", "binary"),
+    "integer": ("int", "bigint", "decimal"),
+    "number": ("int", "bigint", "float", "double", "decimal"),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamp": ("timestamp", "timestamp_ntz"),
+    "time": ("string",),
+}
+_DECLARATION = re.compile(r"([a-z][a-z_ ]*[a-z])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?")
+_WITH_LENGTH = ("char", "varchar")
+_SMALL = ("tinyint", "smallint", "byte", "short")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table and of the file.
+
+    `type` is the Spark SQL type, which is also Iceberg's: boolean, int, bigint, float, double,
+    decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (a wall clock's time) or
+    binary. `sensitive` values are shown to nobody: neither in reports nor in alerts.
+    """
+
+    name: str
+    type: str
+    logical_type: str
+    required: bool = False
+    sensitive: bool = False
+    description: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type without its digits, or `time`: what literals and rules go by."""
+        return "time" if self.logical_type == "time" else self.type.partition("(")[0]
+
+
+def default_type(logical: str) -> str:
+    """The column type of a logical type that is declared alone."""
+    return _DEFAULTS[logical]
+
+
+def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
+    """The column type of a physical type, and the length in characters that it allows.
+
+    Raises ValueError, with a sentence for people, when there is none or it belongs to another
+    logical type.
+    """
+    found = _DECLARATION.fullmatch(physical.strip().lower())
+    name = found[1] if found else physical
+    base = _PHYSICAL.get(name)
+    if not found or base is None:
+        raise ValueError(_untranslated(physical))
+    if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
+        raise ValueError(f"{physical} is no type for a column of logicalType {logical}")
+    if base == "decimal":
+        return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
+    if found[2] is None:
+        return base, None
+    if name not in _WITH_LENGTH or found[3] is not None:
+        raise ValueError(f"{physical}: {name} takes no such numbers here")
+    return base, int(found[2])
+
+
+def _untranslated(physical: str) -> str:
+    if physical.lower() in _SMALL:
+        return f"{physical} is no type of Iceberg's: write int, and its range as minimum, maximum"
+    return (
+        f"{physical} has no translation: of the physical types, boolean, int, bigint, float, "
+        "double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and binary do"
+    )
+
+
+def _decimal(physical: str, precision: str | None, scale: str | None, *, whole: bool) -> str:
+    if precision is None:
+        raise ValueError(f"{physical} leaves its digits open: write for example decimal(12,2)")
+    digits, fraction = int(precision), int(scale or 0)
+    if not 1 <= digits <= 38 or fraction > digits:
+        raise ValueError(f"{physical}: a decimal has 1 to 38 digits, and no more after the point")
+    if whole and fraction:
+        raise ValueError(f"{physical} has digits after the point, but logicalType is integer")
+    return f"decimal({digits},{fraction})"

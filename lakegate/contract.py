@@ -1,0 +1,203 @@
+"""A contract: which landed files belong to a table, and what they must be to reach it."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Severity, Unit
+from lakegate.columns import Column
+from lakegate.contract_checks import read_checks
+from lakegate.contract_columns import read_properties
+from lakegate.contract_fields import Field
+from lakegate.contract_file import FORMATS, landing_prefix, read_options, read_settings
+from lakegate.contract_rules import text_formats
+from lakegate.contract_yaml import ContractInvalid, Problem, load
+from lakegate.errors import Permanent
+
+__all__ = [
+    "Check",
+    "Column",
+    "Contract",
+    "ContractInvalid",
+    "Expectation",
+    "Metric",
+    "Operator",
+    "Problem",
+    "Rule",
+    "Severity",
+    "Unit",
+    "claiming",
+    "claims",
+    "parse",
+    "refuse_clashes",
+]
+
+_API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
+_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\.[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
+_DESCRIPTIVE = (
+    *("name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain"),
+    *("context", "price", "roles", "slaDefaultElement", "slaProperties", "contractCreatedTs"),
+    "authoritativeDefinitions",
+)
+_KNOWN = (
+    *("id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties"),
+    *_DESCRIPTIVE,
+)
+_SUPPORT_KNOWN = (
+    *("id", "channel", "url", "description", "tool", "scope", "invitationUrl"),
+    "customProperties",
+)
+_TABLE_KNOWN = (
+    *("name", "physicalName", "logicalType", "properties", "quality", "customProperties"),
+    *("id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags"),
+    *("authoritativeDefinitions", "dataGranularityDescription", "context"),
+)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a data owner wrote, understood.
+
+    `table` is `<namespace>.<table>`. `landing_prefix` is the beginning of the keys that belong to
+    it. `format` is parquet, csv or json (one object a line); `options` are Spark's reader options
+    for it, by Spark's names and as text. `owner` and `channel` (Slack) are "" where not given.
+    `sha256` is the digest of the contract's text. Without `allow_samples` no row of the data may
+    be shown in reports or alerts.
+    """
+
+    id: str
+    version: str
+    table: str
+    landing_prefix: str
+    format: str
+    columns: tuple[Column, ...]
+    checks: tuple[Check, ...]
+    sha256: str
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    owner: str = ""
+    channel: str = ""
+    allow_samples: bool = True
+
+    def column(self, name: str) -> Column:
+        """The column of that name. Raises KeyError when there is none."""
+        return {column.name: column for column in self.columns}[name]
+
+
+def parse(text: str, source: str) -> Contract:
+    """The contract in a YAML text of the Open Data Contract Standard; `source` names the text.
+
+    Raises ContractInvalid, with every problem there is, when anything in it is wrong, or would
+    have to be ignored although the verdict on a file depends on it.
+    """
+    problems: list[Problem] = []
+    root = Field(load(text, source, problems), "", problems)
+    contract = _contract(root, hashlib.sha256(text.encode()).hexdigest())
+    if not problems and not contract.checks:
+        root.refuse("asks for no check at all, such as required: true on a column", "schema")
+    if problems:
+        raise ContractInvalid(source, problems)
+    return contract
+
+
+def claims(contract: Contract, key: str) -> bool:
+    """Whether a landed key belongs to the contract, no other one being asked."""
+    return key.startswith(contract.landing_prefix)
+
+
+def claiming(contracts: Iterable[Contract], key: str) -> Contract:
+    """The contract that a landed key belongs to: the one with the longest prefix that fits.
+
+    Raises Permanent NO_CONTRACT when none fits.
+    """
+    known = sorted(contracts, key=lambda contract: contract.landing_prefix)
+    fitting = [contract for contract in known if claims(contract, key)]
+    if not fitting:
+        prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
+        message = f"no contract claims the key {key}: the landing prefixes are {prefixes}"
+        raise Permanent("NO_CONTRACT", message)
+    return max(fitting, key=lambda contract: len(contract.landing_prefix))
+
+
+def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
+    """Refuses contracts, by the names of their texts, that cannot stand side by side.
+
+    Raises Permanent CONTRACTS_CLASH when two have one landing prefix or one table.
+    """
+    owners: dict[tuple[str, str], str] = {}
+    for source, contract in sorted(contracts.items()):
+        prefix = ("landing prefix", contract.landing_prefix)
+        for claim in (prefix, ("table", contract.table.lower())):
+            other = owners.setdefault(claim, source)
+            if other != source:
+                message = f"{other} and {source} have the same {claim[0]}, {claim[1]}"
+                raise Permanent("CONTRACTS_CLASH", message)
+
+
+def _contract(root: Field, sha256: str) -> Contract:
+    root.limit_keys(_KNOWN)
+    root.choice("kind", ("DataContract",))
+    root.choice("apiVersion", _API_VERSIONS)
+    schema = _schema_object(root)
+    table = _table_name(schema)
+    settings = read_settings(root, schema)
+    format_ = settings.choice("format", FORMATS, default="parquet")
+    options = read_options(settings, format_)
+    properties = read_properties(schema.at("properties"))
+    return Contract(
+        id=root.required_text("id"),
+        version=root.required_text("version"),
+        table=table,
+        landing_prefix=landing_prefix(settings, table),
+        format=format_,
+        columns=tuple(found.column for found in properties),
+        checks=read_checks(schema, properties, text_formats(format_, options)),
+        sha256=sha256,
+        options=options,
+        owner=_owner(root.at("team")),
+        channel=_channel(root.at("support")),
+        allow_samples=settings.flag("allowSamples", default=True),
+    )
+
+
+def _schema_object(root: Field) -> Field:
+    objects = list(root.at("schema").items())
+    if len(objects) != 1:
+        root.refuse(f"must describe exactly one table, not {len(objects)}", "schema")
+    if not objects:
+        return root.at("schema")
+    objects[0].limit_keys(_TABLE_KNOWN, {"relationships": "foreign keys are not supported yet"})
+    objects[0].choice("logicalType", ("object",), default="object")
+    return objects[0]
+
+
+def _table_name(schema: Field) -> str:
+    key = "physicalName" if schema.has("physicalName") else "name"
+    name = schema.required_text(key)
+    if name and not _TABLE.fullmatch(name):
+        schema.refuse(
+            f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a "
+            "letter, and letters, digits and _ follow",
+            key,
+        )
+    return name
+
+
+def _owner(team: Field) -> str:
+    """The team's name, or else the member who is its owner, or else its first member."""
+    if not isinstance(team.node.value, tuple) and team.text("name"):
+        return team.text("name")
+    listed = team if isinstance(team.node.value, tuple) else team.at("members")
+    members = list(listed.items())
+    members.sort(key=lambda member: "owner" not in member.text("role").lower())
+    return members[0].text("name") or members[0].text("username") if members else ""
+
+
+def _channel(support: Field) -> str:
+    """The first channel that is one of Slack's, by its tool or by the # before its name."""
+    for item in support.items():
+        item.limit_keys(_SUPPORT_KNOWN)
+        channel, tool = item.text("channel"), item.text("tool")
+        if tool == "slack" or (not tool and channel.startswith("#")):
+            return channel
+    return ""

@@ -1,0 +1,105 @@
+"""Reading a contract field by field: what is wrong is noted with its place, and reading goes on."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from lakegate.contract_yaml import Node, Problem, suggestion
+
+
+class Field:
+    """A place in a contract's text.
+
+    Every method answers something of the type it promises; where the contract has something else
+    there, the problem is noted, and whoever reads must look for problems at the end.
+    """
+
+    def __init__(self, node: Node, path: str, problems: list[Problem]) -> None:
+        self.node = node
+        self.path = path
+        self.problems = problems
+
+    @property
+    def given(self) -> bool:
+        """Whether there is anything but null here."""
+        return self.node.value is not None
+
+    def refuse(self, reason: str, key: str = "") -> None:
+        """Notes that this field, or the one under `key` in it, is wrong."""
+        place = self._keys().get(key, self.node)
+        self.problems.append(Problem(place.line, self._path(key), reason))
+
+    def limit_keys(self, known: Collection[str], refused: Mapping[str, str] | None = None) -> None:
+        """Refuses keys that are not known, and those known not to be supported, with why."""
+        if not isinstance(self.node.value, Mapping):
+            self.refuse("must be a mapping of keys to values")
+        for key in self._keys():
+            if refused and key in refused:
+                self.refuse(refused[key], key)
+            elif key not in known:
+                self.refuse(f"is no key that is known here{suggestion(key, known)}", key)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is given, with anything but null."""
+        return self.at(key).given
+
+    def at(self, key: str) -> "Field":
+        """The field under a key, as null where it is not given."""
+        node = self._keys().get(key, Node(self.node.line, None))
+        return Field(node, self._path(key), self.problems)
+
+    def items(self) -> "Iterator[Field]":
+        """The fields of a list."""
+        if isinstance(self.node.value, tuple):
+            for index, node in enumerate(self.node.value):
+                yield Field(node, f"{self.path}[{index}]", self.problems)
+        elif self.given:
+            self.refuse("must be a list")
+
+    def text(self, key: str, default: str = "") -> str:
+        """The text under a key."""
+        value = self.at(key).node.value
+        if isinstance(value, str):
+            return value
+        if self.has(key):
+            self.refuse("must be text; numbers and true or false become text in quotes", key)
+        return default
+
+    def required_text(self, key: str) -> str:
+        """The text under a key that must be there and not be empty."""
+        text = self.text(key)
+        if not self.has(key):
+            self.refuse("is missing", key)
+        elif not text and isinstance(self.at(key).node.value, str):
+            self.refuse("is empty", key)
+        return text
+
+    def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
+        """The text under a key, which must be one of the choices; required without a default."""
+        text = self.text(key, default) if default else self.required_text(key)
+        if text and text not in choices:
+            self.refuse(f"{text!r} is none of {', '.join(choices)}{suggestion(text, choices)}", key)
+            return default
+        return text
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """The true or false under a key."""
+        value = self.at(key).node.value
+        if isinstance(value, bool):
+            return value
+        if self.has(key):
+            self.refuse("must be true or false, without quotes", key)
+        return default
+
+    def count(self, key: str) -> int | None:
+        """The whole number, not below zero, under a key; None where it is not given."""
+        value = self.at(key).node.value
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        if self.has(key):
+            self.refuse("must be a whole number, zero or more", key)
+        return None
+
+    def _keys(self) -> Mapping[str, Node]:
+        return self.node.value if isinstance(self.node.value, Mapping) else {}
+
+    def _path(self, key: str) -> str:
+        return f"{self.path}.{key}".strip(".") if key else self.path

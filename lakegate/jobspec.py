@@ -1,0 +1,48 @@
+"""What one job run is told, as the one entry point argument it gets."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from lakegate.landing import LandedObject
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """Everything a job run needs to know; no secret is in it, only a secret's name.
+
+    `base_hash` is the Nessie hash at which the branch was cut: a rerun resets the branch to it.
+    `contract_version` is the S3 version of the contract's text in the lake bucket.
+    """
+
+    ingestion: str
+    attempt: int
+    landed: LandedObject
+    table: str
+    branch: str
+    base_hash: str
+    lake_bucket: str
+    contract_key: str
+    contract_version: str
+    report_key: str
+    nessie_uri: str
+    token_secret: str
+
+    def to_argument(self) -> str:
+        """This spec as one JSON text: keys with any character in them survive unchanged."""
+        return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_argument(cls, argument: str) -> "JobSpec":
+        """The spec that `to_argument` wrote. Fields of a newer version are ignored.
+
+        Raises ValueError or TypeError when the argument is not such a text.
+        """
+        fields = _known(cls, json.loads(argument))
+        return cls(**{**fields, "landed": LandedObject(**_known(LandedObject, fields["landed"]))})
+
+
+def _known(cls: type, given: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(cls)}
+    return {name: value for name, value in given.items() if name in names}

@@ -1,0 +1,91 @@
+"""What landed, and the names that follow from it.
+
+Every name here is derived, never drawn: whoever handles the same landed object again, after a
+duplicate event or a crash, arrives at the same ingestion, branch, job run and report.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+_READABLE_LENGTH = 40
+_ID_LENGTH = 32
+_IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
+
+
+@dataclass(frozen=True)
+class LandedObject:
+    """One version of one key in the landing bucket.
+
+    `version` is S3's version id, or the etag where the bucket keeps no versions: both an event and
+    a listing know it, so both arrive at the same identity.
+    `size` is in bytes. `sequencer` orders the events of one key (empty when found by listing);
+    `landed_at` is S3's time of the event or of the last modification, ISO 8601 in UTC.
+    """
+
+    bucket: str
+    key: str
+    version: str
+    etag: str
+    size: int
+    sequencer: str = ""
+    landed_at: str = ""
+
+    @property
+    def uri(self) -> str:
+        """The object's address for people: `s3://bucket/key`."""
+        return f"s3://{self.bucket}/{self.key}"
+
+
+def ingestion_id(landed: LandedObject) -> str:
+    """The identity of the one ingestion that a landed object causes: 32 hexadecimal digits.
+
+    It depends on bucket, key and version alone, so it is the same however often, by whichever
+    way and in whichever order the object is noticed.
+    """
+    identity = "\0".join((landed.bucket, landed.key, landed.version))
+    return hashlib.sha256(identity.encode()).hexdigest()[:_ID_LENGTH]
+
+
+def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
+    """The Nessie branch of one attempt: `ingest/<table>/<readable part>-<id part>[-<attempt>]`.
+
+    Only letters, digits, `-`, `.` and `_` are used, a subset of Nessie's reference names, and
+    neither `..` nor a trailing dot, which Nessie refuses.
+    """
+    stem = key.rsplit("/", 1)[-1]
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-")[:_READABLE_LENGTH].strip("-")
+    name = f"ingest/{table}/{readable or 'file'}-{ingestion[:12]}"
+    return name if attempt == 1 else f"{name}-{attempt}"
+
+
+def run_name(ingestion: str, attempt: int) -> str:
+    """The job run's name and client token: EMR Serverless takes at most 64 of `[A-Za-z0-9._-]`."""
+    return f"{ingestion}-{attempt}"
+
+
+def parse_run_name(name: str) -> tuple[str, int]:
+    """The ingestion id and attempt that `run_name` put into a job run's name.
+
+    Raises ValueError when the name is not one of ours.
+    """
+    match = re.fullmatch(rf"([0-9a-f]{{{_ID_LENGTH}}})-([1-9][0-9]*)", name)
+    if not match:
+        raise ValueError(f"not the name of one of our job runs: {name!r}")
+    return match[1], int(match[2])
+
+
+def report_key(table: str, ingestion: str, attempt: int) -> str:
+    """Where one attempt's audit report lies in the lake bucket."""
+    return f"reports/{table}/{ingestion}/{attempt}.json"
+
+
+def ignore_rule(key: str) -> str:
+    """The written rule by which a key is ignored, or "" when it is to be ingested.
+
+    Markers that tools leave beside data are no data: folder markers (`…/`) and names that begin
+    with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason.
+    """
+    if not _IGNORED_NAME.search(key):
+        return ""
+    return "folder markers and names that begin with '_' or '.' are not data"
