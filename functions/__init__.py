@@ -1,0 +1,1 @@
+"""The Lambdas: from the landing bucket's event to main, or to the people who must know."""

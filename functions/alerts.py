@@ -1,0 +1,66 @@
+"""Where alerts go: Slack's Web API, or the log where no Slack is set up."""
+
+import urllib.error
+from typing import Any, Protocol
+
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from functions.messages import Alert
+from lakegate.errors import Permanent, Transient
+
+_TRANSIENT = ("ratelimited", "service_unavailable", "internal_error", "fatal_error")
+
+
+class Alerts(Protocol):
+    """A place where people see alerts."""
+
+    def post(self, channel: str, alert: Alert) -> None:
+        """Show an alert in a channel ("" for the default one).
+
+        Raises Transient when trying again may help, Permanent SLACK_REFUSED when it will not.
+        """
+
+
+class SlackAlerts:
+    """Alerts in Slack's channels."""
+
+    def __init__(self, client: WebClient, default_channel: str) -> None:
+        """`client` holds the bot's token."""
+        self._client = client
+        self._default = default_channel
+
+    def post(self, channel: str, alert: Alert) -> None:
+        """See Alerts.post."""
+        try:
+            self._client.chat_postMessage(
+                channel=channel or self._default,
+                text=alert.text,
+                blocks=[dict(block) for block in alert.blocks],
+                unfurl_links=False,
+            )
+        except SlackApiError as error:
+            raise _refusal(error) from error
+        except (SlackClientError, urllib.error.URLError, OSError) as error:
+            raise Transient("SLACK_UNAVAILABLE", f"Slack did not answer: {error}") from error
+
+
+class LogAlerts:
+    """Alerts in the log, for deployments without Slack."""
+
+    def __init__(self, logger: Any) -> None:
+        """`logger` is a standard logger."""
+        self._logger = logger
+
+    def post(self, channel: str, alert: Alert) -> None:
+        """See Alerts.post."""
+        self._logger.error(alert.text, extra={"channel": channel, "blocks": alert.blocks})
+
+
+def _refusal(error: SlackApiError) -> Transient | Permanent:
+    answer = error.response
+    status = getattr(answer, "status_code", 0)
+    code = str(answer.get("error") or f"HTTP {status}") if hasattr(answer, "get") else str(answer)
+    if code in _TRANSIENT or status >= 429:
+        return Transient("SLACK_UNAVAILABLE", f"Slack answered: {code}")
+    return Permanent("SLACK_REFUSED", f"Slack refused the alert: {code}")

@@ -1,0 +1,166 @@
+"""The catalog's references: branches of Nessie, their merge into main, and main's log.
+
+pynessie serves branches and contents. It speaks API v1, whose merge carries neither message nor
+properties, so the one merge call goes to REST v2 (Nessie documentation, "REST API").
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pynessie
+import requests
+from pynessie.error import (
+    NessieConflictException,
+    NessieException,
+    NessieNotFoundException,
+    NessieReferenceAlreadyExistsException,
+)
+
+from lakegate.errors import LakegateError, Transient
+
+MAIN = "main"
+_TIMEOUT = 30
+
+
+class MergeConflict(LakegateError):
+    """Main changed the table since the branch was cut: this branch can never be merged."""
+
+
+class CannotRebase(LakegateError):
+    """Main's table cannot take the branch's files as they are: the job must run again."""
+
+
+class UnknownBranch(LakegateError):
+    """There is no branch with this name."""
+
+
+class NotOnMain(LakegateError):
+    """Main's log has no such commit."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of main's log."""
+
+    hash: str
+    message: str
+    properties: Mapping[str, str]
+    author: str
+    time: str
+
+
+class Catalog:
+    """Nessie, seen by the holder of one token."""
+
+    def __init__(self, uri: str, token: str) -> None:
+        """`uri` is the server's address without a path; `token` a bearer token."""
+        self._v2 = f"{uri}/api/v2"
+        self._session = requests.Session()
+        self._session.headers["Authorization"] = f"Bearer {token}"
+        auth = {"type": "bearer", "token": token}
+        self._nessie = pynessie.init(config_dict={"endpoint": f"{uri}/api/v1", "auth": auth})
+
+    def create_branch(self, name: str) -> str:
+        """Cut a branch off main's head; returns the hash it stands at.
+
+        A branch that exists already is left as it is.
+        """
+        with _translated():
+            head = self._nessie.get_reference(MAIN).hash_
+            try:
+                return str(self._nessie.create_branch(name, MAIN, head).hash_)
+            except NessieReferenceAlreadyExistsException:
+                return self.head(name)
+
+    def head(self, branch: str) -> str:
+        """The hash that a branch stands at. Raises UnknownBranch."""
+        with _translated():
+            return str(self._nessie.get_reference(branch).hash_)
+
+    def branches(self, prefix: str) -> list[str]:
+        """The names of all branches that begin with `prefix`, sorted."""
+        with _translated():
+            references = self._nessie.list_references().references
+        return sorted(r.name for r in references if r.name.startswith(prefix))
+
+    def delete_branch(self, branch: str) -> None:
+        """Delete a branch, whatever it holds; a branch that is gone already is no error."""
+        try:
+            with _translated():
+                self._nessie.delete_branch(branch, self.head(branch))
+        except UnknownBranch:
+            return
+
+    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> bool:
+        """Merge `branch` as it was at the hash `at` into main, as one commit.
+
+        Returns whether main changed: merging the same hash again is safe and changes nothing.
+        Raises MergeConflict when main changed the same table since, UnknownBranch when the branch
+        is gone.
+        """
+        body = {
+            "fromRefName": branch,
+            "fromHash": at,
+            "commitMeta": {"message": message, "authors": ["lakegate"], "properties": properties},
+        }
+        with _translated():
+            onto = quote(f"{MAIN}@{self.head(MAIN)}", safe="@")
+            return bool(self._send("POST", f"/trees/{onto}/history/merge", json=body)["wasApplied"])
+
+    def find_commit(self, name: str, value: str) -> Commit:
+        """The newest commit on main whose property `name` is `value`. Raises NotOnMain."""
+        wanted = f"'{name}' in commit.properties && commit.properties['{name}'] == '{value}'"
+        query: dict[str, str | int] = {"filter": wanted, "max-records": 1}
+        with _translated():
+            found = self._send("GET", f"/trees/{MAIN}/history", params=query)["logEntries"]
+        if not found:
+            raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {name} = {value}")
+        return _commit(found[0])
+
+    def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
+        if answer.ok:
+            return dict(answer.json())
+        raise _refusal(answer)
+
+
+def _refusal(answer: requests.Response) -> LakegateError:
+    detail = _message(answer)
+    if answer.status_code == 409:
+        return MergeConflict("MERGE_CONFLICT", detail)
+    if answer.status_code == 404:
+        return UnknownBranch("UNKNOWN_BRANCH", detail)
+    return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
+
+
+def _message(answer: requests.Response) -> str:
+    try:
+        return str(answer.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text[:200]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except NessieNotFoundException as error:
+        raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
+    except NessieConflictException as error:
+        raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
+    except (NessieException, requests.RequestException) as error:
+        raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
+
+
+def _commit(entry: dict[str, Any]) -> Commit:
+    meta = entry["commitMeta"]
+    return Commit(
+        hash=meta["hash"],
+        message=meta["message"],
+        properties=meta.get("properties", {}),
+        author=", ".join(meta.get("authors", [])),
+        time=meta["commitTime"],
+    )

@@ -1,0 +1,71 @@
+"""What an ended job run means: publish, reject, or tell people that it could not be judged.
+
+The run's exit code gates and its report explains. Only a run that EMR calls a success, together
+with a report that says "passed" and names what it audited, leads to main; every other pair of the
+two ends in an alert, contradictions included.
+"""
+
+from dataclasses import dataclass
+
+from functions.ingestion import Ingestion, State
+from functions.job_run import JobRun, RunState
+from lakegate.report import AuditReport, Reason, Verdict
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Merge exactly the audited hash."""
+
+    report: AuditReport
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """End the ingestion in `state` (rejected or errored) and tell its people why."""
+
+    state: State
+    reason: Reason
+
+
+def decide(ingestion: Ingestion, run: JobRun, report: AuditReport | None) -> Publish | Refuse:
+    """What to do now that the job run has ended. `report` is None when the run left none."""
+    if report is None:
+        return _errored(*_without_report(run))
+    if not _belongs(report, ingestion):
+        return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
+    if report.verdict is Verdict.REJECTED and report.reason:
+        return Refuse(State.REJECTED, report.reason)
+    if report.verdict is Verdict.ERRORED and report.reason:
+        return Refuse(State.ERRORED, report.reason)
+    return _passed(ingestion, run, report)
+
+
+def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish | Refuse:
+    if run.state is not RunState.SUCCESS:
+        message = f"the report says passed, yet the job run ended {run.state}: {run.details}"
+        return _errored("CONTRADICTION", message)
+    if report.failed or not report.checks:
+        return _errored("CONTRADICTION", "the report says passed, yet its checks do not")
+    if report.audited_hash in ("", ingestion.base_hash):
+        return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
+    return Publish(report)
+
+
+def _without_report(run: JobRun) -> tuple[str, str]:
+    if run.state is RunState.SUCCESS:
+        return "NO_REPORT", "the job run succeeded, yet it left no audit report"
+    if run.state is RunState.CANCELLED:
+        return "JOB_CANCELLED", f"the job run was cancelled or timed out: {run.details}"
+    return "JOB_FAILED", f"the job run failed and left no audit report: {run.details}"
+
+
+def _belongs(report: AuditReport, ingestion: Ingestion) -> bool:
+    return (report.ingestion, report.attempt, report.branch) == (
+        ingestion.id,
+        ingestion.attempt,
+        ingestion.branch,
+    )
+
+
+def _errored(code: str, message: str) -> Refuse:
+    return Refuse(State.ERRORED, Reason(code, message))

@@ -1,0 +1,111 @@
+"""pyiceberg's file access over boto3 alone: its own implementations need 170 MB of pyarrow.
+
+The surface is pyiceberg's `FileIO`: whole files in memory, which metadata and manifests fit.
+"""
+
+import io
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.exceptions import ClientError
+from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
+from pyiceberg.typedef import Properties
+
+
+class S3InputFile(InputFile):
+    """One object, read whole."""
+
+    def __init__(self, location: str, client: Any) -> None:
+        """`client` is boto3's `s3` client."""
+        super().__init__(location)
+        self._client = client
+
+    def __len__(self) -> int:
+        """The object's size in bytes."""
+        return int(self._client.head_object(**_address(self.location))["ContentLength"])
+
+    def exists(self) -> bool:
+        """Whether the object is there."""
+        try:
+            self._client.head_object(**_address(self.location))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
+                return False
+            raise
+        return True
+
+    def open(self, seekable: bool = True) -> InputStream:
+        """The object's bytes. Raises FileNotFoundError."""
+        try:
+            body = self._client.get_object(**_address(self.location))["Body"]
+        except self._client.exceptions.NoSuchKey as error:
+            raise FileNotFoundError(self.location) from error
+        return io.BytesIO(body.read())
+
+
+class S3OutputFile(OutputFile):
+    """One object, written when its stream is closed."""
+
+    def __init__(self, location: str, client: Any) -> None:
+        """`client` is boto3's `s3` client."""
+        super().__init__(location)
+        self._client = client
+
+    def __len__(self) -> int:
+        """The written object's size in bytes."""
+        return len(self.to_input_file())
+
+    def exists(self) -> bool:
+        """Whether the object is there."""
+        return self.to_input_file().exists()
+
+    def to_input_file(self) -> S3InputFile:
+        """The same object, to be read."""
+        return S3InputFile(self.location, self._client)
+
+    def create(self, overwrite: bool = False) -> OutputStream:
+        """A stream whose bytes become the object; without `overwrite` only if it is new."""
+        condition = {} if overwrite else {"IfNoneMatch": "*"}
+        return _Buffer(
+            lambda body: self._client.put_object(**_address(self.location), Body=body, **condition)
+        )
+
+
+class S3FileIO(FileIO):
+    """Objects on S3 by their `s3://` addresses, with AWS's own environment variables."""
+
+    def __init__(self, properties: Properties = {}) -> None:  # noqa: B006 - pyiceberg's signature
+        """`properties` are the catalog's; nothing of them is needed."""
+        super().__init__(properties)
+        self._client = boto3.client("s3")
+
+    def new_input(self, location: str) -> S3InputFile:
+        """An object to be read."""
+        return S3InputFile(location, self._client)
+
+    def new_output(self, location: str) -> S3OutputFile:
+        """An object to be written."""
+        return S3OutputFile(location, self._client)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Delete an object."""
+        address = location if isinstance(location, str) else location.location
+        self._client.delete_object(**_address(address))
+
+
+class _Buffer(io.BytesIO):
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        super().__init__()
+        self._write = write
+
+    def close(self) -> None:
+        if not self.closed:
+            self._write(self.getvalue())
+        super().close()
+
+
+def _address(location: str) -> dict[str, str]:
+    parts = urlsplit(location)
+    return {"Bucket": parts.netloc, "Key": parts.path.lstrip("/")}

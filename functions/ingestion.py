@@ -1,0 +1,76 @@
+"""One ingestion as the ledger keeps it: a value that each step replaces by the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from lakegate.landing import LandedObject
+from lakegate.report import Reason
+
+
+class State(StrEnum):
+    """How far an ingestion is. The last four are ends."""
+
+    LANDED = "landed"
+    BRANCHED = "branched"
+    SUBMITTED = "submitted"
+    AUDITED = "audited"
+    PUBLISHED = "published"
+    REJECTED = "rejected"
+    ERRORED = "errored"
+    IGNORED = "ignored"
+
+
+IN_FLIGHT = (State.LANDED, State.BRANCHED, State.SUBMITTED, State.AUDITED)
+ALERTED = (State.REJECTED, State.ERRORED)
+
+
+@dataclass(frozen=True)
+class Ingestion:
+    """The work that one landed object causes.
+
+    `revision` counts the ledger's writes and guards each of them. `base_hash` is where the branch
+    was cut; (`branch`, `audited_hash`) is the intent: the one thing that may be merged for this
+    ingestion, changed only by such a guarded write. `merge_hash` is the commit on main. `checks`
+    are the report's results without sample rows. `times` maps a step to when it was done (ISO 8601,
+    UTC). `alerted` and `cleaned` say that the people were told and the branch was deleted.
+    """
+
+    id: str
+    landed: LandedObject
+    state: State = State.LANDED
+    revision: int = 0
+    attempt: int = 1
+    table: str = ""
+    contract_key: str = ""
+    contract_version: str = ""
+    channel: str = ""
+    branch: str = ""
+    base_hash: str = ""
+    job_run: str = ""
+    report_key: str = ""
+    audited_hash: str = ""
+    merge_hash: str = ""
+    rows: int = 0
+    reason: Reason | None = None
+    checks: tuple[Mapping[str, Any], ...] = ()
+    alerted: bool = False
+    cleaned: bool = False
+    times: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the verdict is final."""
+        return self.state not in IN_FLIGHT
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a step is still due: the sweep looks for these."""
+        if self.state in ALERTED:
+            return not self.alerted
+        return not self.ended or (self.state is State.PUBLISHED and not self.cleaned)
+
+    def step(self, name: str, at: str, **changes: Any) -> "Ingestion":
+        """This ingestion after the step `name` was done at the time `at`."""
+        return replace(self, times={**self.times, name: at}, **changes)

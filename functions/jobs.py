@@ -1,0 +1,82 @@
+"""Job runs of EMR Serverless."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.job_run import JobRun, RunState
+from functions.settings import Settings
+from lakegate.errors import LakegateError, Permanent, Transient
+from lakegate.jobspec import JobSpec
+from lakegate.landing import run_name
+
+_PERMANENT = ("ValidationException", "AccessDeniedException")
+
+
+class UnknownRun(LakegateError):
+    """EMR Serverless does not know this job run."""
+
+
+class Jobs:
+    """The EMR Serverless application that runs our jobs."""
+
+    def __init__(self, client: Any, settings: Settings) -> None:
+        """`client` is boto3's `emr-serverless` client."""
+        self._client = client
+        self._settings = settings
+
+    def start(self, spec: JobSpec) -> str:
+        """Start the job run of one attempt, or find it started already; returns its id.
+
+        Raises Permanent when EMR refuses the request itself, Transient otherwise.
+        """
+        name = run_name(spec.ingestion, spec.attempt)
+        with _translated():
+            run = self._client.start_job_run(
+                applicationId=self._settings.emr_application_id,
+                executionRoleArn=self._settings.emr_role_arn,
+                clientToken=name,
+                name=name,
+                jobDriver={"sparkSubmit": self._spark_submit(spec)},
+                retryPolicy={"maxAttempts": self._settings.job_attempts},
+                executionTimeoutMinutes=self._settings.job_timeout_minutes,
+                tags={"lakegate:table": spec.table},
+            )
+        return str(run["jobRunId"])
+
+    def get(self, run: str) -> JobRun:
+        """The job run as it is now. Raises UnknownRun."""
+        with _translated():
+            found = self._client.get_job_run(
+                applicationId=self._settings.emr_application_id, jobRunId=run
+            )["jobRun"]
+        return JobRun(
+            id=run,
+            name=found.get("name", ""),
+            state=RunState(found["state"]),
+            details=found.get("stateDetails", ""),
+        )
+
+    def _spark_submit(self, spec: JobSpec) -> dict[str, Any]:
+        return {
+            "entryPoint": self._settings.job_entry_point,
+            "entryPointArguments": [spec.to_argument()],
+            "sparkSubmitParameters": f"--py-files {self._settings.job_package}",
+        }
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code == "ResourceNotFoundException":
+            raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
+        if code in _PERMANENT:
+            raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
+        raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error
+    except BotoCoreError as error:
+        raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless did not answer: {error}") from error

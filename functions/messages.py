@@ -1,0 +1,112 @@
+"""The words of an alert: Slack's Block Kit, within its limits, and harmless whatever a file says.
+
+Limits: 50 blocks a message, 3,000 characters a section, 150 a header (Slack, "Block Kit
+reference"). Text from files, keys and contracts is escaped, so that it neither links nor pings
+(Slack, "Formatting text for app surfaces").
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.ingestion import Ingestion, State
+from lakegate.report import AuditReport, CheckResult
+
+_SECTION, _HEADER = 3000, 150
+_MOST_CHECKS, _MOST_SAMPLES = 10, 3
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One message: `text` is what notifications show, `blocks` what the channel shows."""
+
+    text: str
+    blocks: tuple[Mapping[str, Any], ...]
+
+
+def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
+    """The alert for an ingestion that ended rejected or errored."""
+    code = ingestion.reason.code if ingestion.reason else "UNKNOWN"
+    title = f"{ingestion.state.capitalize()}: {_file(ingestion)} ({code})"
+    failed = report.failed if report else ()
+    return Alert(
+        text=_cut(_escaped(title), _SECTION),
+        blocks=(
+            {"type": "header", "text": {"type": "plain_text", "text": _cut(title, _HEADER)}},
+            _section(_what_happened(ingestion)),
+            *[_section(_check(check)) for check in failed[:_MOST_CHECKS]],
+            *([_section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
+            _section(_what_to_do(ingestion)),
+        ),
+    )
+
+
+def unreadable_event(queue: str, body: str, reason: str) -> Alert:
+    """The alert for a message that no handler could work off."""
+    title = "Errored: an event could not be handled"
+    lines = [f"*Queue* {_code(queue)}", f"*Reason* {_escaped(reason)}", f"```{_plain(body)}```"]
+    return Alert(text=title, blocks=(_section("\n".join([f"*{title}*", *lines])),))
+
+
+def _what_happened(ingestion: Ingestion) -> str:
+    reason = ingestion.reason.message if ingestion.reason else ""
+    lines = [
+        _escaped(reason),
+        f"*File* {_code(ingestion.landed.uri)}",
+        f"*Table* {_code(ingestion.table or 'none')}",
+        f"*Branch* {_code(ingestion.branch or 'none was cut')}",
+        f"*Ingestion* {_code(ingestion.id)}",
+    ]
+    return "\n".join(lines)
+
+
+def _check(check: CheckResult) -> str:
+    columns = ", ".join(check.columns)
+    head = f":x: *{_escaped(check.id)}*" + (f" on {_code(columns)}" if columns else "")
+    body = f"expected {_escaped(check.expected)}, found {_escaped(check.found)}"
+    note = f"\n{_escaped(check.message)}" if check.message else ""
+    rows = "\n".join(_row(sample) for sample in check.samples[:_MOST_SAMPLES])
+    return f"{head}: {body}{note}" + (f"\n```{_plain(rows)}```" if rows else "")
+
+
+def _row(sample: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{k}={'null' if v is None else v}" for k, v in sample.items())
+
+
+def _more(failed: tuple[CheckResult, ...]) -> str:
+    return f"… and {len(failed) - _MOST_CHECKS} more failed checks, all in the audit report."
+
+
+def _what_to_do(ingestion: Ingestion) -> str:
+    commands = [f"lakegate show {ingestion.id}"]
+    if ingestion.state is State.REJECTED and ingestion.audited_hash:
+        query = f'"SELECT * FROM {ingestion.table} LIMIT 20"'
+        commands.append(f"lakegate query {query} --ref {ingestion.branch}")
+    return "*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
+
+
+def _file(ingestion: Ingestion) -> str:
+    return ingestion.landed.key.rsplit("/", 1)[-1] or ingestion.landed.key
+
+
+def _section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, _SECTION)}}
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _plain(text: str) -> str:
+    return _escaped(text.replace("`", "'"))[: _SECTION // 2]
+
+
+def _code(text: str) -> str:
+    return f"`{_plain(text)}`"
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    fence = "```" if text[: limit - 4].count("```") % 2 else ""
+    return text[: limit - 1 - len(fence)] + "…" + fence

@@ -1,0 +1,56 @@
+"""What a deployment sets: the environment, read once into a value."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from lakegate.errors import Permanent
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A deployment's settings, each from the variable `LAKEGATE_<NAME>`; secrets by name only.
+
+    `nessie_uri` has no path. `job_entry_point` and `job_package` are the S3 addresses of the job's
+    code. Without `slack_token_secret` alerts go to the log; `slack_url` replaces Slack's own
+    address. `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `job_attempts`
+    are EMR's tries of one run, `max_attempts` ours of one ingestion with a fresh branch each.
+    `grace_seconds` is how long the sweep leaves events time to do the work.
+    """
+
+    landing_bucket: str
+    lake_bucket: str
+    ledger_table: str
+    nessie_uri: str
+    nessie_token_secret: str
+    job_token_secret: str
+    emr_application_id: str
+    emr_role_arn: str
+    job_entry_point: str
+    job_package: str
+    upload_dead_letters: str
+    job_run_dead_letters: str
+    slack_token_secret: str = ""
+    slack_channel: str = ""
+    slack_url: str = ""
+    job_attempts: int = 2
+    job_timeout_minutes: int = 60
+    max_attempts: int = 20
+    grace_seconds: int = 300
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Settings":
+        """The settings in an environment.
+
+        Raises Permanent MISSING_SETTING, naming every variable that must be set and is not.
+        """
+        given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(cls)}
+        needed = {f.name for f in fields(cls) if f.default is MISSING}
+        missing = sorted(f"LAKEGATE_{name.upper()}" for name in needed if not given[name])
+        if missing:
+            raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
+        numbers = {f.name for f in fields(cls) if f.type is int}
+        values: dict[str, Any] = {
+            name: int(text) if name in numbers else text for name, text in given.items() if text
+        }
+        return cls(**values)

@@ -1,0 +1,121 @@
+"""The two buckets on S3: what landed, and what lies beside the lake (contracts, reports)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lakegate.contract import Contract, parse
+from lakegate.errors import LakegateError, Transient
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport
+
+_CONTRACTS = "contracts/"
+_UNVERSIONED = "null"
+
+
+class Missing(LakegateError):
+    """There is no such object."""
+
+
+@dataclass(frozen=True)
+class StoredContract:
+    """A contract and where its text lies in the lake bucket."""
+
+    contract: Contract
+    key: str
+    version: str
+
+
+class Landing:
+    """The landing bucket."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        """`client` is boto3's `s3` client."""
+        self._client = client
+        self.bucket = bucket
+
+    def landed(self) -> Iterator[LandedObject]:
+        """Every version of every key that landed; delete markers are not objects."""
+        with _translated(self.bucket):
+            pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self.bucket)
+            for page in pages:
+                for found in page.get("Versions", []):
+                    yield self._landed(found)
+
+    def put(self, key: str, body: bytes) -> LandedObject:
+        """Put an object as an uploader would; returns what landed."""
+        with _translated(key):
+            answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
+        return LandedObject(
+            self.bucket, key, answer["VersionId"], answer["ETag"].strip('"'), len(body)
+        )
+
+    def _landed(self, found: dict[str, Any]) -> LandedObject:
+        etag = found["ETag"].strip('"')
+        return LandedObject(
+            bucket=self.bucket,
+            key=found["Key"],
+            version=etag if found["VersionId"] == _UNVERSIONED else found["VersionId"],
+            etag=etag,
+            size=found["Size"],
+            landed_at=found["LastModified"].astimezone(UTC).isoformat(timespec="milliseconds"),
+        )
+
+
+class Lake:
+    """What lies beside the tables in the lake bucket."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        """`client` is boto3's `s3` client."""
+        self._client = client
+        self._parsed: dict[tuple[str, str], StoredContract] = {}
+        self.bucket = bucket
+
+    def contracts(self) -> list[StoredContract]:
+        """The contracts in force. Each version of a text is fetched and parsed once.
+
+        Raises ContractInvalid when one of them cannot be used.
+        """
+        with _translated(_CONTRACTS):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=_CONTRACTS
+            )
+            found = [(o["Key"], o["ETag"]) for page in pages for o in page.get("Contents", [])]
+        self._parsed = {at: self._parsed.get(at) or self._contract(at[0]) for at in found}
+        return list(self._parsed.values())
+
+    def put_contract(self, contract: Contract, text: str) -> str:
+        """Put a contract's text in force; returns its key."""
+        key = f"{_CONTRACTS}{contract.table}.yaml"
+        with _translated(key):
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode())
+        return key
+
+    def report(self, key: str) -> AuditReport:
+        """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT."""
+        return AuditReport.from_json(self._text(key)[0])
+
+    def _contract(self, key: str) -> StoredContract:
+        text, version = self._text(key)
+        return StoredContract(parse(text, key), key, version)
+
+    def _text(self, key: str) -> tuple[str, str]:
+        with _translated(key):
+            found = self._client.get_object(Bucket=self.bucket, Key=key)
+            return found["Body"].read().decode(), found.get("VersionId", "")
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+            raise Missing("MISSING_OBJECT", f"there is no object {what}") from error
+        raise Transient("STORAGE_UNAVAILABLE", f"S3 refused ({what}): {error}") from error
+    except BotoCoreError as error:
+        raise Transient("STORAGE_UNAVAILABLE", f"S3 did not answer ({what}): {error}") from error

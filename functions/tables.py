@@ -1,0 +1,97 @@
+"""Iceberg tables on Nessie's branches, changed by metadata alone.
+
+Re-appending on a fresh branch is what makes publishing free of conflicts: Nessie refuses to merge
+a branch whose table main has changed since, so the same data files are entered into main's newer
+table instead. No data file is read or written.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import requests
+from botocore.exceptions import BotoCoreError, ClientError
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NoSuchTableError,
+    RESTError,
+)
+from pyiceberg.manifest import DataFile, ManifestEntryStatus
+from pyiceberg.table import Table
+
+from functions.catalog import CannotRebase
+from functions.schema_fit import reads_as_written
+from lakegate.errors import Transient
+
+_PASSING = (
+    RESTError,
+    CommitFailedException,
+    CommitStateUnknownException,
+    requests.RequestException,
+    ClientError,
+    BotoCoreError,
+    OSError,
+)
+
+
+class Tables:
+    """The tables that one token may change."""
+
+    def __init__(self, nessie_uri: str, token: str) -> None:
+        """`nessie_uri` has no path."""
+        self._uri = nessie_uri
+        self._token = token
+
+    def append_again(self, table: str, source: str, at: str, target: str) -> None:
+        """Enter the files that `source` (at the hash `at`) added into `table` on `target`.
+
+        Raises CannotRebase when the table on `target` could not read them as they were written.
+        """
+        with _translated():
+            audited = self._load(table, f"{source}@{at}")
+            current = self._load(table, target)
+            _check(audited, current)
+            with current.transaction() as change, change.update_snapshot().fast_append() as append:
+                for file in _added(audited):
+                    append.append_data_file(file)
+
+    def _load(self, table: str, reference: str) -> Table:
+        catalog = RestCatalog(
+            "lake",
+            uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
+            token=self._token,
+            **{"py-io-impl": "functions.file_io.S3FileIO"},
+        )
+        return catalog.load_table(table)
+
+
+def _check(audited: Table, current: Table) -> None:
+    if audited.metadata.table_uuid != current.metadata.table_uuid:
+        raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
+    if audited.spec() != current.spec():
+        raise CannotRebase("PARTITIONING_CHANGED", "main's table is partitioned differently now")
+    if not reads_as_written(audited.schema(), current.schema()):
+        raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
+
+
+def _added(table: Table) -> Iterator[DataFile]:
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id == snapshot.snapshot_id:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                if entry.status == ManifestEntryStatus.ADDED:
+                    yield entry.data_file
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except NoSuchTableError as error:
+        raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
+    except _PASSING as error:
+        raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer: {error}") from error

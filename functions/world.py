@@ -1,0 +1,39 @@
+"""The outside systems that the story works on, as one value handed through it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from functions.alerts import Alerts
+from functions.catalog import Catalog
+from functions.jobs import Jobs
+from functions.ledger import Ledger
+from functions.queues import DeadLetters
+from functions.settings import Settings
+from functions.storage import Lake, Landing
+
+if TYPE_CHECKING:
+    from functions.tables import Tables
+
+
+@dataclass(frozen=True)
+class World:
+    """Every adapter and the settings.
+
+    `tables` makes its adapter when it is first asked: pyiceberg takes two seconds to import, and
+    only a refused merge needs it. `now` is the time, ISO 8601 in UTC with milliseconds; `token` a
+    few random letters, for a branch that its maker alone may know.
+    """
+
+    settings: Settings
+    landing: Landing
+    lake: Lake
+    ledger: Ledger
+    catalog: Catalog
+    tables: "Callable[[], Tables]"
+    jobs: Jobs
+    alerts: Alerts
+    upload_dead_letters: DeadLetters
+    job_run_dead_letters: DeadLetters
+    now: Callable[[], str]
+    token: Callable[[], str]
