@@ -1,0 +1,1 @@
+"""The job: one landed object, read, appended on its branch, audited in the same pass, reported."""

@@ -1,0 +1,45 @@
+"""The run's branch in Nessie: where it stands, and back to where it began."""
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from lakegate.errors import Transient
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One branch, seen by the holder of the job's token (Nessie REST API v2)."""
+
+    nessie_uri: str
+    name: str
+    token: str
+
+    def head(self) -> str:
+        """The hash that the branch stands at."""
+        return str(self._send("GET", quote(self.name, safe=""))["reference"]["hash"])
+
+    def reset(self, to: str) -> None:
+        """Undo what an earlier try of this run committed: stand at the hash `to` again."""
+        head = self.head()
+        if head == to:
+            return
+        path = f"{quote(self.name, safe='')}@{head}?type=BRANCH"
+        self._send("PUT", path, {"type": "BRANCH", "name": self.name, "hash": to})
+
+    def _send(self, method: str, path: str, body: dict[str, str] | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310 - the address is the deployment's
+            f"{self.nessie_uri}/api/v2/trees/{path}",
+            method=method,
+            data=json.dumps(body).encode() if body else None,
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+                return dict(json.load(answer))
+        except (OSError, ValueError) as error:
+            message = f"Nessie did not answer for branch {self.name}: {error}"
+            raise Transient("CATALOG_UNAVAILABLE", message) from error

@@ -1,0 +1,126 @@
+"""One run: open the landed object, append it, audit it in the same pass, say what was found."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pyspark import __version__ as spark_version
+from pyspark.sql import Observation, SparkSession
+
+from lakegate.contract import Contract
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport, CheckResult, Reason, Verdict
+from spark_jobs import audit
+from spark_jobs.branch import Branch
+from spark_jobs.checks import ROWS, aggregates
+from spark_jobs.read import BAD_ROW, Source, open_source
+from spark_jobs.sniff import HEAD
+from spark_jobs.storage import Storage
+from spark_jobs.write import NOTHING, Appended, append, prepare_table
+
+
+def now() -> str:
+    """The time, ISO 8601 in UTC with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When a run began, and how long its steps took, in seconds."""
+
+    started_at: str = field(default_factory=now)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Measure one step."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.perf_counter() - start, 3)
+
+
+def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
+    """Carry one landed object onto its branch and audit it there.
+
+    Raises Permanent when the file cannot be read or written, Transient when a retry may help.
+    """
+    clock = Clock()
+    contract = storage.contract()
+    branch.reset(spec.base_hash)
+    with storage.staged() as path:
+        with clock.step("open"):
+            source = open_source(spark, path, contract, storage.ends(HEAD))
+        if source.findings:
+            results, reason = audit.refused(source.findings)
+            return _report(spec, clock, contract, results, Verdict.REJECTED, reason)
+        with clock.step("append"):
+            counts, appended = _append(spark, source, contract, spec)
+            audited_hash = branch.head()
+        with clock.step("audit"):
+            counts |= audit.count_duplicates(source.rows, contract)
+            results = audit.judge(contract, counts)
+            results = audit.with_samples(results, source.rows, contract)
+    return _report(spec, clock, contract, results, *audit.verdict(results), appended, audited_hash)
+
+
+def errored(spec: JobSpec, error: Permanent) -> AuditReport:
+    """The report of a run that could not read or write its file."""
+    reason = Reason(error.code, error.message)
+    return _report(spec, Clock(), None, (), Verdict.ERRORED, reason)
+
+
+def _append(
+    spark: SparkSession, source: Source, contract: Contract, spec: JobSpec
+) -> tuple[dict[str, int], Appended]:
+    """Append and count in one pass over the file."""
+    observed = Observation("audit")
+    rows = source.rows.observe(observed, *aggregates(contract)).drop(BAD_ROW)
+    prepare_table(spark, contract)
+    appended = append(spark, rows, contract, spec.ingestion)
+    counts = {name: int(value) for name, value in observed.get.items()}
+    if counts[ROWS] != appended.rows:
+        message = f"{counts[ROWS]:,} rows were audited, but {appended.rows:,} were written"
+        raise Permanent("COUNT_MISMATCH", message)
+    if source.promised_rows not in (None, appended.rows):
+        message = f"the file promises {source.promised_rows:,} rows; {appended.rows:,} can be read"
+        raise Permanent("CORRUPT_FILE", message)
+    return counts, appended
+
+
+def _report(
+    spec: JobSpec,
+    clock: Clock,
+    contract: Contract | None,
+    results: tuple[CheckResult, ...],
+    verdict: Verdict,
+    reason: Reason | None,
+    appended: Appended = NOTHING,
+    audited_hash: str = "",
+) -> AuditReport:
+    return AuditReport(
+        ingestion=spec.ingestion,
+        attempt=spec.attempt,
+        verdict=verdict,
+        reason=reason,
+        table=spec.table,
+        branch=spec.branch,
+        base_hash=spec.base_hash,
+        audited_hash=audited_hash,
+        source=spec.landed,
+        format=contract.format if contract else "",
+        contract_id=contract.id if contract else "",
+        contract_version=contract.version if contract else "",
+        contract_sha256=contract.sha256 if contract else "",
+        rows_written=appended.rows,
+        data_files=appended.data_files,
+        checks=results,
+        started_at=clock.started_at,
+        finished_at=now(),
+        cost=clock.seconds,
+        engine={"spark": spark_version},
+    )

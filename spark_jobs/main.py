@@ -1,0 +1,40 @@
+"""Entry point of the job run: `main.py <job spec as JSON>`.
+
+Exits with 0 only when the audit passed, so that even a reader of the exit code alone never
+publishes what was not audited. The report explains every other end; a crash leaves none, and EMR
+Serverless then tries the run again from the beginning.
+"""
+
+import sys
+
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport, Verdict
+from spark_jobs.branch import Branch
+from spark_jobs.ingest import errored, ingest
+from spark_jobs.session import open_session
+from spark_jobs.storage import Storage
+
+EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
+
+
+def main(argument: str) -> int:
+    """Carry out one job run; returns its exit code."""
+    spec = JobSpec.from_argument(argument)
+    storage = Storage.connect(spec)
+    report = storage.finished_report() or storage.put_report(_run(spec, storage))
+    print(f"{report.verdict}: {report.reason.message if report.reason else 'all checks hold'}")
+    return EXIT_CODES[report.verdict]
+
+
+def _run(spec: JobSpec, storage: Storage) -> AuditReport:
+    token = storage.nessie_token()
+    branch = Branch(spec.nessie_uri, spec.branch, token)
+    try:
+        return ingest(spec, storage, open_session(spec, token), branch)
+    except Permanent as error:
+        return errored(spec, error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,117 @@
+"""A staged file as rows with the contract's columns, whatever its format.
+
+Every cell that cannot be read as the contract says marks its row: `BAD_ROW` then holds the row as
+it stands in the file, and null in every good row.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakegate.contract import Column, Contract
+from spark_jobs import parquet, sniff
+from spark_jobs.schema import Finding, compare
+
+BAD_ROW = "_lakegate_bad_row"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, opened.
+
+    `findings` say what is wrong with its columns; only without any can `rows` be read: the
+    contract's columns in the contract's order, and `BAD_ROW`. `promised_rows` is what the file
+    itself says it holds, None where its format does not say.
+    """
+
+    rows: DataFrame
+    findings: tuple[Finding, ...]
+    promised_rows: int | None
+
+
+def open_source(
+    spark: SparkSession, path: str, contract: Contract, ends: tuple[bytes, bytes]
+) -> Source:
+    """Open the file at `path`; `ends` are its first and last bytes.
+
+    Raises Permanent when it is not a file of the contract's format, or a damaged one.
+    """
+    if contract.format == "parquet":
+        sniff.check_format("parquet", *ends)
+        return _parquet(spark, path, contract)
+    head = sniff.text_head(ends[0], gzipped=path.endswith(".gz"))
+    sniff.check_format(contract.format, head, ends[1])
+    read = {"csv": _csv, "json": _json}[contract.format]
+    return read(spark, path, contract, head)
+
+
+def _parquet(spark: SparkSession, path: str, contract: Contract) -> Source:
+    footer = parquet.read_footer(spark, path)
+    findings = compare(footer.columns, contract)
+    rows = spark.read.schema(footer.schema).parquet(path)
+    good = F.lit(None).cast("string").alias(BAD_ROW)
+    if not findings:
+        rows = rows.select(*[_named(c).cast(c.type).alias(c.name) for c in contract.columns], good)
+    return Source(rows, tuple(findings), footer.rows)
+
+
+def _csv(spark: SparkSession, path: str, contract: Contract, head: bytes) -> Source:
+    options = contract.options
+    has_header = options.get("header", "true").lower() == "true"
+    in_file = sniff.csv_header(head, options) if has_header else _names(contract)
+    findings = compare([(name, "") for name in in_file], contract)
+    strings = [T.StructField(name, T.StringType()) for name in (*in_file, BAD_ROW)]
+    if findings:
+        return Source(spark.createDataFrame([], T.StructType([])), tuple(findings), None)
+    rows = (
+        spark.read.schema(T.StructType(strings))
+        .options(**_CSV | dict(options) | {"header": str(has_header).lower()})
+        .csv(path)
+    )
+    return Source(_cast(rows, contract.columns), (), None)
+
+
+def _json(spark: SparkSession, path: str, contract: Contract, head: bytes) -> Source:
+    in_file = sniff.json_keys(head)
+    optional = [c.name for c in contract.columns if not c.required and c.name not in in_file]
+    findings = compare([(name, "") for name in (*in_file, *optional)], contract)
+    schema = ", ".join(f"{_quoted(c.name)} {c.type}" for c in contract.columns)
+    rows = (
+        spark.read.schema(f"{schema}, {BAD_ROW} string")
+        .options(**_PERMISSIVE | dict(contract.options))
+        .json(path)
+    )
+    return Source(rows, tuple(findings), None)
+
+
+_PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD_ROW}
+_CSV = {**_PERMISSIVE, "multiLine": "true", "enforceSchema": "true"}
+
+
+def _cast(rows: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
+    """Texts as the contract's types; a text that does not fit marks its row."""
+    bad_cells = [_named(c).isNotNull() & _value(c).isNull() for c in columns if c.type != "string"]
+    bad = reduce(lambda a, b: a | b, bad_cells, F.col(BAD_ROW).isNotNull())
+    line = F.concat_ws(",", *[F.coalesce(_named(c), F.lit("")) for c in columns])
+    raw = F.when(bad, F.coalesce(F.col(BAD_ROW), line))
+    return rows.select(*[_value(c).alias(c.name) for c in columns], raw.alias(BAD_ROW))
+
+
+def _value(column: Column) -> Expression:
+    return _named(column) if column.type == "string" else _named(column).try_cast(column.type)
+
+
+def _named(column: Column) -> Expression:
+    return F.col(_quoted(column.name))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _names(contract: Contract) -> tuple[str, ...]:
+    return tuple(column.name for column in contract.columns)

@@ -1,0 +1,40 @@
+"""The Spark session of one run, with the catalog of its branch and of no other."""
+
+from urllib.parse import quote
+
+from pyspark.sql import SparkSession
+
+from lakegate.jobspec import JobSpec
+
+CATALOG = "lake"
+
+
+def open_session(spec: JobSpec, token: str) -> SparkSession:
+    """The session that this run works in; `token` is the job's Nessie token."""
+    spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
+    for name, value in session_settings(spec, token).items():
+        spark.conf.set(name, value)
+    return spark
+
+
+def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
+    """What Spark must be told for one run.
+
+    The catalog is Nessie's Iceberg REST catalog at the run's branch. Reading is strict: one time
+    zone, no cast that loses, checksums verified, every cell of a row looked at.
+    """
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    return {
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "rest",
+        f"{catalog}.uri": f"{spec.nessie_uri}/iceberg/{quote(spec.branch, safe='')}",
+        f"{catalog}.token": token,
+        f"{catalog}.cache-enabled": "false",
+        f"{catalog}.s3.delete-enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "false",
+        "spark.sql.csv.parser.columnPruning.enabled": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+    }

@@ -1,0 +1,119 @@
+"""What the job reads and writes on S3 beside tables, and the one secret that it needs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lakegate.contract import Contract, parse
+from lakegate.errors import Permanent, Transient
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport
+
+_GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The buckets of one run. `s3` and `secrets` are boto3 clients."""
+
+    spec: JobSpec
+    s3: Any
+    secrets: Any
+
+    @classmethod
+    def connect(cls, spec: JobSpec) -> "Storage":
+        """With clients made from AWS's own environment variables."""
+        return cls(spec, boto3.client("s3"), boto3.client("secretsmanager"))
+
+    def nessie_token(self) -> str:
+        """The job's bearer token for Nessie."""
+        with _translated(self.spec.token_secret):
+            found = self.secrets.get_secret_value(SecretId=self.spec.token_secret)
+            return str(found["SecretString"])
+
+    def contract(self) -> Contract:
+        """The contract in the version that the ingestion was begun with."""
+        spec = self.spec
+        where = {"Bucket": spec.lake_bucket, "Key": spec.contract_key}
+        version = {"VersionId": spec.contract_version} if spec.contract_version else {}
+        with _translated(spec.contract_key):
+            body = self.s3.get_object(**where, **version)["Body"].read()
+        return parse(body.decode(), spec.contract_key)
+
+    def ends(self, length: int) -> tuple[bytes, bytes]:
+        """The first and the last `length` bytes of the landed version."""
+        return self._range(f"bytes=0-{length - 1}"), self._range(f"bytes=-{length}")
+
+    @contextmanager
+    def staged(self) -> Iterator[str]:
+        """Give exactly the landed version an address that Spark can read, for a while.
+
+        Spark's readers know keys, not versions of them, and the key may get a newer version at any
+        time; so the landed version is copied, by S3 itself, to a key of its own.
+        """
+        spec = self.spec
+        key = f"staging/{spec.ingestion}/{spec.attempt}/{_extension(spec.landed.key)}"
+        with _translated(spec.landed.uri):
+            self.s3.copy(self._source(), spec.lake_bucket, key, ExtraArgs=self._same_bytes())
+        try:
+            yield f"s3a://{spec.lake_bucket}/{key}"
+        finally:
+            with _translated(key):
+                self.s3.delete_object(Bucket=spec.lake_bucket, Key=key)
+
+    def finished_report(self) -> AuditReport | None:
+        """The report that an earlier try of this run finished, if one did."""
+        try:
+            with _translated(self.spec.report_key):
+                found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=self.spec.report_key)
+                return AuditReport.from_json(found["Body"].read().decode())
+        except Permanent as error:
+            if error.code == "OBJECT_GONE":
+                return None
+            raise
+
+    def put_report(self, report: AuditReport) -> AuditReport:
+        """Write the report once; where another try was faster, its report stands, returned."""
+        where = {"Bucket": self.spec.lake_bucket, "Key": self.spec.report_key}
+        try:
+            with _translated(self.spec.report_key):
+                body = report.to_json().encode()
+                self.s3.put_object(**where, Body=body, IfNoneMatch="*")
+        except Permanent:
+            return self.finished_report() or report
+        return report
+
+    def _range(self, wanted: str) -> bytes:
+        with _translated(self.spec.landed.uri):
+            return bytes(self.s3.get_object(**self._source(), Range=wanted)["Body"].read())
+
+    def _source(self) -> dict[str, str]:
+        landed = self.spec.landed
+        source = {"Bucket": landed.bucket, "Key": landed.key}
+        return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
+
+    def _same_bytes(self) -> dict[str, str]:
+        return {"CopySourceIfMatch": self.spec.landed.etag}
+
+
+def _extension(key: str) -> str:
+    """A plain file name with the key's extension, by which Spark knows a compression."""
+    _, dot, extension = key.rsplit("/", 1)[-1].rpartition(".")
+    return f"file.{extension}" if dot and extension.isalnum() else "file"
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _GONE:
+            message = f"{what} is not there any more in the version that landed"
+            raise Permanent("OBJECT_GONE", message) from error
+        raise Transient("STORAGE_UNAVAILABLE", f"AWS refused ({what}): {error}") from error
+    except BotoCoreError as error:
+        raise Transient("STORAGE_UNAVAILABLE", f"AWS did not answer ({what}): {error}") from error
