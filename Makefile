@@ -1,0 +1,59 @@
+# Every command runs in this checkout's own environments, whatever is activated.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+# The same on every machine; and Java finds a path with an umlaut only in a UTF-8 locale.
+export LC_ALL = C.UTF-8
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-unit check format bench-append package lock clean
+
+help: ## List these commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
+
+setup: ## Install everything that is missing: .venv, Java and the jars
+	@for python in python3.11 python3 python; do \
+		if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \
+			exec $$python -m infra.setup; \
+		fi; \
+	done; \
+	echo 'No Python 3.11 was found on the PATH (tried python3.11, python3, python).' >&2; exit 1
+
+demo: setup ## Show the whole way on real flights, good files and a bad one
+	@.venv/bin/lakegate demo
+
+test: setup ## Run all tests: units, then Spark, then the whole stack
+	@.venv/bin/python -m pytest
+
+test-unit: setup ## Run the tests that need no Java: seconds
+	@.venv/bin/python -m pytest -m 'not spark and not stack'
+
+check: setup ## Lint, check the formatting and the types
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/mypy
+
+format: setup ## Format the code and mend what lint can mend
+	@.venv/bin/ruff check --fix --exit-zero
+	@.venv/bin/ruff format
+
+bench-append: setup ## Time an ingestion beside a plain append of the same file
+	@.venv/bin/python -m benchmarks.append
+
+package: setup ## Build the Lambdas' zip under build/
+	@.venv/bin/python -m infra.package
+
+# Locked for the Lambdas' platform; the hashes are those of every platform's files.
+LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emit-index-url \
+	--no-emit-find-links --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
+	--python-version 3.11 --python-platform x86_64-manylinux_2_28
+
+lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest versions)
+	@mkdir -p build
+	@.venv/bin/python -m infra.versions > build/versions.txt
+	@$(LOCK) pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
+	@$(LOCK) pyproject.toml -c requirements-dev.txt -o requirements.txt
+	@$(LOCK) --group build -c requirements-dev.txt -o requirements-build.txt
+	@$(LOCK) --group ministack -c build/versions.txt -o requirements-ministack.txt
+
+clean: ## Remove what was made here; the jars, shared by all clones, stay
+	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
+	@rm -rf .venv .venv-ministack .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,192 @@
+"""The jars of Spark and Nessie: fetched once a machine, and checked against their pinned sums.
+
+They lie in a cache that every clone shares. A file there has been fetched whole and checked: it is
+fetched and checked beside, under a lock, and then renamed into place.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from infra.local.java import java_home
+from infra.versions import JARS, NESSIE_JAR, SPARK_JARS, Jar
+from lakegate.errors import Permanent, Transient
+
+# Puts the files of these jars into that directory.
+Resolve = Callable[[Iterable[Jar], Path], None]
+
+# Debian's trust store: it also knows the authorities that the machine's owner added.
+_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
+
+
+def cache() -> Path:
+    """The directory of the jars, shared by all clones of this user."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "lakegate" / "jars"
+
+
+def spark_jars() -> str:
+    """The jars a local Spark needs, as `spark.jars` wants them: a comma-separated list of paths."""
+    return ",".join(str(_present(jar)) for jar in SPARK_JARS)
+
+
+def nessie_jar() -> Path:
+    """Nessie's server, a jar to run."""
+    return _present(NESSIE_JAR)
+
+
+def _present(jar: Jar) -> Path:
+    path = cache() / jar.file_name
+    if not path.is_file():
+        raise Permanent("jar_missing", f"{path} is not there: run `make setup`")
+    return path
+
+
+def ensure(jars: Iterable[Jar], directory: Path, resolve: Resolve) -> list[Jar]:
+    """Bring every jar into the directory; the answer is the ones that had to be fetched.
+
+    Raises Permanent where a fetched file does not have its pinned sum, and what `resolve` raises.
+    """
+    if not _wrong(jars, directory):
+        return []
+    directory.mkdir(parents=True, exist_ok=True)
+    with _only_one(directory):
+        wrong = _wrong(jars, directory)  # another clone may have fetched them meanwhile
+        for jar in wrong:
+            (directory / jar.file_name).unlink(missing_ok=True)
+        if wrong:
+            _fetch(wrong, directory, resolve)
+    return wrong
+
+
+def _wrong(jars: Iterable[Jar], directory: Path) -> list[Jar]:
+    """The jars that are absent there, or not what they should be."""
+
+    def is_right(jar: Jar) -> bool:
+        path = directory / jar.file_name
+        return path.is_file() and sha256(path) == jar.sha256
+
+    with ThreadPoolExecutor() as threads:
+        rights = {jar: threads.submit(is_right, jar) for jar in jars}
+    return [jar for jar, right in rights.items() if not right.result()]
+
+
+def _fetch(jars: list[Jar], directory: Path, resolve: Resolve) -> None:
+    for leftover in directory.glob(".fetching-*"):  # of a fetch that was killed
+        shutil.rmtree(leftover)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=directory) as work:
+        resolve(jars, Path(work))
+        wrong = _wrong(jars, Path(work))
+        for jar in jars:
+            if jar not in wrong:
+                (Path(work) / jar.file_name).replace(directory / jar.file_name)
+        if wrong:
+            raise _refusal(wrong[0], Path(work))
+
+
+def _refusal(jar: Jar, directory: Path) -> Permanent:
+    fetched = directory / jar.file_name
+    found = sha256(fetched) if fetched.is_file() else "no such file"
+    return Permanent(
+        "jar_wrong",
+        f"{jar.file_name} is not the file it should be, and was deleted.\n"
+        f"  SHA-256 expected: {jar.sha256}\n"
+        f"  SHA-256 found:    {found}\n"
+        "Run `make setup` again. If this comes again, the file was changed where it is served or\n"
+        "on its way here: do not use it. Whoever changes a version in infra/versions.py changes\n"
+        "its sum there too.",
+    )
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _only_one(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock; the system lets go of it even when the process is killed."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def ivy_module(jars: Iterable[Jar]) -> str:
+    """The Ivy file that asks for these jars and nothing that they depend on."""
+    dependencies = "\n".join(_dependency(jar) for jar in jars)
+    return f"""\
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="lakegate" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _dependency(jar: Jar) -> str:
+    classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
+    return (
+        f"    <dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)}"
+        f' rev={quoteattr(jar.version)} transitive="false" conf="default->default">\n'
+        f'      <artifact name={quoteattr(jar.name)} type="jar" ext="jar"{classifier}/>\n'
+        f"    </dependency>"
+    )
+
+
+def ivy(jars: Iterable[Jar], directory: Path) -> None:
+    """Fetch jars with the Ivy that pyspark carries. Raises Transient where it fails."""
+    print("Fetching the jars of Spark and Nessie ...", flush=True)
+    (directory / "ivy.xml").write_text(ivy_module(jars), encoding="utf-8")
+    trust = [f"-Djavax.net.ssl.trustStore={_TRUST_STORE}"] if _TRUST_STORE.is_file() else []
+    command = [str(java_home() / "bin" / "java"), *trust]
+    command += [f"-Divy.default.ivy.user.dir={directory.resolve()}", "-cp", str(_ivy_jar())]
+    command += ["org.apache.ivy.Main", "-warn", "-ivy", "ivy.xml", "-cache", "cache"]
+    command += ["-retrieve", "[artifact]-[revision](-[classifier]).[ext]"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()
+        raise Transient(
+            "jars_unreachable",
+            f"{said}\nThe jars could not be fetched; Ivy says above why. Is the network there?",
+        )
+
+
+def _ivy_jar() -> Path:
+    spark = importlib.util.find_spec("pyspark")  # found, not imported: that would take a second
+    if not spark or not spark.origin:
+        raise Permanent("pyspark_missing", "pyspark is not installed: run `make setup`")
+    (jar,) = (Path(spark.origin).parent / "jars").glob("ivy-*.jar")
+    return jar
+
+
+def main() -> int:
+    """Make sure of the Java runtime and the jars; set-up runs this."""
+    try:
+        java_home()
+        ensure(JARS, cache(), ivy)
+    except (Permanent, Transient) as error:
+        print(error.message, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130  # whoever pressed it knows
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

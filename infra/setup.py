@@ -1,0 +1,149 @@
+"""Sets the project up: two environments, the Java runtime and the jars; only what is not right yet.
+
+Runs on the machine's own Python with nothing installed, so it needs the standard library only.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra import versions
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Runs one command, from the checkout's root, to its end; raises Failed where it fails.
+Run = Callable[[str], None]
+
+
+class Failed(Exception):
+    """One step of the set-up failed; the message says which."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment, and the steps that make it from an empty directory."""
+
+    path: Path
+    inputs: tuple[bytes, ...]  # all that the result depends on
+    steps: tuple[str, ...]  # commands, run from the checkout's root
+
+    @property
+    def stamp(self) -> Path:
+        """The file that is there once every step is done; it holds the digest of the inputs."""
+        return self.path / "lakegate-setup"
+
+    def digest(self) -> str:
+        """Changes with the inputs, and with the place, which scripts and links inside name."""
+        digest = hashlib.sha256()
+        for part in (os.fsencode(self.path), *self.inputs):
+            digest.update(hashlib.sha256(part).digest())
+        return digest.hexdigest()
+
+    def is_current(self) -> bool:
+        """Whether it was made whole, of just these inputs."""
+        python = self.path / "bin" / "python"
+        return python.exists() and self.stamp.is_file() and self.stamp.read_text() == self.digest()
+
+
+def project_environment(root: Path) -> Environment:
+    """The environment that all of the project runs in, the project itself installed in it."""
+    with (root / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)
+    uv = ".venv/bin/uv pip {} --quiet --python .venv/bin/python --no-build-isolation"
+    return Environment(
+        root / ".venv",
+        (
+            (root / "requirements-build.txt").read_bytes(),
+            (root / "requirements-dev.txt").read_bytes(),
+            json.dumps([project["project"], project["build-system"]]).encode(),
+        ),
+        (
+            f"{shlex.quote(sys.executable)} -m venv --clear .venv",
+            # What builds packages is installed first, with hashes, so that no build fetches any.
+            ".venv/bin/python -m pip install --quiet --require-hashes -r requirements-build.txt",
+            f"{uv.format('sync')} --require-hashes requirements-dev.txt",
+            f"{uv.format('install')} --no-deps --editable .",
+        ),
+    )
+
+
+def ministack_environment(root: Path) -> Environment:
+    """The environment of the local AWS alone: what it pins must not bind the project."""
+    uv = ".venv/bin/uv pip sync --quiet --python .venv-ministack/bin/python --only-binary :all:"
+    return Environment(
+        root / ".venv-ministack",
+        ((root / "requirements-ministack.txt").read_bytes(),),
+        (
+            f"{shlex.quote(sys.executable)} -m venv --clear --without-pip .venv-ministack",
+            f"{uv} --require-hashes requirements-ministack.txt",
+        ),
+    )
+
+
+def make(environment: Environment, run: Run) -> bool:
+    """Make the environment anew unless it is current; the answer is whether it had to be made.
+
+    The stamp goes first and comes last: what was interrupted is made again.
+    """
+    if environment.is_current():
+        return False
+    print(f"Making {environment.path.name} ...", flush=True)
+    environment.stamp.unlink(missing_ok=True)
+    for step in environment.steps:
+        run(step)
+    environment.stamp.write_text(environment.digest())
+    return True
+
+
+def run_command(command: str) -> None:
+    """Run a command from the checkout's root, its output shown. Raises Failed."""
+    try:
+        done = subprocess.run(shlex.split(command), cwd=ROOT, check=False, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise Failed(f"This could not be started ({error.strerror}): {command}") from error
+    if done.returncode:
+        raise Failed(f"This failed (exit status {done.returncode}): {command}")
+
+
+@contextmanager
+def only_one(root: Path) -> Iterator[None]:
+    """Hold the checkout's lock: a second set-up waits, and then finds everything done."""
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def main() -> int:
+    """Set up, say in one line what there is, and answer the exit status."""
+    try:
+        with only_one(ROOT):
+            make(project_environment(ROOT), run_command)
+            make(ministack_environment(ROOT), run_command)
+            run_command(".venv/bin/python -m infra.local.jars")
+    except Failed as failure:
+        print(f"Set-up stopped. {failure}\n`make setup` goes on from here.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Set-up was interrupted. `make setup` goes on from here.", file=sys.stderr)
+        return 130
+    print(
+        f"Set up: Python {versions.PYTHON}, Spark {versions.SPARK},"
+        f" Iceberg {versions.ICEBERG}, Nessie {versions.NESSIE}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
