@@ -10,6 +10,7 @@ _PASSING = (
     "AWSServiceIOException",
     "AWSStatus5",
     "ConnectException",
+    "RemoteFileChangedException",
     "NoHttpResponseException",
     "SocketTimeoutException",
     "UnknownHostException",

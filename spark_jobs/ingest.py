@@ -17,7 +17,6 @@ from spark_jobs import audit
 from spark_jobs.branch import Branch
 from spark_jobs.checks import ROWS, aggregates
 from spark_jobs.read import BAD_ROW, Source, open_source
-from spark_jobs.sniff import HEAD
 from spark_jobs.storage import Storage
 from spark_jobs.write import NOTHING, Appended, append, prepare_table
 
@@ -52,9 +51,9 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
     clock = Clock()
     contract = storage.contract()
     branch.reset(spec.base_hash)
-    with storage.staged() as path:
+    with storage.pinned() as path:
         with clock.step("open"):
-            source = open_source(spark, path, contract, storage.ends(HEAD))
+            source = open_source(spark, path, contract, storage)
         if source.findings:
             results, reason = audit.refused(source.findings)
             return _report(spec, clock, contract, results, Verdict.REJECTED, reason)

@@ -13,7 +13,7 @@ from lakegate.report import AuditReport, Verdict
 from spark_jobs.branch import Branch
 from spark_jobs.ingest import errored, ingest
 from spark_jobs.session import open_session
-from spark_jobs.storage import Storage
+from spark_jobs.storage import Replaced, Storage
 
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 
@@ -31,7 +31,11 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
     token = storage.nessie_token()
     branch = Branch(spec.nessie_uri, spec.branch, token)
     try:
-        return ingest(spec, storage, open_session(spec, token), branch)
+        spark = open_session(spec, token)
+        try:
+            return ingest(spec, storage, spark, branch)
+        except Replaced:  # it is not the newest now, so this time it is read from a copy
+            return ingest(spec, storage, spark, branch)
     except Permanent as error:
         return errored(spec, error)
 

@@ -6,6 +6,7 @@ it stands in the file, and null in every good row.
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Protocol
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakegate.contract import Column, Contract
+from lakegate.errors import Permanent
 from spark_jobs import parquet, sniff
 from spark_jobs.schema import Finding, compare
 
@@ -33,24 +35,35 @@ class Source:
     promised_rows: int | None
 
 
-def open_source(
-    spark: SparkSession, path: str, contract: Contract, ends: tuple[bytes, bytes]
-) -> Source:
-    """Open the file at `path`; `ends` are its first and last bytes.
+class Bytes(Protocol):
+    """A file's bytes, a few of them at a time."""
+
+    def head(self, length: int) -> bytes:
+        """The first `length` bytes."""
+
+    def tail(self, length: int) -> bytes:
+        """The last `length` bytes."""
+
+
+def open_source(spark: SparkSession, path: str, contract: Contract, file: Bytes) -> Source:
+    """Open the file at `path`, whose bytes are `file`.
 
     Raises Permanent when it is not a file of the contract's format, or a damaged one.
     """
     if contract.format == "parquet":
-        sniff.check_format("parquet", *ends)
-        return _parquet(spark, path, contract)
-    head = sniff.text_head(ends[0], gzipped=path.endswith(".gz"))
-    sniff.check_format(contract.format, head, ends[1])
+        return _parquet(spark, path, contract, file)
+    head = sniff.text_head(file.head(sniff.HEAD), gzipped=path.endswith(".gz"))
+    sniff.check_text(contract.format, head)
     read = {"csv": _csv, "json": _json}[contract.format]
     return read(spark, path, contract, head)
 
 
-def _parquet(spark: SparkSession, path: str, contract: Contract) -> Source:
-    footer = parquet.read_footer(spark, path)
+def _parquet(spark: SparkSession, path: str, contract: Contract, file: Bytes) -> Source:
+    try:
+        footer = parquet.read_footer(spark, path)
+    except Permanent:
+        sniff.check_parquet(file.head(sniff.HEAD), file.tail(4))
+        raise
     findings = compare(footer.columns, contract)
     rows = spark.read.schema(footer.schema).parquet(path)
     good = F.lit(None).cast("string").alias(BAD_ROW)

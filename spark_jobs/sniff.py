@@ -21,15 +21,25 @@ _BINARY = {
 }
 
 
-def check_format(declared: str, head: bytes, tail: bytes) -> None:
-    """Make sure that a file's ends look like the format that its contract declares.
+def check_parquet(head: bytes, tail: bytes) -> None:
+    """Say what a file is if it is no whole Parquet file, by its first and last bytes.
 
-    `head` and `tail` are the first and last bytes of the (decompressed) file. Parquet begins and
-    ends with its magic (Apache Parquet, "File format"). Raises Permanent.
+    Parquet begins and ends with its magic (Apache Parquet, "File format"). Raises Permanent.
     """
-    if declared == "parquet":
-        _check_parquet(head, tail)
-    elif described := _described(head):
+    if not head.startswith(_PARQUET):
+        described = _described(head) or "text or something else"
+        raise Permanent("NOT_PARQUET", f"the contract says parquet, but this is {described}")
+    if not tail.endswith(_PARQUET):
+        message = "the file begins as Parquet but has no end: its upload or copy was cut short"
+        raise Permanent("TRUNCATED_FILE", message)
+
+
+def check_text(declared: str, head: bytes) -> None:
+    """Make sure that a file beginning with `head` may be text, as `declared` (csv, json) is.
+
+    Raises Permanent.
+    """
+    if described := _described(head):
         code = f"NOT_{declared.upper()}"
         raise Permanent(code, f"the contract says {declared}, but this is {described}")
 
@@ -74,15 +84,6 @@ def json_keys(head: bytes) -> tuple[str, ...]:
         message = "the contract says json, one object a line; the first line is no JSON object"
         raise Permanent("NOT_JSON", f"{message}: {whole[0][:100]}")
     return tuple(keys)
-
-
-def _check_parquet(head: bytes, tail: bytes) -> None:
-    if not head.startswith(_PARQUET):
-        described = _described(head) or "text or something else"
-        raise Permanent("NOT_PARQUET", f"the contract says parquet, but this is {described}")
-    if not tail.endswith(_PARQUET):
-        message = "the file begins as Parquet but has no end: its upload or copy was cut short"
-        raise Permanent("TRUNCATED_FILE", message)
 
 
 def _described(head: bytes) -> str:

@@ -1,5 +1,6 @@
 """What the job reads and writes on S3 beside tables, and the one secret that it needs."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,11 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
+
+
+class Replaced(Transient):
+    """A newer version of the key came in while the landed one was being read."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +50,51 @@ class Storage:
             body = self.s3.get_object(**where, **version)["Body"].read()
         return parse(body.decode(), spec.contract_key)
 
-    def ends(self, length: int) -> tuple[bytes, bytes]:
-        """The first and the last `length` bytes of the landed version."""
-        return self._range(f"bytes=0-{length - 1}"), self._range(f"bytes=-{length}")
+    def head(self, length: int) -> bytes:
+        """The first `length` bytes of the landed version."""
+        return self._range(f"bytes=0-{length - 1}")
+
+    def tail(self, length: int) -> bytes:
+        """The last `length` bytes of the landed version."""
+        return self._range(f"bytes=-{length}")
 
     @contextmanager
-    def staged(self) -> Iterator[str]:
+    def pinned(self) -> Iterator[str]:
         """Give exactly the landed version an address that Spark can read, for a while.
 
-        Spark's readers know keys, not versions of them, and the key may get a newer version at any
-        time; so the landed version is copied, by S3 itself, to a key of its own.
+        Spark's readers know keys, not versions of them. While the landed version is the key's
+        newest, the key itself will do; raises Replaced if a newer version came in while it was
+        read. Otherwise, and for names with characters that a path pattern would interpret, S3
+        copies the landed version to a key of its own.
         """
+        landed = self.spec.landed
+        if not _PLAIN.fullmatch(landed.key) or not self._is_newest():
+            with self._copied() as path:
+                yield path
+            return
+        try:
+            yield f"s3a://{landed.bucket}/{landed.key}"
+        finally:
+            if not self._is_newest():
+                raise Replaced("REPLACED", f"{landed.uri} was replaced while it was read")
+
+    @contextmanager
+    def _copied(self) -> Iterator[str]:
         spec = self.spec
-        key = f"staging/{spec.ingestion}/{spec.attempt}/{_extension(spec.landed.key)}"
+        key = f"staging/{spec.ingestion}/{spec.attempt}/{_plain_name(spec.landed.key)}"
         with _translated(spec.landed.uri):
-            self.s3.copy(self._source(), spec.lake_bucket, key, ExtraArgs=self._same_bytes())
+            self.s3.copy(self._source(), spec.lake_bucket, key)
         try:
             yield f"s3a://{spec.lake_bucket}/{key}"
         finally:
             with _translated(key):
                 self.s3.delete_object(Bucket=spec.lake_bucket, Key=key)
+
+    def _is_newest(self) -> bool:
+        landed = self.spec.landed
+        with _translated(landed.uri):
+            newest = self.s3.head_object(Bucket=landed.bucket, Key=landed.key)
+        return landed.version in (newest.get("VersionId"), newest["ETag"].strip('"'))
 
     def finished_report(self) -> AuditReport | None:
         """The report that an earlier try of this run finished, if one did."""
@@ -96,11 +127,8 @@ class Storage:
         source = {"Bucket": landed.bucket, "Key": landed.key}
         return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
 
-    def _same_bytes(self) -> dict[str, str]:
-        return {"CopySourceIfMatch": self.spec.landed.etag}
 
-
-def _extension(key: str) -> str:
+def _plain_name(key: str) -> str:
     """A plain file name with the key's extension, by which Spark knows a compression."""
     _, dot, extension = key.rsplit("/", 1)[-1].rpartition(".")
     return f"file.{extension}" if dot and extension.isalnum() else "file"
