@@ -65,9 +65,8 @@ class AuditReport:
     """What one attempt found out about one landed object.
 
     `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
-    nothing was written. `rows_written` are the rows on the branch, which are all rows of the file;
-    `data_files` are the addresses of the files that the append added. Times are ISO 8601 in UTC;
-    `cost` maps a step to its seconds.
+    nothing was written. `rows_written` are the rows on the branch, which are all rows of the file.
+    Times are ISO 8601 in UTC; `cost` maps a step to its seconds.
     """
 
     ingestion: str
@@ -84,7 +83,6 @@ class AuditReport:
     contract_version: str
     contract_sha256: str
     rows_written: int
-    data_files: tuple[str, ...]
     checks: tuple[CheckResult, ...]
     started_at: str
     finished_at: str
@@ -123,7 +121,6 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
         reason=Reason(**reason) if reason else None,
         source=LandedObject(**document.pop("source")),
         checks=tuple(_check(check) for check in document.pop("checks")),
-        data_files=tuple(document.pop("data_files")),
         **document,
     )
 

@@ -1,8 +1,7 @@
 """Java's exceptions, translated: is the file at fault, or something that may pass?"""
 
-from py4j.protocol import Py4JJavaError
-
 from lakegate.errors import LakegateError, Permanent, Transient
+from spark_jobs.jvm import causes
 
 _PASSING = (
     "SdkClientException",
@@ -35,25 +34,21 @@ _FILE_AT_FAULT = {
 }
 
 
-def explain(error: Py4JJavaError, what: str) -> LakegateError:
-    """The error to raise for a Java exception met while doing `what`.
+def explain(error: BaseException, what: str) -> LakegateError:
+    """The error to raise for one of `jvm.JavaError`, met while doing `what`.
 
     Permanent where the causes show that the file itself is at fault, Transient otherwise: an
     unknown fault may pass, and EMR's next try of the run finds out.
     """
-    causes = _causes(error)
-    story = " <- ".join(causes)
-    if not any(name in story for name in _PASSING):
-        for sign, code in _FILE_AT_FAULT.items():
-            if sign in story:
-                return Permanent(code, f"{what}: {causes[-1][:500]}")
+    chain = causes(error)
+    story = " <- ".join(chain)
+    codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
+    if codes and not may_pass(error):
+        return Permanent(codes[0], f"{what}: {chain[-1][:500]}")
     return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
 
 
-def _causes(error: Py4JJavaError) -> list[str]:
-    causes: list[str] = []
-    cause = error.java_exception
-    while cause is not None and len(causes) < 10:
-        causes.append(str(cause.toString()))
-        cause = cause.getCause()
-    return causes
+def may_pass(error: BaseException) -> bool:
+    """Whether one of `jvm.JavaError` comes from the network or a service, not from data."""
+    story = " <- ".join(causes(error))
+    return any(name in story for name in _PASSING)

@@ -18,7 +18,7 @@ from spark_jobs.branch import Branch
 from spark_jobs.checks import ROWS, aggregates
 from spark_jobs.read import BAD_ROW, Source, open_source
 from spark_jobs.storage import Storage
-from spark_jobs.write import NOTHING, Appended, append, prepare_table
+from spark_jobs.write import append, open_table
 
 
 def now() -> str:
@@ -58,13 +58,13 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
             results, reason = audit.refused(source.findings)
             return _report(spec, clock, contract, results, Verdict.REJECTED, reason)
         with clock.step("append"):
-            counts, appended = _append(spark, source, contract, spec)
+            counts, written = _append(spark, source, contract, spec)
             audited_hash = branch.head()
         with clock.step("audit"):
             counts |= audit.count_duplicates(source.rows, contract)
             results = audit.judge(contract, counts)
             results = audit.with_samples(results, source.rows, contract)
-    return _report(spec, clock, contract, results, *audit.verdict(results), appended, audited_hash)
+    return _report(spec, clock, contract, results, *audit.verdict(results), written, audited_hash)
 
 
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:
@@ -75,20 +75,19 @@ def errored(spec: JobSpec, error: Permanent) -> AuditReport:
 
 def _append(
     spark: SparkSession, source: Source, contract: Contract, spec: JobSpec
-) -> tuple[dict[str, int], Appended]:
+) -> tuple[dict[str, int], int]:
     """Append and count in one pass over the file."""
     observed = Observation("audit")
     rows = source.rows.observe(observed, *aggregates(contract)).drop(BAD_ROW)
-    prepare_table(spark, contract)
-    appended = append(spark, rows, contract, spec.ingestion)
+    written = append(rows, open_table(spark, contract), contract, spec.ingestion)
     counts = {name: int(value) for name, value in observed.get.items()}
-    if counts[ROWS] != appended.rows:
-        message = f"{counts[ROWS]:,} rows were audited, but {appended.rows:,} were written"
+    if counts[ROWS] != written:
+        message = f"{counts[ROWS]:,} rows were audited, but {written:,} were written"
         raise Permanent("COUNT_MISMATCH", message)
-    if source.promised_rows not in (None, appended.rows):
-        message = f"the file promises {source.promised_rows:,} rows; {appended.rows:,} can be read"
+    if source.promised_rows not in (None, written):
+        message = f"the file promises {source.promised_rows:,} rows; {written:,} can be read"
         raise Permanent("CORRUPT_FILE", message)
-    return counts, appended
+    return counts, written
 
 
 def _report(
@@ -98,7 +97,7 @@ def _report(
     results: tuple[CheckResult, ...],
     verdict: Verdict,
     reason: Reason | None,
-    appended: Appended = NOTHING,
+    written: int = 0,
     audited_hash: str = "",
 ) -> AuditReport:
     return AuditReport(
@@ -115,8 +114,7 @@ def _report(
         contract_id=contract.id if contract else "",
         contract_version=contract.version if contract else "",
         contract_sha256=contract.sha256 if contract else "",
-        rows_written=appended.rows,
-        data_files=appended.data_files,
+        rows_written=written,
         checks=results,
         started_at=clock.started_at,
         finished_at=now(),

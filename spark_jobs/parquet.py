@@ -1,14 +1,13 @@
 """A Parquet file's footer, read through the Parquet library that Spark itself uses."""
 
-import json
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from lakegate.errors import Permanent
 from spark_jobs import jvm
-from spark_jobs.failures import explain
+from spark_jobs.failures import explain, may_pass
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,12 @@ def read_footer(spark: SparkSession, path: str) -> Footer:
         reader = jvm.parquet_reader(spark, path)
         try:
             schema = jvm.spark_schema(spark, reader.getFileMetaData().getSchema())
-            return Footer(reader.getRecordCount(), StructType.fromJson(json.loads(schema)))
+            return Footer(reader.getRecordCount(), schema)
         finally:
             reader.close()
-    except Py4JJavaError as error:
-        raise explain(error, "the Parquet footer cannot be read") from error
+    except jvm.JavaError as error:
+        if may_pass(error):
+            raise explain(error, "the Parquet footer cannot be read") from error
+        code = "UNREADABLE_TYPE" if "PARQUET_TYPE" in str(error) else "CORRUPT_FILE"
+        message = f"the Parquet footer cannot be read: {jvm.causes(error)[-1][:500]}"
+        raise Permanent(code, message) from error

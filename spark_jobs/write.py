@@ -1,15 +1,13 @@
 """The append on the branch: the table as the contract has it, and the file's rows in it."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract import Contract
 from lakegate.errors import Permanent, Transient
+from spark_jobs import jvm
 from spark_jobs.failures import explain
-from spark_jobs.jvm import iceberg_table
 from spark_jobs.session import CATALOG
 
 _TABLE_PROPERTIES = {
@@ -21,57 +19,48 @@ _TABLE_PROPERTIES = {
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 
 
-@dataclass(frozen=True)
-class Appended:
-    """What one append added: rows, and the addresses of the new data files."""
-
-    rows: int
-    data_files: tuple[str, ...]
-
-
-NOTHING = Appended(0, ())
-
-
-def prepare_table(spark: SparkSession, contract: Contract) -> None:
-    """Make sure that the branch has the contract's table, with the contract's columns.
+def open_table(spark: SparkSession, contract: Contract) -> Any:
+    """The branch's table (`org.apache.iceberg.Table`), created if main had none.
 
     Columns are optional in the table even where the contract requires a value: a bad row must
-    reach the branch to be evidence, and only the audit decides. Raises Permanent TABLE_MISMATCH.
+    reach the branch to be evidence, and only the audit decides. Raises Permanent TABLE_MISMATCH
+    when the table has other columns than the contract.
     """
     name = table_name(contract.table)
-    if not spark.catalog.tableExists(name):
-        namespace = name.rpartition(".")[0]
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+    table = jvm.find_iceberg_table(spark, name)
+    if table is None:
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
         spark.sql(_create_statement(name, contract))
-        return
-    there = {f.name: f.dataType.simpleString() for f in spark.table(name).schema}
+        return jvm.find_iceberg_table(spark, name)
+    there = {f.name: f.dataType.simpleString() for f in jvm.schema_of(spark, table)}
     wanted = {column.name: column.type for column in contract.columns}
     if there != wanted:
         differing = sorted(there.items() ^ wanted.items())
         message = f"the table's columns are not the contract's; they differ in {differing}"
         raise Permanent("TABLE_MISMATCH", message)
+    return table
 
 
-def append(spark: SparkSession, rows: DataFrame, contract: Contract, ingestion: str) -> Appended:
-    """Append `rows` to the branch's table in one commit that names the ingestion.
+def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> int:
+    """Append `rows` in one commit that names the ingestion; returns how many were written.
 
-    Raises Permanent CORRUPT_FILE when the rows turn out to be unreadable; nothing is then
-    committed. Raises Transient when another writer committed on this branch meanwhile.
+    `table` is what `open_table` gave. Raises Permanent CORRUPT_FILE when the rows turn out to be
+    unreadable; nothing is then committed. Raises Transient when another writer committed on this
+    branch meanwhile.
     """
-    name = table_name(contract.table)
-    before = _records(_snapshot(spark, name), "total-records")
-    writer = rows.writeTo(name).option("snapshot-property.lakegate.ingestion", ingestion)
+    before = _records(table, "total-records")
+    writer = rows.writeTo(table_name(contract.table))
     for option, value in _WRITE_OPTIONS.items():
         writer = writer.option(option, value)
     try:
-        writer.append()
-    except Py4JJavaError as error:
+        writer.option("snapshot-property.lakegate.ingestion", ingestion).append()
+    except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
-    snapshot = _snapshot(spark, name)
-    added = _records(snapshot, "added-records")
-    if _records(snapshot, "total-records") != before + added:
+    table.refresh()
+    added = _records(table, "added-records")
+    if _records(table, "total-records") != before + added:
         raise Transient("BRANCH_SHARED", f"another run writes on the branch of {ingestion}")
-    return Appended(added, _data_files(spark, name, snapshot))
+    return added
 
 
 def table_name(table: str) -> str:
@@ -90,14 +79,6 @@ def _create_statement(name: str, contract: Contract) -> str:
     return f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({properties})"
 
 
-def _snapshot(spark: SparkSession, name: str) -> Any:
-    return iceberg_table(spark, name).currentSnapshot()
-
-
-def _records(snapshot: Any, field: str) -> int:
+def _records(table: Any, field: str) -> int:
+    snapshot = table.currentSnapshot()
     return int(snapshot.summary().getOrDefault(field, "0")) if snapshot else 0
-
-
-def _data_files(spark: SparkSession, name: str, snapshot: Any) -> tuple[str, ...]:
-    files = snapshot.addedDataFiles(iceberg_table(spark, name).io())
-    return tuple(file.location() for file in files)
