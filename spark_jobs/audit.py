@@ -139,9 +139,7 @@ def _samples(
     result: CheckResult, check: Check | None, rows: DataFrame, contract: Contract
 ) -> tuple[Mapping[str, str | None], ...]:
     if result.id == "file.rows_readable":
-        hidden = any(column.sensitive for column in contract.columns)
-        raw = rows.where(F.col(BAD_ROW).isNotNull()).select(F.col(BAD_ROW).alias("row"))
-        return () if hidden else _texts(raw, set())
+        return _bad_rows(rows, contract)
     if check is None or not is_row_check(check):
         return ()
     types = {column.name: column.type for column in contract.columns}
@@ -149,6 +147,15 @@ def _samples(
     names = [quoted(name) for name in list(shown)[:_SAMPLE_COLUMNS]]
     broken = rows.where(violation(check, types)).select(*names)
     return _texts(broken, {column.name for column in contract.columns if column.sensitive})
+
+
+def _bad_rows(rows: DataFrame, contract: Contract) -> tuple[Mapping[str, str | None], ...]:
+    """A few rows as they stand in the file; none where any of their cells must not be shown."""
+    if any(column.sensitive for column in contract.columns):
+        return ()
+    # Whole rows: Spark refuses to read from JSON nothing but what it could not read.
+    found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_SAMPLES).collect()
+    return tuple({"row": str(row[BAD_ROW])[:_WIDEST]} for row in found)
 
 
 def _texts(rows: DataFrame, hidden: set[str]) -> tuple[Mapping[str, str | None], ...]:

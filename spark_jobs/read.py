@@ -65,11 +65,12 @@ def _parquet(spark: SparkSession, path: str, contract: Contract, file: Bytes) ->
         sniff.check_parquet(file.head(sniff.HEAD), file.tail(4))
         raise
     findings = compare(footer.columns, contract)
-    rows = spark.read.schema(footer.schema).parquet(path)
+    if findings:
+        return _unread(spark, findings)
     good = F.lit(None).cast("string").alias(BAD_ROW)
-    if not findings:
-        rows = rows.select(*[_named(c).cast(c.type).alias(c.name) for c in contract.columns], good)
-    return Source(rows, tuple(findings), footer.rows)
+    columns = [_named(c).cast(c.type).alias(c.name) for c in contract.columns]
+    rows = spark.read.schema(footer.schema).parquet(path).select(*columns, good)
+    return Source(rows, (), footer.rows)
 
 
 def _csv(spark: SparkSession, path: str, contract: Contract, head: bytes) -> Source:
@@ -77,9 +78,9 @@ def _csv(spark: SparkSession, path: str, contract: Contract, head: bytes) -> Sou
     has_header = options.get("header", "true").lower() == "true"
     in_file = sniff.csv_header(head, options) if has_header else _names(contract)
     findings = compare([(name, "") for name in in_file], contract)
-    strings = [T.StructField(name, T.StringType()) for name in (*in_file, BAD_ROW)]
     if findings:
-        return Source(spark.createDataFrame([], T.StructType([])), tuple(findings), None)
+        return _unread(spark, findings)
+    strings = [T.StructField(name, T.StringType()) for name in (*in_file, BAD_ROW)]
     rows = (
         spark.read.schema(T.StructType(strings))
         .options(**_CSV | dict(options) | {"header": str(has_header).lower()})
@@ -92,13 +93,19 @@ def _json(spark: SparkSession, path: str, contract: Contract, head: bytes) -> So
     in_file = sniff.json_keys(head)
     optional = [c.name for c in contract.columns if not c.required and c.name not in in_file]
     findings = compare([(name, "") for name in (*in_file, *optional)], contract)
+    if findings:
+        return _unread(spark, findings)
     schema = ", ".join(f"{_quoted(c.name)} {c.type}" for c in contract.columns)
     rows = (
         spark.read.schema(f"{schema}, {BAD_ROW} string")
         .options(**_PERMISSIVE | dict(contract.options))
         .json(path)
     )
-    return Source(rows, tuple(findings), None)
+    return Source(rows, (), None)
+
+
+def _unread(spark: SparkSession, findings: list[Finding]) -> Source:
+    return Source(spark.createDataFrame([], T.StructType([])), tuple(findings), None)
 
 
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD_ROW}

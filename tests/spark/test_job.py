@@ -1,0 +1,289 @@
+"""The job over real Spark, Nessie and S3: what it writes, what it says, and how it ends."""
+
+import io
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakegate.report import Status, Verdict
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+Contract = Callable[..., str]
+
+GOOD: dict[str, list[Any]] = {
+    "id": [1, 2, 3],
+    "name": ["n1", "n2", None],
+    "amount": [0.0, 99.5, None],
+    "day": [date(2013, 1, 1), date(2013, 1, 2), None],
+}
+
+
+def parquet(columns: dict[str, Any], **options: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file, **options)
+    return file.getvalue()
+
+
+def changed(**columns: Any) -> bytes:
+    return parquet({**GOOD, **columns})
+
+
+def test_a_good_file_is_on_its_branch_and_passes(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """The rows of a good file are on its branch, at the hash that the report names, and exit is 0."""
+    code, report = job_runner.ingest(parquet(GOOD), contract(), table)
+    assert (code, report.verdict, report.rows_written) == (0, Verdict.PASSED, 3)
+    assert job_runner.rows(table, report.branch) == [
+        dict(zip(GOOD, row, strict=True)) for row in zip(*GOOD.values(), strict=True)
+    ]
+    assert job_runner.services.catalog().head(report.branch) == report.audited_hash
+
+
+def test_main_is_untouched_by_the_job(job_runner: Job, contract: Contract, table: str) -> None:
+    """Whatever the job does, main stands where it stood."""
+    before = job_runner.services.catalog().head("main")
+    job_runner.ingest(parquet(GOOD), contract(), table)
+    assert job_runner.services.catalog().head("main") == before
+
+
+def test_a_run_that_is_repeated_finds_its_report(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """Running a finished run again writes nothing and answers the same."""
+    spec = job_runner.spec(job_runner.land("tests/again", parquet(GOOD)), contract(), table)
+    first = job_runner.run(spec)
+    assert job_runner.run(spec) == first
+    assert len(job_runner.rows(table, spec.branch)) == 3
+
+
+def test_a_run_that_was_cut_off_begins_again(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """What a try without a report left on the branch is undone by the next try: no row is doubled."""
+    spec = job_runner.spec(job_runner.land("tests/cut", parquet(GOOD)), contract(), table)
+    job_runner.run(spec)
+    job_runner.services.s3.delete_object(Bucket=spec.lake_bucket, Key=spec.report_key)
+    code, _ = job_runner.run(spec)
+    assert code == 0
+    assert len(job_runner.rows(table, spec.branch)) == 3
+
+
+def test_exactly_the_landed_version_is_read(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """A key that has a newer version by the time of the run is read in the version that landed."""
+    landed = job_runner.land("tests/replaced.parquet", parquet(GOOD))
+    job_runner.land("tests/replaced.parquet", changed(id=[7, 8, 9]))
+    _, report = job_runner.run(job_runner.spec(landed, contract(), table))
+    assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("key", ["a file, with + and ümläuts.parquet", "_hidden {x}*.parquet"])
+def test_any_key_is_read(job_runner: Job, contract: Contract, table: str, key: str) -> None:
+    """A key may hold any character."""
+    code, report = job_runner.ingest(parquet(GOOD), contract(), table, key=f"tests/{key}")
+    assert (code, report.rows_written) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "check"),
+    [
+        ({"id": [1, None, 3]}, "id.nullValues"),
+        ({"id": [1, 2, 1]}, "id.duplicateValues"),
+        ({"name": ["n1", "x2", None]}, "name.invalidValues"),
+        ({"name": ["n1", "n2\n", None]}, "name.invalidValues"),
+        ({"amount": [0.0, 100.5, None]}, "amount.invalidValues"),
+        ({"amount": [-0.1, 1.0, None]}, "amount.invalidValues"),
+        ({"amount": [float("nan"), 1.0, None]}, "amount.invalidValues"),
+    ],
+)
+def test_one_broken_row_rejects_the_file(
+    job_runner: Job, contract: Contract, table: str, columns: dict[str, Any], check: str
+) -> None:
+    """One row that breaks one check rejects the file, with that check alone failed, and exit is 3."""
+    code, report = job_runner.ingest(changed(**columns), contract(), table)
+    assert (code, report.verdict) == (3, Verdict.REJECTED)
+    assert [(c.id, c.found) for c in report.failed] == [(check, "1 row")]
+
+
+def test_a_rejected_file_shows_its_bad_rows(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """The report shows the rows that broke a check, and the branch keeps them as evidence."""
+    _, report = job_runner.ingest(changed(amount=[-5.0, 1.0, None]), contract(), table)
+    assert report.failed[0].samples[0]["amount"] == "-5.0"
+    assert len(job_runner.rows(table, report.branch)) == 3
+
+
+def test_a_warning_does_not_reject(job_runner: Job, contract: Contract, table: str) -> None:
+    """A check of severity warning that is not met is told, and the file passes."""
+    quality = "    quality: [{metric: rowCount, mustBeGreaterThan: 5, severity: warning}]"
+    code, report = job_runner.ingest(parquet(GOOD), contract(quality=quality), table)
+    assert code == 0
+    assert [c.id for c in report.checks if c.status is Status.WARN] == ["rowCount"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({k: v for k, v in GOOD.items() if k != "day"}, "MISSING_COLUMN"),
+        ({**GOOD, "more": [1, 2, 3]}, "EXTRA_COLUMN"),
+        ({**GOOD, "ID": [1, 2, 3]}, "DUPLICATE_COLUMN"),
+        ({**GOOD, "amount": ["1", "2", "3"]}, "TYPE_MISMATCH"),
+        ({**GOOD, "id": pa.array([1, 2, 3], pa.uint64())}, "TYPE_MISMATCH"),
+    ],
+)
+def test_columns_that_do_not_fit_reject_the_file_unread(
+    job_runner: Job, contract: Contract, table: str, columns: dict[str, Any], code: str
+) -> None:
+    """Columns other than the contract's reject the file by a code of their own; nothing is written."""
+    exit_code, report = job_runner.ingest(parquet(columns), contract(), table)
+    assert (exit_code, report.verdict, report.audited_hash) == (3, Verdict.REJECTED, "")
+    assert report.reason is not None
+    assert report.reason.code == code
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {**GOOD, "id": pa.array([1, 2, 3], pa.int16())},
+        {**GOOD, "amount": pa.array([1, 2, 3], pa.int32())},
+        {**GOOD, "amount": pa.nulls(3)},
+        {name.upper(): GOOD[name] for name in reversed(GOOD)},
+    ],
+)
+def test_narrower_types_and_another_order_pass(
+    job_runner: Job, contract: Contract, table: str, columns: dict[str, Any]
+) -> None:
+    """A type whose every value fits, names in other case and another order are no fault."""
+    code, report = job_runner.ingest(parquet(columns), contract(), table)
+    assert (code, report.rows_written) == (0, 3)
+
+
+def _damaged() -> bytes:
+    body = bytearray(parquet({**GOOD, "name": ["n1" * 900, "n2" * 900, "n3"]}))
+    body[40:60] = bytes(20)
+    return bytes(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"id,name\n1,n1\n", "NOT_PARQUET"),
+        (b"PK\x03\x04 and so on", "NOT_PARQUET"),
+        (parquet(GOOD)[:-100], "TRUNCATED_FILE"),
+        (parquet(GOOD)[:-8] + b"\xff\xff\xff\x7fPAR1", "CORRUPT_FILE"),
+        (_damaged(), "CORRUPT_FILE"),
+        (changed(day=pa.array([1, 2, 3], pa.timestamp("ns"))), "UNREADABLE_TYPE"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_at_once(
+    job_runner: Job, contract: Contract, table: str, body: bytes, code: str
+) -> None:
+    """A file of another format, cut short or damaged ends errored with the reason, and exit is 4."""
+    exit_code, report = job_runner.ingest(body, contract(), table)
+    assert (exit_code, report.verdict) == (4, Verdict.ERRORED)
+    assert report.reason is not None
+    assert report.reason.code == code
+    assert report.audited_hash == ""
+
+
+CSV = "id,name,amount,day\n1,n1,0.5,2013-01-01\n2,n2,99,2013-01-02\n3,,,\n"
+
+
+def test_csv_takes_its_types_from_the_contract(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """A CSV file's cells become the contract's types; an empty cell is null."""
+    code, report = job_runner.ingest(CSV.encode(), contract("csv"), table)
+    assert code == 0
+    rows = sorted(job_runner.rows(table, report.branch), key=lambda row: row["id"])
+    assert rows[0] == {"id": 1, "name": "n1", "amount": 0.5, "day": date(2013, 1, 1)}
+    assert rows[2] == {"id": 3, "name": None, "amount": None, "day": None}
+
+
+def test_csv_columns_are_matched_by_name(job_runner: Job, contract: Contract, table: str) -> None:
+    """A CSV file with its columns in another order is read by the names in its header."""
+    body = "day,amount,name,id\n2013-01-01,0.5,n1,1\n"
+    _, report = job_runner.ingest(body.encode(), contract("csv"), table)
+    assert job_runner.rows(table, report.branch) == [
+        {"id": 1, "name": "n1", "amount": 0.5, "day": date(2013, 1, 1)}
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "4,n4,1.0",
+        "4,n4,1.0,2013-01-04,more",
+        "four,n4,1.0,2013-01-04",
+        "4,n4,1.0,2013-02-30",
+    ],
+)
+def test_a_bad_csv_row_rejects_the_file_and_is_shown(
+    job_runner: Job, contract: Contract, table: str, line: str
+) -> None:
+    """A row with too few or too many cells, or a cell of the wrong type, rejects the file."""
+    code, report = job_runner.ingest(f"{CSV}{line}\n".encode(), contract("csv"), table)
+    assert code == 3
+    assert report.reason is not None
+    assert report.reason.code == "BAD_ROWS"
+    assert report.failed[0].found == "1 of 4 rows do not"
+    assert report.failed[0].samples == ({"row": line},)
+
+
+@pytest.mark.parametrize(
+    ("format_", "body", "code"),
+    [
+        ("csv", parquet(GOOD), "NOT_CSV"),
+        ("csv", b"id,name,amount\n1,n1,1\n", "MISSING_COLUMN"),
+        ("csv", b"id,name,amount,day,x\n", "EXTRA_COLUMN"),
+        ("json", parquet(GOOD), "NOT_JSON"),
+        ("json", CSV.encode(), "NOT_JSON"),
+        ("json", b'{"name": "n1"}\n', "MISSING_COLUMN"),
+    ],
+)
+def test_a_text_file_of_another_format_or_shape_is_refused(
+    job_runner: Job, contract: Contract, table: str, format_: str, body: bytes, code: str
+) -> None:
+    """A text file that is something else, or has other columns, is refused with the reason."""
+    exit_code, report = job_runner.ingest(body, contract(format_), table)
+    assert exit_code in (3, 4)
+    assert report.reason is not None
+    assert report.reason.code == code
+
+
+def test_json_lines_are_read(job_runner: Job, contract: Contract, table: str) -> None:
+    """Newline JSON is read by the contract's types; an absent nullable key is null."""
+    body = '{"id": 1, "name": "n1", "amount": 1, "day": "2013-01-01"}\n{"id": 2}\n'
+    code, report = job_runner.ingest(body.encode(), contract("json"), table)
+    assert code == 0
+    rows = sorted(job_runner.rows(table, report.branch), key=lambda row: row["id"])
+    assert rows[0] == {"id": 1, "name": "n1", "amount": 1.0, "day": date(2013, 1, 1)}
+    assert rows[1] == {"id": 2, "name": None, "amount": None, "day": None}
+
+
+@pytest.mark.parametrize("line", ['{"id": "x"}', "{broken", '{"id": 1.5}'])
+def test_a_bad_json_row_rejects_the_file(
+    job_runner: Job, contract: Contract, table: str, line: str
+) -> None:
+    """A line that is no JSON object, or has a value of the wrong type, rejects the file."""
+    _, report = job_runner.ingest(f'{{"id": 1}}\n{line}\n'.encode(), contract("json"), table)
+    assert report.reason is not None
+    assert report.reason.code == "BAD_ROWS"
+
+
+def test_a_file_without_rows_is_rejected(job_runner: Job, contract: Contract, table: str) -> None:
+    """A file with columns but no row is not published, unless its contract counts rows itself."""
+    empty = pa.table(GOOD).slice(0, 0)
+    _, report = job_runner.ingest(
+        parquet(dict(zip(GOOD, empty.columns, strict=True))), contract(), table
+    )
+    assert report.reason is not None
+    assert report.reason.code == "NO_ROWS"
