@@ -36,7 +36,7 @@ def changed(**columns: Any) -> bytes:
 def test_a_good_file_is_on_its_branch_and_passes(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """The rows of a good file are on its branch, at the hash that the report names, and exit is 0."""
+    """The rows of a good file are on its branch, at the reported hash, and exit is 0."""
     code, report = job_runner.ingest(parquet(GOOD), contract(), table)
     assert (code, report.verdict, report.rows_written) == (0, Verdict.PASSED, 3)
     assert job_runner.rows(table, report.branch) == [
@@ -56,7 +56,9 @@ def test_a_run_that_is_repeated_finds_its_report(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
     """Running a finished run again writes nothing and answers the same."""
-    spec = job_runner.spec(job_runner.land("tests/again", parquet(GOOD)), contract(), table)
+    spec = job_runner.services.spec(
+        job_runner.services.land("tests/again", parquet(GOOD)), contract(), table
+    )
     first = job_runner.run(spec)
     assert job_runner.run(spec) == first
     assert len(job_runner.rows(table, spec.branch)) == 3
@@ -65,8 +67,10 @@ def test_a_run_that_is_repeated_finds_its_report(
 def test_a_run_that_was_cut_off_begins_again(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """What a try without a report left on the branch is undone by the next try: no row is doubled."""
-    spec = job_runner.spec(job_runner.land("tests/cut", parquet(GOOD)), contract(), table)
+    """What a try without a report left on the branch is undone by the next: no row doubles."""
+    spec = job_runner.services.spec(
+        job_runner.services.land("tests/cut", parquet(GOOD)), contract(), table
+    )
     job_runner.run(spec)
     job_runner.services.s3.delete_object(Bucket=spec.lake_bucket, Key=spec.report_key)
     code, _ = job_runner.run(spec)
@@ -78,9 +82,9 @@ def test_exactly_the_landed_version_is_read(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
     """A key that has a newer version by the time of the run is read in the version that landed."""
-    landed = job_runner.land("tests/replaced.parquet", parquet(GOOD))
-    job_runner.land("tests/replaced.parquet", changed(id=[7, 8, 9]))
-    _, report = job_runner.run(job_runner.spec(landed, contract(), table))
+    landed = job_runner.services.land("tests/replaced.parquet", parquet(GOOD))
+    job_runner.services.land("tests/replaced.parquet", changed(id=[7, 8, 9]))
+    _, report = job_runner.run(job_runner.services.spec(landed, contract(), table))
     assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 2, 3]
 
 
@@ -106,7 +110,7 @@ def test_any_key_is_read(job_runner: Job, contract: Contract, table: str, key: s
 def test_one_broken_row_rejects_the_file(
     job_runner: Job, contract: Contract, table: str, columns: dict[str, Any], check: str
 ) -> None:
-    """One row that breaks one check rejects the file, with that check alone failed, and exit is 3."""
+    """One row that breaks one check rejects the file by that check alone, and exit is 3."""
     code, report = job_runner.ingest(changed(**columns), contract(), table)
     assert (code, report.verdict) == (3, Verdict.REJECTED)
     assert [(c.id, c.found) for c in report.failed] == [(check, "1 row")]
@@ -142,7 +146,7 @@ def test_a_warning_does_not_reject(job_runner: Job, contract: Contract, table: s
 def test_columns_that_do_not_fit_reject_the_file_unread(
     job_runner: Job, contract: Contract, table: str, columns: dict[str, Any], code: str
 ) -> None:
-    """Columns other than the contract's reject the file by a code of their own; nothing is written."""
+    """Columns other than the contract's reject the file by a code of their own, unwritten."""
     exit_code, report = job_runner.ingest(parquet(columns), contract(), table)
     assert (exit_code, report.verdict, report.audited_hash) == (3, Verdict.REJECTED, "")
     assert report.reason is not None
@@ -186,7 +190,7 @@ def _damaged() -> bytes:
 def test_a_file_that_cannot_be_read_is_an_error_at_once(
     job_runner: Job, contract: Contract, table: str, body: bytes, code: str
 ) -> None:
-    """A file of another format, cut short or damaged ends errored with the reason, and exit is 4."""
+    """A file of another format, cut short or damaged ends errored, and exit is 4."""
     exit_code, report = job_runner.ingest(body, contract(), table)
     assert (exit_code, report.verdict) == (4, Verdict.ERRORED)
     assert report.reason is not None

@@ -1,0 +1,109 @@
+"""The whole stack, once for all end-to-end tests, used as a person would."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+from pyiceberg.catalog.rest import RestCatalog
+
+from cli import deployment, local
+from functions.ingestion import Ingestion
+from functions.ledger import UnknownIngestion
+from functions.world import World
+from infra.local import stack
+from infra.local.stack import Stack
+from lakegate.contract import parse
+from lakegate.landing import LandedObject, ingestion_id
+from tests.waiting import eventually
+
+PATIENCE = 240
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The running stack, and the adapters that look at it."""
+
+    home: Path
+    stack: Stack
+    world: World
+
+    def put_contract(self, text: str) -> None:
+        self.world.lake.put_contract(parse(text, "test"), text)
+
+    def drop(self, key: str, body: bytes) -> LandedObject:
+        return self.world.landing.put(key, body)
+
+    def end(self, landed: LandedObject) -> Ingestion:
+        """The ingestion of a dropped file, when nothing is due for it any more."""
+
+        def finished() -> Ingestion | None:
+            try:
+                found = self.world.ledger.get(ingestion_id(landed))
+            except UnknownIngestion:
+                return None
+            return found if found.ended and not found.unfinished else None
+
+        return eventually(finished, PATIENCE, f"{landed.key} has not ended")
+
+    def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
+        """The messages in Slack that name the ingestion."""
+        messages = requests.get(f"{self.stack.slack}/messages", timeout=10).json()
+        return [message for message in messages if ingestion.id in str(message)]
+
+    def misbehave(self, part: str, told: Mapping[str, Any]) -> None:
+        """Tell a stand-in what is to go wrong; an empty mapping ends it."""
+        address = {"emr": self.stack.emr, "slack": self.stack.slack}[part]
+        requests.put(f"{address}/_control", json=told, timeout=10).raise_for_status()
+
+    def rows(self, table: str, ref: str = "main") -> list[tuple[Any, ...]]:
+        """A table's rows as any reader of the catalog sees them."""
+        catalog = RestCatalog(
+            "lake",
+            uri=f"{self.stack.iceberg}/{quote(ref, safe='')}",
+            token=self.stack.reader_token,
+            **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
+        )
+        found = catalog.load_table(table).scan().to_arrow()
+        return sorted(tuple(row.values()) for row in found.to_pylist())
+
+
+@pytest.fixture(scope="session")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    home = tmp_path_factory.mktemp("lakegate")
+    before = dict(os.environ)
+    os.environ["LAKEGATE_HOME"] = str(home)
+    try:
+        running = local.start(print)
+        yield Gate(home, running, deployment.of_stack(running).world())
+    finally:
+        stack.down(home, print)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def contract(table: str, format_: str) -> str:
+    """A contract over the columns id and amount."""
+    return f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: {table}
+version: 1.0.0
+status: active
+support: [{{channel: "#shop", tool: slack}}]
+customProperties:
+  - {{property: format, value: {format_}}}
+schema:
+  - name: {table}
+    logicalType: object
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
+      - name: amount
+        logicalType: number
+        physicalType: double
+        logicalTypeOptions: {{minimum: 0, maximum: 100}}
+"""

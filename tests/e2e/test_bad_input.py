@@ -1,0 +1,112 @@
+"""Every kind of bad input: a clear alert with its reason, nothing lost, and the stack goes on."""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from functions.ingestion import State
+from lakegate.landing import LandedObject
+from tests.e2e.conftest import Gate, contract
+
+pytestmark = pytest.mark.stack
+
+
+def parquet(**columns: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A bad file, and how it must end."""
+
+    name: str
+    format: str
+    body: bytes
+    state: State
+    code: str
+
+    @property
+    def key(self) -> str:
+        folder = self.format.replace("none", "nobody/knows")
+        return f"bad/{folder}/{self.name}"
+
+
+GOOD = parquet(id=[1, 2], amount=[1.0, 2.0])
+BAD = [
+    Bad("unclaimed.parquet", "none", GOOD, State.ERRORED, "NO_CONTRACT"),
+    Bad("empty.parquet", "parquet", b"", State.ERRORED, "EMPTY_OBJECT"),
+    Bad("text.parquet", "parquet", b"id,amount\n1,2\n", State.ERRORED, "NOT_PARQUET"),
+    Bad("cut.parquet", "parquet", GOOD[:-40], State.ERRORED, "TRUNCATED_FILE"),
+    Bad("damaged.parquet", "parquet", b"PAR1" + GOOD[200:], State.ERRORED, "CORRUPT_FILE"),
+    Bad("missing.parquet", "parquet", parquet(id=[1]), State.REJECTED, "MISSING_COLUMN"),
+    Bad(
+        "type.parquet",
+        "parquet",
+        parquet(id=["a"], amount=[1.0]),
+        State.REJECTED,
+        "TYPE_MISMATCH",
+    ),
+    Bad(
+        "values.parquet",
+        "parquet",
+        parquet(id=[1], amount=[101.0]),
+        State.REJECTED,
+        "CHECKS_FAILED",
+    ),
+    Bad("few.csv", "csv", b"id,amount\n1,1.5\n2\n", State.REJECTED, "BAD_ROWS"),
+    Bad("many.csv", "csv", b"id,amount\n1,1.5\n2,2,2\n", State.REJECTED, "BAD_ROWS"),
+    Bad("parquet.csv", "csv", GOOD, State.ERRORED, "NOT_CSV"),
+    Bad("broken.json", "json", b'{"id": 1, "amount": 1}\n{"id": \n', State.REJECTED, "BAD_ROWS"),
+]
+
+
+@pytest.fixture(scope="module")
+def dropped(gate: Gate) -> dict[str, LandedObject]:
+    """All bad files at once, with one good file last of all."""
+    for format_ in ("parquet", "csv", "json"):
+        gate.put_contract(contract(f"bad.{format_}", format_))
+    landed = {bad.name: gate.drop(bad.key, bad.body) for bad in BAD}
+    return landed | {"good": gate.drop("bad/parquet/good.parquet", GOOD)}
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
+def test_a_bad_file_ends_with_its_reason_and_one_alert(
+    gate: Gate, dropped: dict[str, LandedObject], bad: Bad
+) -> None:
+    """A bad file ends as it should, and people are told once of file, branch and reason."""
+    ended = gate.end(dropped[bad.name])
+    assert (ended.state, ended.reason.code if ended.reason else "") == (bad.state, bad.code)
+    alerts = [alert for alert in gate.alerts(ended) if bad.name in str(alert)]
+    assert len(alerts) == 1
+    assert bad.code in str(alerts[0])
+    assert ended.branch in str(alerts[0])
+
+
+def test_the_stack_goes_on_after_bad_files(gate: Gate, dropped: dict[str, LandedObject]) -> None:
+    """A good file among bad ones is published, and of the bad ones main has no row."""
+    assert gate.end(dropped["good"]).state is State.PUBLISHED
+    for bad in BAD:
+        gate.end(dropped[bad.name])
+    assert gate.rows("bad.parquet") == [(1, 1.0), (2, 2.0)]
+
+
+def test_rejected_rows_stay_on_their_branch(gate: Gate, dropped: dict[str, LandedObject]) -> None:
+    """The branch that the alert names shows the rows that broke the contract."""
+    ended = gate.end(dropped["values.parquet"])
+    assert (1, 101.0) in gate.rows("bad.parquet", ended.branch)
+
+
+@pytest.mark.parametrize("name", ["two words + a plus.csv", "Grüße/äöü ß €.csv", "a%20b&c=d?.csv"])
+def test_any_key_simply_works(gate: Gate, name: str) -> None:
+    """A key with spaces, plus signs, umlauts and percent signs is ingested like any other."""
+    table = f"bad.keys_{name.encode().hex()[-12:]}"
+    gate.put_contract(contract(table, "csv"))
+    ended = gate.end(gate.drop(f"{table.replace('.', '/')}/{name}", b"id,amount\n7,1.5\n"))
+    assert ended.state is State.PUBLISHED
+    assert gate.rows(table) == [(7, 1.5)]

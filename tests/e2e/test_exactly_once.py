@@ -1,0 +1,148 @@
+"""Files at once, twice, replaced, with lost events and absent systems: each row once on main."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import kill
+
+import boto3
+import pytest
+import requests
+
+from cli.deployment import ROOT
+from functions.ingestion import State
+from infra.local import processes
+from infra.local.parts import known_ports, parts
+from lakegate.landing import LandedObject, ingestion_id
+from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+
+
+def csv(*ids: int) -> bytes:
+    return "".join(["id,amount\n", *[f"{i},1.5\n" for i in ids]]).encode()
+
+
+def prepared(gate: Gate, name: str) -> str:
+    """The landing prefix of a table of the test's own."""
+    gate.put_contract(contract(f"once.{name}", "csv"))
+    return f"once/{name}"
+
+
+def ids(gate: Gate, name: str) -> list[int]:
+    return [row[0] for row in gate.rows(f"once.{name}")]
+
+
+def test_files_at_once_are_all_published(gate: Gate) -> None:
+    """Files for one table that are dropped at once are all published, each row once."""
+    prefix = prepared(gate, "at_once")
+    landed = [gate.drop(f"{prefix}/{n}.csv", csv(n, n + 100)) for n in range(6)]
+    assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
+    assert ids(gate, "at_once") == [*range(6), *range(100, 106)]
+    assert gate.world.catalog.branches("ingest/once.at_once/") == []
+
+
+def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
+    """The same event again, before and after the end, publishes nothing a second time."""
+    prefix = prepared(gate, "doubled")
+    gate.misbehave("emr", {"events": {"double": 20}})
+    landed = gate.drop(f"{prefix}/a.csv", csv(1))
+    event = _event(landed.bucket, landed.key, landed.version, landed.etag, landed.size)
+    queue = gate.stack.queues["upload_queue"]
+    sqs = boto3.client("sqs")
+    sqs.send_message(QueueUrl=queue, MessageBody=event)
+    gate.end(landed)
+    sqs.send_message(QueueUrl=queue, MessageBody=event)
+    eventually(lambda: _is_empty(queue), PATIENCE, "the queue is not worked off")
+    gate.misbehave("emr", {})
+    assert gate.end(landed).state is State.PUBLISHED
+    assert ids(gate, "doubled") == [1]
+
+
+def test_a_replaced_file_is_two_ingestions(gate: Gate) -> None:
+    """A file replaced while it waits: both versions are published, each with its own rows."""
+    prefix = prepared(gate, "replaced")
+    first = gate.drop(f"{prefix}/a.csv", csv(1))
+    second = gate.drop(f"{prefix}/a.csv", csv(2))
+    assert gate.end(first).state is gate.end(second).state is State.PUBLISHED
+    assert ids(gate, "replaced") == [1, 2]
+
+
+def test_lost_events_are_found_by_the_sweep(gate: Gate) -> None:
+    """With every event of the job run lost, the scheduled sweep publishes the file."""
+    prefix = prepared(gate, "lost")
+    gate.misbehave("emr", {"events": {"lose": "all"}})
+    landed = gate.drop(f"{prefix}/a.csv", csv(1))
+    eventually(lambda: _submitted(gate, ingestion_id(landed)), PATIENCE, "no job run was started")
+    assert gate.end(landed).state is State.PUBLISHED
+    gate.misbehave("emr", {})
+    assert ids(gate, "lost") == [1]
+
+
+def test_aws_away_only_delays(gate: Gate) -> None:
+    """A file whose job is under way when S3, queues and ledger stop answering is published."""
+    prefix = prepared(gate, "aws")
+    landed = gate.drop(f"{prefix}/a.csv", csv(1))
+    eventually(lambda: _submitted(gate, ingestion_id(landed)), PATIENCE, "no job run was started")
+    with _frozen(gate, "ministack"), pytest.raises(requests.Timeout):
+        requests.get(gate.stack.s3, timeout=3)
+    assert gate.end(landed).state is State.PUBLISHED
+    assert ids(gate, "aws") == [1]
+
+
+def test_slack_away_delays_an_alert_and_loses_none(gate: Gate) -> None:
+    """While Slack does not answer, a rejection waits; then its alert arrives."""
+    prefix = prepared(gate, "slack")
+    gate.misbehave("slack", {"fail_next": 3})
+    ended = gate.end(gate.drop(f"{prefix}/a.csv", b"id,amount\n1,1000\n"))
+    assert ended.state is State.REJECTED
+    assert len(gate.alerts(ended)) == 1
+
+
+def test_nessie_away_only_delays(gate: Gate) -> None:
+    """A file that lands while the catalog is away is published when it is back."""
+    prefix = prepared(gate, "nessie")
+    record = processes.running(gate.home, "nessie")
+    assert record is not None
+    kill(record.pid, signal.SIGKILL)
+    landed = gate.drop(f"{prefix}/a.csv", csv(1))
+    eventually(lambda: _known(gate, landed), PATIENCE, "the file was not noticed")
+    ports = known_ports(gate.home)
+    processes.start(gate.home, parts(gate.home, ROOT, ports, "")["nessie"].command)
+    assert gate.end(landed).state is State.PUBLISHED
+    assert ids(gate, "nessie") == [1]
+
+
+@contextmanager
+def _frozen(gate: Gate, part: str) -> Iterator[None]:
+    """A part that neither answers nor refuses."""
+    record = processes.running(gate.home, part)
+    assert record is not None
+    kill(record.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        kill(record.pid, signal.SIGCONT)
+
+
+def _event(bucket: str, key: str, version: str, etag: str, size: int) -> str:
+    found = {"key": key, "size": size, "eTag": etag, "versionId": version, "sequencer": "0A"}
+    record = {"eventTime": "2026-01-01T00:00:00.000Z", "s3": {"bucket": {"name": bucket}}}
+    record["s3"]["object"] = found  # type: ignore[index]
+    return json.dumps({"Records": [record]})
+
+
+def _is_empty(queue: str) -> bool:
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    found = boto3.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)
+    return all(int(found["Attributes"][name]) == 0 for name in names)
+
+
+def _known(gate: Gate, landed: LandedObject) -> bool:
+    return bool(gate.world.ledger.known([ingestion_id(landed)]))
+
+
+def _submitted(gate: Gate, ingestion: str) -> bool:
+    return any(i.id == ingestion and i.state is State.SUBMITTED for i in gate.world.ledger.all())

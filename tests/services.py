@@ -1,0 +1,128 @@
+"""Real services for tests and benchmarks of the job alone: Nessie, S3, and a warm Spark."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+from pyspark.sql import SparkSession
+
+from functions.catalog import Catalog
+from infra.local import keys, nessie, processes
+from infra.local.jars import spark_jars
+from infra.local.java import java_home
+from infra.local.parts import aws_environment, choose_ports, parts
+from infra.local.settings import LAKE_BUCKET
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, branch_name, ingestion_id, report_key
+
+ROOT = Path(__file__).parents[1]
+LANDING = "landing"
+_NEEDED = ("ministack", "nessie")
+_SECRET = "job-token"
+
+
+@dataclass(frozen=True)
+class Services:
+    """Where the services answer, each role's token for Nessie, and boto3's client for S3."""
+
+    nessie_uri: str
+    tokens: dict[str, str]
+    s3: Any
+
+    def catalog(self) -> Catalog:
+        """The catalog as the publisher sees it."""
+        return Catalog(self.nessie_uri, self.tokens["publisher"])
+
+    def land(self, key: str, body: bytes) -> LandedObject:
+        """Put an object into the landing bucket."""
+        put = self.s3.put_object(Bucket=LANDING, Key=key, Body=body)
+        return LandedObject(LANDING, key, put["VersionId"], put["ETag"].strip('"'), len(body))
+
+    def spec(self, landed: LandedObject, contract: str, table: str, attempt: int = 1) -> JobSpec:
+        """What the upload Lambda would tell the job; the branch is cut as it would cut it."""
+        contract_key = f"contracts/{table}.yaml"
+        put = self.s3.put_object(Bucket=LAKE_BUCKET, Key=contract_key, Body=contract.encode())
+        ingestion = ingestion_id(landed)
+        branch = branch_name(table, landed.key, ingestion, attempt)
+        return JobSpec(
+            ingestion=ingestion,
+            attempt=attempt,
+            landed=landed,
+            table=table,
+            branch=branch,
+            base_hash=self.catalog().create_branch(branch),
+            lake_bucket=LAKE_BUCKET,
+            contract_key=contract_key,
+            contract_version=put["VersionId"],
+            report_key=report_key(table, ingestion, attempt),
+            nessie_uri=self.nessie_uri,
+            token_secret=_SECRET,
+        )
+
+
+@contextmanager
+def services(home: Path) -> Iterator[Services]:
+    """Nessie and ministack, running; this process's environment leads boto3 to them."""
+    tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+    every = parts(home, ROOT, choose_ports(home), tokens["reader"])
+    wanted = {name: part for name, part in every.items() if name in _NEEDED}
+    before = dict(os.environ)
+    try:
+        for part in wanted.values():
+            processes.start(home, part.command)
+        for part in wanted.values():
+            part.wait(home)
+        nessie.seed(wanted["nessie"].address, tokens["publisher"])
+        os.environ.update(aws_environment(wanted["ministack"].address, "http://127.0.0.1:9"))
+        yield _prepared(Services(wanted["nessie"].address, tokens, boto3.client("s3")))
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        for name in wanted:
+            processes.stop(home, name)
+
+
+def warm_spark(services: Services) -> SparkSession:
+    """A running Spark that reads S3 from the services."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in {
+        "spark.jars": spark_jars(),
+        "spark.driver.memory": "4g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+        "spark.hadoop.fs.s3a.endpoint": services.s3.meta.endpoint_url,
+        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.access.key": "test",
+        "spark.hadoop.fs.s3a.secret.key": "test",
+    }.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def fresh_session(spark: SparkSession) -> SparkSession:
+    """A session of its own, which `SparkSession.builder.getOrCreate()` finds, as on EMR."""
+    session = spark.newSession()
+    SparkSession._instantiatedSession = session
+    return session
+
+
+def _prepared(services: Services) -> Services:
+    for bucket in (LANDING, LAKE_BUCKET):
+        services.s3.create_bucket(Bucket=bucket)
+        services.s3.put_bucket_versioning(
+            Bucket=bucket, VersioningConfiguration={"Status": "Enabled"}
+        )
+    secrets = boto3.client("secretsmanager")
+    secrets.create_secret(Name=_SECRET, SecretString=services.tokens["job"])
+    return services

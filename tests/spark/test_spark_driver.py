@@ -1,0 +1,338 @@
+"""The local Spark driver: job runs in one warm JVM that know nothing of each other."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from infra.local.emr.drivers import Driver
+from infra.local.jars import spark_jars
+from infra.local.java import java_home
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.spark
+
+SESSION = "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate()\n"
+
+
+def command() -> list[str]:
+    """How to start a driver."""
+    java = ["--java-home", str(java_home()), "--jars", spark_jars()]
+    return [sys.executable, "-m", "infra.local.spark_driver", *java]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What came of a run."""
+
+    said: dict[str, Any]
+    stdout: str
+    stderr: str
+
+    @property
+    def found(self) -> Any:
+        """What the run printed, as JSON."""
+        assert self.said.get("exit") == 0, self.stderr
+        return json.loads(self.stdout)
+
+
+@dataclass
+class Bench:
+    """A driver, started again where it died, and a directory for what runs need."""
+
+    directory: Path
+    driver: Driver | None = None
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def ready_driver(self) -> Driver:
+        """A driver that is alive."""
+        if not self.driver or not self.driver.is_alive:
+            self.driver = Driver(command(), self.directory / "driver")
+        return self.driver
+
+    def start(self, script: str, *arguments: str, **more: Any) -> str:
+        """Start a run of this Python text; the answer is its id. It has begun."""
+        order = self.order(script, *arguments, **more)
+        self.ready_driver().tell(order)
+        assert self.said(order["run"]) == {"run": order["run"]}
+        return order["run"]
+
+    def order(self, script: str, *arguments: str, **more: Any) -> dict[str, Any]:
+        """What tells a driver to run this Python text."""
+        run = f"run-{next(self.numbers)}"
+        (self.directory / f"{run}.py").write_text(textwrap.dedent(script))
+        order = {"run": run, "entry_point": str(self.directory / f"{run}.py"), "py_files": []}
+        order |= {name: str(self.directory / f"{run}.{name}") for name in ("stdout", "stderr")}
+        return {**order, "arguments": list(arguments), "conf": {}, **more}
+
+    def said(self, run: str) -> dict[str, Any]:
+        """The driver's next word about the run."""
+        return self.ready_driver().answer(run, time.monotonic() + 120)
+
+    def end(self, run: str) -> Ended:
+        """The run, once it has ended."""
+        said = self.said(run)
+        return Ended(said, self.output(run, "stdout"), self.output(run, "stderr"))
+
+    def output(self, run: str, stream: str) -> str:
+        """What the run printed so far."""
+        return (self.directory / f"{run}.{stream}").read_text()
+
+    def run(self, script: str, *arguments: str, **more: Any) -> Ended:
+        """Run this Python text to its end."""
+        return self.end(self.start(script, *arguments, **more))
+
+    def package(self, name: str, **modules: str) -> str:
+        """An archive of modules for `--py-files`."""
+        path = self.directory / name / "job.zip"
+        path.parent.mkdir()
+        with zipfile.ZipFile(path, "w") as archive:
+            for module, text in modules.items():
+                archive.writestr(f"{module}.py", text)
+        return str(path)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """An S3, to which AWS's variables lead."""
+    server = ThreadedMotoServer("127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory, s3: str) -> Iterator[Bench]:
+    bench = Bench(tmp_path_factory.mktemp("spark"))
+    yield bench
+    if bench.driver:
+        bench.driver.kill()
+
+
+def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
+    """The entry point is __main__, has its arguments, and finds the session with its settings."""
+    ended = bench.run(
+        SESSION
+        + """if __name__ == "__main__":
+            import json, sys
+            names = ("spark.mine", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
+            print(json.dumps([sys.argv[1:], *map(spark.conf.get, names)]))""",
+        "a b",
+        "{}",
+        conf={"spark.mine": "x=y", "spark.sql.shuffle.partitions": "7"},
+    )
+    assert ended.found == [["a b", "{}"], "x=y", "UTC", "7"]
+    assert ended.said["details"] == ""
+
+
+LEAVE_EVERYTHING = """
+    import logging, os, sys
+    sys.path.insert(0, "/left"); sys.argv.append("left"); os.environ["LEFT"] = "1"; os.chdir("/")
+    logging.basicConfig(level=logging.DEBUG); json.left = True
+    spark.conf.set("spark.left", "1")
+    spark.conf.set("spark.sql.catalog.left", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set("spark.sql.catalog.left.type", "hadoop")
+    spark.conf.set("spark.sql.catalog.left.warehouse", sys.argv[1])
+    spark.sql("CREATE NAMESPACE left.db")
+    spark.sql("CREATE DATABASE left_database")
+    spark.range(1).createOrReplaceTempView("left_view")
+    spark.range(1).createOrReplaceGlobalTempView("left_global_view")
+    spark.range(1).cache().count()
+    spark.sparkContext.setJobDescription("left")
+"""
+FIND_EVERYTHING = """
+    import json, logging, os, sys
+    names = [row[0] for row in spark.sql("SHOW CATALOGS").collect()]
+    names += [row[0] for row in spark.sql("SHOW DATABASES").collect()]
+    names += [table.name for table in spark.catalog.listTables()]
+    names += [table.name for table in spark.catalog.listTables("global_temp")]
+    print(json.dumps({
+        "process": [sys.argv[1:], "/left" in sys.path, os.environ.get("LEFT"), os.getcwd() == "/"],
+        "modules": [len(logging.getLogger().handlers), hasattr(json, "left")],
+        "settings": spark.conf.get("spark.left", None),
+        "job": spark.sparkContext.getLocalProperty("spark.job.description"),
+        "names": names,
+    }))
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "    spark.stop()\n", "    raise ValueError\n"])
+def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: str) -> None:
+    """Nothing that a run set, made or registered is there in the next one, however it ended."""
+    find = SESSION + textwrap.dedent(FIND_EVERYTHING)
+    leave = textwrap.dedent(LEAVE_EVERYTHING) + textwrap.dedent(ending)
+    left = bench.run(SESSION + "import json\n" + leave, str(tmp_path))
+    assert left.said["exit"] == (1 if "raise" in ending else 0), left.stderr
+    assert bench.run(find).found == {
+        "process": [[], False, None, False],
+        "modules": [0, False],
+        "settings": None,
+        "job": None,
+        "names": ["spark_catalog", "default"],
+    }
+    listeners = "print(spark._jsc.sc().listenerBus().listeners().size())"
+    assert bench.run(SESSION + listeners).found == bench.run(SESSION + listeners).found
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "details"),
+    [
+        ("raise SystemExit", 0, ""),
+        ("import sys; sys.exit(3)", 3, "SystemExit: 3"),
+        ("import sys; sys.exit('no')", 1, "SystemExit: no"),
+        ("raise KeyError('k')", 1, "KeyError: 'k'"),
+        ("raise ValueError('one\\ntwo\\nthree')", 1, "ValueError: one two"),
+        ("def", 1, "SyntaxError: invalid syntax"),
+        (SESSION + "spark.table('none')", 1, "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND]"),
+    ],
+)
+def test_the_exit_code_is_pythons_own(bench: Bench, script: str, code: int, details: str) -> None:
+    """A run ends with the exit code that Python would end with, and says the exception."""
+    ended = bench.run(script)
+    assert ended.said["exit"] == code
+    assert ended.said["details"].startswith(details)
+
+
+def test_what_a_run_prints_is_its_own(bench: Bench) -> None:
+    """Each run has its stdout and stderr, with its traceback, and what its JVM printed."""
+    ended = bench.run(
+        SESSION
+        + """import sys
+spark._jvm.java.lang.System.err.println("from the JVM")
+print("out"); print("err", file=sys.stderr)
+raise ValueError("the end")"""
+    )
+    assert ended.stdout == "out\n"
+    for text in ("from the JVM", "err\n", "Traceback", "ValueError: the end"):
+        assert text in ended.stderr
+
+
+def test_runs_have_only_their_own_modules(bench: Bench) -> None:
+    """Two runs with other files of the same names get each its own, in Spark's workers too."""
+    script = (
+        SESSION
+        + """import json, job
+from pyspark.sql.functions import udf
+def told(_):
+    import job
+    return job.VERSION
+rows = spark.range(1).select(udf(told)("id")).collect()
+print(json.dumps([job.VERSION, rows[0][0]]))"""
+    )
+    for version in ("one", "two", "one again"):
+        files = [bench.package(version, job=f"VERSION = {version!r}")]
+        assert bench.run(script, py_files=files).found == [version, version]
+    assert "ModuleNotFoundError" in bench.run(script).said["details"]
+
+
+def test_runs_do_not_see_the_checkout(bench: Bench) -> None:
+    """A module that a run was not given is missing, also when this project has it."""
+    assert bench.run("import lakegate").said["details"].startswith("ModuleNotFoundError")
+
+
+def test_s3_is_read_and_written(bench: Bench, s3: str) -> None:
+    """s3:// addresses lead to the local S3, as they lead to AWS's on EMR."""
+    boto3.client("s3", endpoint_url=s3).create_bucket(Bucket="lake")
+    ended = bench.run(
+        SESSION
+        + """spark.range(5).write.parquet("s3://lake/a b/ü")
+print(spark.read.parquet("s3://lake/a b/ü").count())"""
+    )
+    assert ended.found == 5
+
+
+def test_iceberg_is_there(bench: Bench, tmp_path: Path) -> None:
+    """A catalog that the settings name works, with Iceberg's own SQL."""
+    conf = {
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(tmp_path),
+    }
+    ended = bench.run(
+        SESSION
+        + """spark.sql("CREATE TABLE lake.db.t (id BIGINT) USING iceberg")
+spark.range(3).writeTo("lake.db.t").append()
+spark.sql("ALTER TABLE lake.db.t CREATE BRANCH audit")
+print(spark.table("lake.db.t.branch_audit").count())""",
+        conf=conf,
+    )
+    assert ended.found == 3
+
+
+def test_a_cancel_ends_the_spark_job(bench: Bench) -> None:
+    """A run that is cancelled in a Spark job fails at once, and its own clean-up runs."""
+    run = bench.start(
+        SESSION
+        + """print("running", flush=True)
+try:
+    spark.range(10**15).selectExpr("sum(id * id % 7)").collect()
+finally:
+    print("cleaned up")"""
+    )
+    eventually(lambda: "running" in bench.output(run, "stdout"))
+    eventually(lambda: _cancelled(bench, run), timeout=60)
+    assert bench.output(run, "stdout") == "running\ncleaned up\n"
+
+
+def _cancelled(bench: Bench, run: str) -> bool:
+    bench.ready_driver().tell({"cancel": run})  # again: the job may not have begun before
+    try:
+        said = bench.ready_driver().answer(run, time.monotonic() + 0.5)
+    except TimeoutError:
+        return False
+    assert said["exit"] == 1
+    assert "SPARK_JOB_CANCELLED" in said["details"]
+    return True
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (SESSION + "spark._jvm.java.lang.System.exit(3)", "its JVM ended with exit code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "process was killed by signal 9"),
+        ("import os; os._exit(0)", "process ended with exit code 0 before it was done"),
+    ],
+)
+def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:
+    """Where a run or the JVM dies the driver says so, and ends: who knows what still runs."""
+    ended = bench.run(script)
+    assert why in ended.said["lost"]
+    eventually(lambda: bench.driver and not bench.driver.is_alive)
+
+
+def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
+    """When its orders end a driver ends, in the middle of a run too, with all that it started."""
+    order = bench.order(SESSION + "import os, time\nprint(os.getpid())\ntime.sleep(600)")
+    with subprocess.Popen(
+        command(), stdin=subprocess.PIPE, cwd=tmp_path, start_new_session=True, text=True
+    ) as driver:
+        print(json.dumps(order), file=driver.stdin, flush=True)
+        Path(order["stdout"]).touch()
+        eventually(lambda: bench.output(order["run"], "stdout"), timeout=120)
+    eventually(lambda: _group_is_gone(driver.pid))
+
+
+def _group_is_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False

@@ -1,0 +1,25 @@
+"""Waiting for what happens elsewhere, without sleeping a fixed time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+_PAUSE = 0.02
+
+Value = TypeVar("Value")
+
+
+def eventually(probe: Callable[[], Value | None], timeout: float = 30, message: str = "") -> Value:
+    """The first true value that `probe` gives within `timeout` seconds.
+
+    Raises AssertionError with the message and the last value where none comes.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        value = probe()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            said = message or "what was waited for did not happen"
+            raise AssertionError(f"{said} within {timeout} s; the last value was {value!r}")
+        time.sleep(_PAUSE)
