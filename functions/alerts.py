@@ -1,6 +1,6 @@
 """Where alerts go: Slack's Web API, or the log where no Slack is set up."""
 
-import urllib.error
+from http.client import HTTPException
 from typing import Any, Protocol
 
 from slack_sdk import WebClient
@@ -41,7 +41,7 @@ class SlackAlerts:
             )
         except SlackApiError as error:
             raise _refusal(error) from error
-        except (SlackClientError, urllib.error.URLError, OSError) as error:
+        except (SlackClientError, OSError, HTTPException, ValueError) as error:  # no JSON either
             raise Transient("SLACK_UNAVAILABLE", f"Slack did not answer: {error}") from error
 
 

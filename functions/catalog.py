@@ -82,9 +82,10 @@ class Catalog:
 
     def branches(self, prefix: str) -> list[str]:
         """The names of all branches that begin with `prefix`, sorted."""
+        query = {"filter": f"refType == 'BRANCH' && ref.name.startsWith('{prefix}')"}
         with _translated():
-            references = self._nessie.list_references().references
-        return sorted(r.name for r in references if r.name.startswith(prefix))
+            found = self._send("GET", "/trees", params=query)["references"]
+        return sorted(str(reference["name"]) for reference in found)
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, whatever it holds; a branch that is gone already is no error."""
@@ -160,7 +161,7 @@ def _commit(entry: dict[str, Any]) -> Commit:
     return Commit(
         hash=meta["hash"],
         message=meta["message"],
-        properties=meta.get("properties", {}),
+        properties={k: values[0] for k, values in meta.get("allProperties", {}).items()},
         author=", ".join(meta.get("authors", [])),
         time=meta["commitTime"],
     )

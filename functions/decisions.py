@@ -33,11 +33,12 @@ def decide(ingestion: Ingestion, run: JobRun, report: AuditReport | None) -> Pub
         return _errored(*_without_report(run))
     if not _belongs(report, ingestion):
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
-    if report.verdict is Verdict.REJECTED and report.reason:
-        return Refuse(State.REJECTED, report.reason)
-    if report.verdict is Verdict.ERRORED and report.reason:
-        return Refuse(State.ERRORED, report.reason)
-    return _passed(ingestion, run, report)
+    if report.verdict is Verdict.PASSED:
+        return _passed(ingestion, run, report)
+    if report.reason is None:
+        return _errored("CONTRADICTION", f"the report says {report.verdict}, yet not why")
+    state = State.REJECTED if report.verdict is Verdict.REJECTED else State.ERRORED
+    return Refuse(state, report.reason)
 
 
 def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish | Refuse:

@@ -34,7 +34,7 @@ class Ingestion:
     was cut; (`branch`, `audited_hash`) is the intent: the one thing that may be merged for this
     ingestion, changed only by such a guarded write. `merge_hash` is the commit on main. `checks`
     are the report's results without sample rows. `times` maps a step to when it was done (ISO 8601,
-    UTC). `alerted` and `cleaned` say that the people were told and the branch was deleted.
+    UTC). `alerted` and `cleaned` say that the people were told and the branches were deleted.
     """
 
     id: str

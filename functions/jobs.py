@@ -30,7 +30,8 @@ class Jobs:
     def start(self, spec: JobSpec) -> str:
         """Start the job run of one attempt, or find it started already; returns its id.
 
-        Raises Permanent when EMR refuses the request itself, Transient otherwise.
+        Raises Permanent when EMR refuses the request itself, Transient otherwise: also where there
+        is no such application, which is a fault of the deployment and not of the file.
         """
         name = run_name(spec.ingestion, spec.attempt)
         with _translated():
@@ -48,10 +49,12 @@ class Jobs:
 
     def get(self, run: str) -> JobRun:
         """The job run as it is now. Raises UnknownRun."""
+        application = self._settings.emr_application_id
         with _translated():
-            found = self._client.get_job_run(
-                applicationId=self._settings.emr_application_id, jobRunId=run
-            )["jobRun"]
+            try:
+                found = self._client.get_job_run(applicationId=application, jobRunId=run)["jobRun"]
+            except self._client.exceptions.ResourceNotFoundException as error:
+                raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
         return JobRun(
             id=run,
             name=found.get("name", ""),
@@ -73,8 +76,6 @@ def _translated() -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code == "ResourceNotFoundException":
-            raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
         if code in _PERMANENT:
             raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
         raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error

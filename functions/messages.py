@@ -13,6 +13,7 @@ from functions.ingestion import Ingestion, State
 from lakegate.report import AuditReport, CheckResult
 
 _SECTION, _HEADER = 3000, 150
+_REASON = 1000  # of a section, so that what follows the reason is never cut off
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
 
 
@@ -51,7 +52,7 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
 def _what_happened(ingestion: Ingestion) -> str:
     reason = ingestion.reason.message if ingestion.reason else ""
     lines = [
-        _escaped(reason),
+        _cut(_escaped(reason), _REASON),
         f"*File* {_code(ingestion.landed.uri)}",
         f"*Table* {_code(ingestion.table or 'none')}",
         f"*Branch* {_code(ingestion.branch or 'none was cut')}",
@@ -108,5 +109,5 @@ def _code(text: str) -> str:
 def _cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
-    fence = "```" if text[: limit - 4].count("```") % 2 else ""
-    return text[: limit - 1 - len(fence)] + "…" + fence
+    kept = text[: limit - 4]
+    return kept + "…" + ("```" if kept.count("```") % 2 else "")

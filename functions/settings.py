@@ -42,7 +42,8 @@ class Settings:
     def of(cls, environment: Mapping[str, str]) -> "Settings":
         """The settings in an environment.
 
-        Raises Permanent MISSING_SETTING, naming every variable that must be set and is not.
+        Raises Permanent MISSING_SETTING, naming every variable that must be set and is not, or
+        BAD_SETTING when one must be a whole number and is not.
         """
         given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(cls)}
         needed = {f.name for f in fields(cls) if f.default is MISSING}
@@ -51,6 +52,16 @@ class Settings:
             raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
         numbers = {f.name for f in fields(cls) if f.type is int}
         values: dict[str, Any] = {
-            name: int(text) if name in numbers else text for name, text in given.items() if text
+            name: _number(name, text) if name in numbers else text
+            for name, text in given.items()
+            if text
         }
         return cls(**values)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        message = f"LAKEGATE_{name.upper()} must be a whole number, not {text!r}"
+        raise Permanent("BAD_SETTING", message) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakegate.contract import Contract, parse
+from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
@@ -50,9 +50,8 @@ class Landing:
         """Put an object as an uploader would; returns what landed."""
         with _translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
-        return LandedObject(
-            self.bucket, key, answer["VersionId"], answer["ETag"].strip('"'), len(body)
-        )
+        etag = answer["ETag"].strip('"')
+        return LandedObject(self.bucket, key, answer.get("VersionId", etag), etag, len(body))
 
     def _landed(self, found: dict[str, Any]) -> LandedObject:
         etag = found["ETag"].strip('"')
@@ -97,16 +96,24 @@ class Lake:
 
     def report(self, key: str) -> AuditReport:
         """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT."""
-        return AuditReport.from_json(self._text(key)[0])
+        return AuditReport.from_json(self._read(key)[0])
 
     def _contract(self, key: str) -> StoredContract:
-        text, version = self._text(key)
-        return StoredContract(parse(text, key), key, version)
+        body, version = self._read(key)
+        return StoredContract(parse(_text(body, key), key), key, version)
 
-    def _text(self, key: str) -> tuple[str, str]:
+    def _read(self, key: str) -> tuple[bytes, str]:
         with _translated(key):
             found = self._client.get_object(Bucket=self.bucket, Key=key)
-            return found["Body"].read().decode(), found.get("VersionId", "")
+            return found["Body"].read(), found.get("VersionId", "")
+
+
+def _text(body: bytes, source: str) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise ContractInvalid(source, [Problem(line, "", "is not UTF-8 text")]) from error
 
 
 @contextmanager

@@ -49,9 +49,10 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     try:
         if ingestion.landed.size == 0:
             raise Permanent("EMPTY_OBJECT", "the file has no bytes: was its upload cut short?")
-        return _start_job(world, _cut_branch(world, ingestion))
+        branched = _cut_branch(world, ingestion)
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
+    return _start_job(world, branched)
 
 
 def conclude(world: World, run_id: str) -> None:
@@ -115,12 +116,11 @@ def end(
 
 
 def finish(world: World, ingestion: Ingestion) -> Ingestion:
-    """Do what is still due after the end: tell the people, delete a published branch."""
+    """Do what is still due after the end: tell the people, delete what was published."""
     if ingestion.state in ALERTED and not ingestion.alerted:
         return _tell(world, ingestion)
     if ingestion.state is State.PUBLISHED and not ingestion.cleaned:
-        world.catalog.delete_branch(ingestion.branch)
-        return world.ledger.save(ingestion.step("cleaned", world.now(), cleaned=True))
+        return _clean_up(world, ingestion)
     return ingestion
 
 
@@ -166,7 +166,10 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         nessie_uri=world.settings.nessie_uri,
         token_secret=world.settings.job_token_secret,
     )
-    run = world.jobs.start(spec)
+    try:
+        run = world.jobs.start(spec)
+    except Permanent as error:
+        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
     logger.info("job run started", extra={"run": run, "branch": ingestion.branch})
     return world.ledger.save(
         ingestion.step("submitted", world.now(), state=State.SUBMITTED, job_run=run)
@@ -223,7 +226,9 @@ def _rebase(world: World, ingestion: Ingestion) -> Ingestion:
         world.catalog.delete_branch(fresh)
         return _run_again(world, ingestion)
     except LakegateError:
-        world.catalog.delete_branch(fresh)
+        # A save that timed out may have been done: then the fresh branch is the intent.
+        if world.ledger.get(ingestion.id).branch != fresh:
+            world.catalog.delete_branch(fresh)
         raise
     world.catalog.delete_branch(ingestion.branch)
     metrics.add_metric("Rebases", "Count", 1)
@@ -243,6 +248,14 @@ def _run_again(world: World, ingestion: Ingestion) -> Ingestion:
     metrics.add_metric("Conflicts", "Count", 1)
     fresh = ingestion.step("conflicted", world.now(), state=State.LANDED, audited_hash="")
     return submit(world, world.ledger.save(replace(fresh, attempt=ingestion.attempt + 1)))
+
+
+def _clean_up(world: World, ingestion: Ingestion) -> Ingestion:
+    """Delete the published branch, and those that a crash in a rebase left behind."""
+    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
+    for branch in world.catalog.branches(first):
+        world.catalog.delete_branch(branch)
+    return world.ledger.save(ingestion.step("cleaned", world.now(), cleaned=True))
 
 
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:

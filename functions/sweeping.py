@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
-from functions.events import ended_run, landed_objects
+from functions.deliveries import Work, job_run, upload
 from functions.ingestion import Ingestion, State
 from functions.jobs import UnknownRun
 from functions.messages import unreadable_event
 from functions.queues import DeadLetter, DeadLetters
-from functions.story import conclude, end, finish, proceed, publish, submit, take_in
+from functions.story import end, finish, proceed, publish, submit, take_in
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
@@ -24,32 +25,39 @@ def sweep(world: World) -> dict[str, int]:
     """Do all that is overdue; returns how much was done, by kind, and how much failed.
 
     What happened within the last `grace_seconds` is left to its events. One failure holds up
-    nothing else: it is logged, counted, and tried again by the next sweep.
+    nothing else, whatever it is: it is logged, counted, and tried again by the next sweep.
     """
     now = datetime.fromisoformat(world.now())
     before = (now - timedelta(seconds=world.settings.grace_seconds)).isoformat(
         timespec="milliseconds"
     )
-    kinds = {
-        "dead_letters": _each(_dead_letters(world), lambda found: _redeliver(world, *found)),
-        "forgotten": _each(_forgotten(world, before), lambda landed: take_in(world, landed)),
-        "resumed": _each(list(world.ledger.unfinished(before)), lambda i: _resume(world, i)),
-    }
-    failed = sum(failures for _, failures in kinds.values())
-    metrics.add_metric("SweepFailures", "Count", failed)
-    return {kind: done for kind, (done, _) in kinds.items()} | {"failed": failed}
+    uploads, job_runs = world.upload_dead_letters, world.job_run_dead_letters
+    tasks = (
+        _each("dead_letters", uploads.read(), partial(_redeliver, world, uploads, upload)),
+        _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
+        _each("forgotten", _forgotten(world, before), partial(take_in, world)),
+        _each("resumed", world.ledger.unfinished(before), partial(_resume, world)),
+    )
+    done = dict.fromkeys(("dead_letters", "forgotten", "resumed", "failed"), 0)
+    for outcome in (outcome for task in tasks for outcome in task):
+        done[outcome] += 1
+    metrics.add_metric("SweepFailures", "Count", done["failed"])
+    return done
 
 
-def _each(things: Iterable[_T], work: Callable[[_T], object]) -> tuple[int, int]:
-    done = failed = 0
-    for thing in things:
-        try:
-            work(thing)
-            done += 1
-        except LakegateError:
-            logger.exception("the sweep could not finish one thing", extra={"thing": str(thing)})
-            failed += 1
-    return done, failed
+def _each(kind: str, things: Iterable[_T], work: Callable[[_T], object]) -> Iterator[str]:
+    """Do the work for each thing; yields `kind` for what was done, "failed" for what was not."""
+    try:
+        for thing in things:
+            try:
+                work(thing)
+                yield kind
+            except Exception:  # noqa: BLE001 - whatever it is, the next thing can do without it
+                logger.exception("the sweep could not finish one", extra={"thing": str(thing)})
+                yield "failed"
+    except Exception:  # noqa: BLE001 - and so can the next kind
+        logger.exception("the sweep could not look for more", extra={"kind": kind})
+        yield "failed"
 
 
 def _forgotten(world: World, before: str) -> Iterator[LandedObject]:
@@ -69,9 +77,10 @@ def _unknown(world: World, chunk: list[LandedObject]) -> list[LandedObject]:
     return [landed for landed in chunk if ingestion_id(landed) not in known]
 
 
-def _resume(world: World, ingestion: Ingestion) -> Ingestion:
+def _resume(world: World, listed: Ingestion) -> Ingestion:
     """Carry on where an earlier try stopped."""
-    with logger.append_context_keys(ingestion=ingestion.id, key=ingestion.landed.key):
+    with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
+        ingestion = world.ledger.get(listed.id)  # the index that listed it lags behind
         if ingestion.ended:
             return finish(world, ingestion)
         if ingestion.state is State.AUDITED:
@@ -85,19 +94,10 @@ def _resume(world: World, ingestion: Ingestion) -> Ingestion:
         return proceed(world, ingestion, ingestion.attempt, run)
 
 
-def _dead_letters(world: World) -> Iterator[tuple[DeadLetters, DeadLetter]]:
-    for queue in (world.upload_dead_letters, world.job_run_dead_letters):
-        yield from ((queue, letter) for letter in queue.read())
-
-
-def _redeliver(world: World, queue: DeadLetters, letter: DeadLetter) -> None:
+def _redeliver(world: World, queue: DeadLetters, work: Work, letter: DeadLetter) -> None:
     """Handle a dead letter once more; what cannot be handled at all is shown to people."""
     try:
-        if queue is world.upload_dead_letters:
-            for landed in landed_objects(letter.body):
-                take_in(world, landed)
-        else:
-            conclude(world, ended_run(letter.body))
+        work(world, letter.body)
     except Transient:
         raise
     except LakegateError as error:

@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from lakegate import contract_keys as keys
 from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Severity, Unit
 from lakegate.columns import Column
 from lakegate.contract_checks import read_checks
 from lakegate.contract_columns import read_properties
 from lakegate.contract_fields import Field
 from lakegate.contract_file import FORMATS, landing_prefix, read_options, read_settings
-from lakegate.contract_rules import text_formats
 from lakegate.contract_yaml import ContractInvalid, Problem, load
 from lakegate.errors import Permanent
 
@@ -35,24 +35,6 @@ __all__ = [
 
 _API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\.[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
-_DESCRIPTIVE = (
-    *("name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain"),
-    *("context", "price", "roles", "slaDefaultElement", "slaProperties", "contractCreatedTs"),
-    "authoritativeDefinitions",
-)
-_KNOWN = (
-    *("id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties"),
-    *_DESCRIPTIVE,
-)
-_SUPPORT_KNOWN = (
-    *("id", "channel", "url", "description", "tool", "scope", "invitationUrl"),
-    "customProperties",
-)
-_TABLE_KNOWN = (
-    *("name", "physicalName", "logicalType", "properties", "quality", "customProperties"),
-    *("id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags"),
-    *("authoritativeDefinitions", "dataGranularityDescription", "context"),
-)
 
 
 @dataclass(frozen=True)
@@ -60,8 +42,8 @@ class Contract:
     """What a data owner wrote, understood.
 
     `table` is `<namespace>.<table>`. `landing_prefix` is the beginning of the keys that belong to
-    it. `format` is parquet, csv or json (one object a line); `options` are Spark's reader options
-    for it, by Spark's names and as text. `owner` and `channel` (Slack) are "" where not given.
+    it. `format` is parquet, csv or json (one object a line); `options` are what it sets of Spark's
+    reader, by Spark's names and as text. `owner` and `channel` (Slack) are "" where not given.
     `sha256` is the digest of the contract's text. Without `allow_samples` no row of the data may
     be shown in reports or alerts.
     """
@@ -135,14 +117,13 @@ def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
 
 
 def _contract(root: Field, sha256: str) -> Contract:
-    root.limit_keys(_KNOWN)
+    root.limit_keys(keys.ROOT_KNOWN, keys.ROOT_IGNORED)
     root.choice("kind", ("DataContract",))
     root.choice("apiVersion", _API_VERSIONS)
     schema = _schema_object(root)
     table = _table_name(schema)
     settings = read_settings(root, schema)
     format_ = settings.choice("format", FORMATS, default="parquet")
-    options = read_options(settings, format_)
     properties = read_properties(schema.at("properties"))
     return Contract(
         id=root.required_text("id"),
@@ -151,9 +132,9 @@ def _contract(root: Field, sha256: str) -> Contract:
         landing_prefix=landing_prefix(settings, table),
         format=format_,
         columns=tuple(found.column for found in properties),
-        checks=read_checks(schema, properties, text_formats(format_, options)),
+        checks=read_checks(schema, properties, text=format_ != "parquet"),
         sha256=sha256,
-        options=options,
+        options=read_options(settings, format_),
         owner=_owner(root.at("team")),
         channel=_channel(root.at("support")),
         allow_samples=settings.flag("allowSamples", default=True),
@@ -166,7 +147,7 @@ def _schema_object(root: Field) -> Field:
         root.refuse(f"must describe exactly one table, not {len(objects)}", "schema")
     if not objects:
         return root.at("schema")
-    objects[0].limit_keys(_TABLE_KNOWN, {"relationships": "foreign keys are not supported yet"})
+    objects[0].limit_keys(keys.OBJECT_KNOWN, keys.OBJECT_IGNORED, keys.OBJECT_REFUSED)
     objects[0].choice("logicalType", ("object",), default="object")
     return objects[0]
 
@@ -196,7 +177,7 @@ def _owner(team: Field) -> str:
 def _channel(support: Field) -> str:
     """The first channel that is one of Slack's, by its tool or by the # before its name."""
     for item in support.items():
-        item.limit_keys(_SUPPORT_KNOWN)
+        item.limit_keys(keys.SUPPORT_KNOWN, keys.SUPPORT_IGNORED)
         channel, tool = item.text("channel"), item.text("tool")
         if tool == "slack" or (not tool and channel.startswith("#")):
             return channel

@@ -17,31 +17,12 @@ from lakegate.checks import (
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
+from lakegate.contract_keys import RULE_IGNORED, RULE_KNOWN, RULE_REFUSED
 from lakegate.contract_rules import declared_rule, facets, missing_values, read_rule
 from lakegate.contract_yaml import suggestion
 
 _NONE = Expectation(Operator.EQUAL, Decimal(0))
 _MOST_ROWS = 10**15
-_OPERATORS = tuple(Operator)
-_DESCRIPTIVE = (
-    *("dimension", "method", "businessImpact", "schedule", "scheduler", "tags"),
-    "authoritativeDefinitions",
-)
-_KNOWN = (
-    *("id", "name", "description", "type", "metric", "arguments", "unit", "severity"),
-    *(*_OPERATORS, *_DESCRIPTIVE),
-)
-_MISPLACED = dict.fromkeys(
-    ("validValues", "pattern", "missingValues", "properties"), "belongs under arguments"
-)
-_REFUSED = {
-    **_MISPLACED,
-    "rule": "is deprecated: write metric",
-    "customProperties": "would change what the rule does, which is not supported yet",
-    "query": "belongs to type: sql, which is not supported yet",
-    "engine": "belongs to type: custom, which is not supported yet",
-    "implementation": "belongs to type: custom, which is not supported yet",
-}
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
 
@@ -62,27 +43,22 @@ class _Draft:
         return scope + (self.own or self.check.metric)
 
 
-def read_checks(
-    table: Field, properties: list[Property], formats: Mapping[str, str]
-) -> tuple[Check, ...]:
-    """All checks of a schema object, each with an id of its own.
-
-    `formats` is how dates and times are written in the file (see `contract_rules.text_formats`).
-    """
-    drafts = [draft for found in properties for draft in _of_property(found, formats)]
+def read_checks(table: Field, properties: list[Property], *, text: bool) -> tuple[Check, ...]:
+    """All checks of a schema object, each with an id of its own; `text` as in `declared_rule`."""
+    drafts = [draft for found in properties for draft in _of_property(found, text=text)]
     drafts += _of_primary_key(table, properties)
     drafts += [d for field in table.at("quality").items() for d in _on_object(field, properties)]
     return _with_ids(drafts)
 
 
-def _of_property(found: Property, formats: Mapping[str, str]) -> list[_Draft]:
+def _of_property(found: Property, *, text: bool) -> list[_Draft]:
     names = (found.column.name,)
     drafts = []
     if found.column.required:
         drafts.append(_implied(found.field, Metric.NULL, names))
     if found.field.flag("unique"):
         drafts.append(_implied(found.field, Metric.DUPLICATE, names))
-    rule = declared_rule(found, formats)
+    rule = declared_rule(found, text=text)
     if rule != Rule():
         drafts.append(_implied(found.field, Metric.INVALID, names, rule))
     stated = found.field.at("quality").items()
@@ -163,9 +139,9 @@ def _metric(field: Field, metrics: tuple[Metric, ...], place: str) -> Metric | N
         field.refuse(f"{kind} is not supported yet", "type")
         return None
     if kind == "text":
-        field.limit_keys(("id", "name", "description", "type", "severity", *_DESCRIPTIVE))
+        field.limit_keys(("type",), ("id", "name", "severity", *RULE_IGNORED))
         return None
-    field.limit_keys(_KNOWN, _REFUSED)
+    field.limit_keys(RULE_KNOWN, RULE_IGNORED, RULE_REFUSED)
     name = field.choice("metric", tuple(Metric))
     if not name:
         return None
@@ -206,11 +182,13 @@ def _expectation(field: Field, metric: Metric) -> Expectation:
 
 
 def _between(field: Field, operator: Operator, unit: Unit) -> Expectation:
-    ends = [_threshold(item, unit) for item in field.items()]
-    if None not in ends and (len(ends) != 2 or ends[0] >= ends[1]):
+    items = list(field.items())
+    ends = [end for end in (_threshold(item, unit) for item in items) if end is not None]
+    if len(ends) == 2 and ends[0] < ends[1]:
+        return Expectation(operator, ends[0], ends[1], unit)
+    if len(ends) == len(items):
         field.refuse("must be two numbers, the smaller one first, as in [100, 2000]")
-    low, high = (*ends, None, None)[:2]
-    return _NONE if low is None or high is None else Expectation(operator, low, high, unit)
+    return _NONE
 
 
 def _threshold(field: Field, unit: Unit) -> Decimal | None:

@@ -5,47 +5,21 @@ from dataclasses import dataclass
 
 from lakegate.columns import LOGICAL_TYPES, Column, declared_type, default_type
 from lakegate.contract_fields import Field
+from lakegate.contract_keys import PROPERTY_IGNORED, PROPERTY_KNOWN, PROPERTY_REFUSED
 
 _MAX_NAME = 255
 _NESTED = ("object", "array", "map", "vector")
 _OPEN_CLASSES = ("", "public", "internal")
 _UTC = ("", "UTC", "Etc/UTC")
-_RESERVED = frozenset(
-    (
-        "_file",
-        "_pos",
-        "_deleted",
-        "_spec_id",
-        "_partition",
-        "_row_id",
-        "_corrupt_record",
-        "_last_updated_sequence_number",
-    )
+# fmt: off
+_RESERVED = (
+    "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
+    "_last_updated_sequence_number", "_corrupt_record",
 )
-_DESCRIPTIVE = (
-    *("id", "businessName", "deprecated", "synonyms", "authoritativeDefinitions", "tags"),
-    *("customProperties", "partitioned", "partitionKeyPosition", "encryptedName", "examples"),
-    *("primaryKeyPosition",),  # the order of a key's columns says nothing about its rows
-    *("transformSourceObjects", "transformLogic", "transformDescription", "criticalDataElement"),
-)
-_KNOWN = (
-    *("name", "physicalName", "description", "logicalType", "physicalType", "logicalTypeOptions"),
-    *("required", "unique", "primaryKey", "classification", "semanticType"),
-    *("enum", "quality", *_DESCRIPTIVE),
-)
-_REFUSED = {
-    "relationships": "foreign keys are not supported yet",
-    "items": "nested columns are not supported yet",
-    "properties": "nested columns are not supported yet",
-    "map": "nested columns are not supported yet",
-}
-_TYPE_OPTIONS: Mapping[tuple[str, object], str] = {
-    ("integer", "i32"): "int",
-    ("integer", "i64"): "bigint",
-    ("number", "f32"): "float",
-    ("number", "f64"): "double",
-    ("timestamp", True): "timestamp",
-    ("timestamp", False): "timestamp_ntz",
+# fmt: on
+_FORMATS: Mapping[str, Mapping[str, str]] = {
+    "integer": {"i32": "int", "i64": "bigint"},
+    "number": {"f32": "float", "f64": "double"},
 }
 
 
@@ -80,7 +54,7 @@ def read_properties(fields: Field) -> list[Property]:
 
 
 def _property(field: Field) -> Property:
-    field.limit_keys(_KNOWN, _REFUSED)
+    field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED, PROPERTY_REFUSED)
     if field.text("semanticType") == "measure":
         field.refuse("a measure is no column of the data", "semanticType")
     logical = _logical_type(field)
@@ -98,11 +72,12 @@ def _property(field: Field) -> Property:
 
 def _name(field: Field) -> str:
     name = field.required_text("name")
-    name = field.text("physicalName", name)
+    key = "physicalName" if field.has("physicalName") else "name"
+    name = field.text(key, name)
     if name and not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
-        field.refuse(f"{name!r} cannot name a column: give up to 255 visible characters", "name")
+        field.refuse(f"{name!r} cannot name a column: give up to 255 visible characters", key)
     if name.lower() in _RESERVED:
-        field.refuse(f"{name!r} is a name that Iceberg and Spark use for themselves", "name")
+        field.refuse(f"{name!r} is a name that Iceberg and Spark use for themselves", key)
     return name
 
 
@@ -115,13 +90,8 @@ def _logical_type(field: Field) -> str:
 
 
 def _type(field: Field, logical: str) -> tuple[str, int | None]:
-    options = field.at("logicalTypeOptions")
-    if options.text("defaultTimezone") not in _UTC:
-        options.refuse("only UTC is supported", "defaultTimezone")
-    key = "timezone" if logical == "timestamp" else "format"
-    by_option = _TYPE_OPTIONS.get((logical, options.at(key).node.value))
-    if logical in ("integer", "number") and options.has("format") and not by_option:
-        options.refuse("only i32 and i64 (integer), f32 and f64 (number) are supported", "format")
+    """The column's type, and the length in characters that it allows."""
+    by_option = _type_by_option(field.at("logicalTypeOptions"), logical)
     if not field.has("physicalType"):
         return by_option or default_type(logical), None
     try:
@@ -130,5 +100,17 @@ def _type(field: Field, logical: str) -> tuple[str, int | None]:
         field.refuse(str(reason), "physicalType")
         return default_type(logical), None
     if by_option and by_option != declared:
-        options.refuse(f"means {by_option}, but the physicalType means {declared}", key)
+        other = f"means {declared}, but the logicalTypeOptions mean {by_option}"
+        field.refuse(other, "physicalType")
     return declared, length
+
+
+def _type_by_option(options: Field, logical: str) -> str:
+    """The type that the options of a logical type ask for, "" where they leave it open."""
+    if options.text("defaultTimezone") not in _UTC:
+        options.refuse("only UTC is supported", "defaultTimezone")
+    if logical == "timestamp" and options.has("timezone"):
+        return "timestamp" if options.flag("timezone") else "timestamp_ntz"
+    if logical in _FORMATS and options.has("format"):
+        return _FORMATS[logical].get(options.choice("format", _FORMATS[logical]), "")
+    return ""

@@ -27,15 +27,25 @@ class Field:
         place = self._keys().get(key, self.node)
         self.problems.append(Problem(place.line, self._path(key), reason))
 
-    def limit_keys(self, known: Collection[str], refused: Mapping[str, str] | None = None) -> None:
-        """Refuses keys that are not known, and those known not to be supported, with why."""
+    def limit_keys(
+        self,
+        known: Collection[str],
+        ignored: Collection[str] = (),
+        refused: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuses every key that is neither known nor ignored; `refused` says why of some.
+
+        A known key must have a value: what looks like one may be null to YAML, as NULL is.
+        """
         if not isinstance(self.node.value, Mapping):
             self.refuse("must be a mapping of keys to values")
         for key in self._keys():
             if refused and key in refused:
                 self.refuse(refused[key], key)
-            elif key not in known:
+            elif key not in (*known, *ignored):
                 self.refuse(f"is no key that is known here{suggestion(key, known)}", key)
+            elif key in known and not self.has(key):
+                self.refuse("is null: give a value (text that looks like null in quotes)", key)
 
     def has(self, key: str) -> bool:
         """Whether the key is given, with anything but null."""
@@ -75,10 +85,11 @@ class Field:
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """The text under a key, which must be one of the choices; required without a default."""
         text = self.text(key, default) if default else self.required_text(key)
-        if text and text not in choices:
+        if text in choices:
+            return text
+        if text or default:
             self.refuse(f"{text!r} is none of {', '.join(choices)}{suggestion(text, choices)}", key)
-            return default
-        return text
+        return default
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """The true or false under a key."""

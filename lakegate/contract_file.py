@@ -8,8 +8,14 @@ from lakegate.contract_yaml import Node, suggestion
 FORMATS = ("parquet", "csv", "json")
 
 _SETTINGS = ("landingPrefix", "format", "options", "allowSamples")
-_ENCODINGS = ("UTF-8", "US-ASCII", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
-_CSV_DEFAULTS = {"header": "true", "delimiter": ",", "quote": '"', "escape": '"'}
+_ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
+_CSV_DEFAULTS = {
+    "header": "true",
+    "delimiter": ",",
+    "quote": '"',
+    "escape": '"',  # a quote within quotes is written twice: RFC 4180, not Spark's default
+    "encoding": "UTF-8",
+}
 _SURELY = 0.85
 
 
@@ -21,10 +27,12 @@ def read_settings(root: Field, table: Field) -> Field:
     found: dict[str, Node] = {}
     for place in (root.at("customProperties"), table.at("customProperties")):
         for item in place.items():
-            item.limit_keys(("property", "value", "id", "description", "vendor"))
+            item.limit_keys(("property",), ("value", "id", "description", "vendor"))
             name = item.required_text("property")
             if name in found:
                 item.refuse(f"{name} is given twice, first in line {found[name].line}")
+            elif name in _SETTINGS and not item.has("value"):
+                item.refuse("is missing, or null", "value")
             elif name in _SETTINGS:
                 found[name] = item.at("value").node
             elif near := suggestion(name, _SETTINGS, _SURELY):
@@ -47,38 +55,46 @@ def landing_prefix(settings: Field, table: str) -> str:
 
 
 def read_options(settings: Field, format_: str) -> dict[str, str]:
-    """Spark's reader options for the file, defaults included, by Spark's names."""
-    readers = _readers(format_)
+    """Spark's reader options for the file, defaults included, by Spark's names.
+
+    Only CSV has any: parquet describes itself, and JSON is always UTF-8.
+    """
+    readers = _CSV if format_ == "csv" else {}
     options = settings.at("options")
     if options.given:
-        options.limit_keys(readers)
-    defaults = _CSV_DEFAULTS if format_ == "csv" else {}
-    encoding = {} if format_ == "parquet" else {"encoding": "UTF-8"}
+        options.limit_keys(readers, refused={"sep": "is called delimiter here"})
     given = {key: read(options, key) for key, read in readers.items() if options.has(key)}
-    merged = {**defaults, **encoding, **given}
-    if format_ == "csv" and merged["delimiter"] in (merged["quote"], merged["escape"]):
+    merged = {**(_CSV_DEFAULTS if format_ == "csv" else {}), **given}
+    if merged.get("delimiter", ",") in (merged.get("quote"), merged.get("escape")):
         options.refuse("is the quote or the escape, too", "delimiter")
     return merged
 
 
-def _readers(format_: str) -> Mapping[str, Callable[[Field, str], str]]:
-    text: Mapping[str, Callable[[Field, str], str]] = {
-        "encoding": lambda options, key: options.choice(key, _ENCODINGS, default="UTF-8"),
-        "dateFormat": Field.required_text,
-        "timestampFormat": Field.required_text,
-    }
-    csv: Mapping[str, Callable[[Field, str], str]] = {
-        "header": lambda options, key: str(options.flag(key)).lower(),
-        "delimiter": Field.required_text,
-        "quote": _character,
-        "escape": _character,
-        "nullValue": Field.text,
-    }
-    return {"parquet": {}, "csv": {**csv, **text}, "json": text}.get(format_, {})
-
-
 def _character(options: Field, key: str) -> str:
     text = options.text(key)
-    if len(text) > 1:
-        options.refuse("must be one character, or empty for none", key)
+    text = "\t" if text == "\\t" else text
+    if len(text) != 1 or text in "\r\n":
+        options.refuse("must be one character, and no end of line", key)
     return text
+
+
+def _true_or_false(options: Field, key: str) -> str:
+    given = options.at(key).node.value
+    return given if given in ("true", "false") else str(options.flag(key)).lower()
+
+
+def _encoding(options: Field, key: str) -> str:
+    given = options.text(key).upper()
+    if given not in _ENCODINGS:
+        options.refuse(f"{given!r} is none of {', '.join(_ENCODINGS)}", key)
+    return given
+
+
+_CSV: Mapping[str, Callable[[Field, str], str]] = {
+    "header": _true_or_false,
+    "delimiter": _character,
+    "quote": _character,
+    "escape": _character,
+    "nullValue": Field.text,
+    "encoding": _encoding,
+}

@@ -7,42 +7,34 @@ from lakegate.checks import Rule
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
-from lakegate.literals import TIME_PATTERN, in_order, literal
+from lakegate.literals import NUMERIC, TIME_PATTERN, in_order, literal
 from lakegate.patterns import PatternUnsupported, java_pattern
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _TEXT_FACETS = ("pattern", "minLength", "maxLength")
-_NUMERIC = ("int", "bigint", "float", "double", "decimal")
 _MOMENTS = ("date", "timestamp", "timestamp_ntz", "time")
-_ISO = "yyyy-MM-dd"
+_FORMATS = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
 
 
 def facets(column: Column) -> tuple[str, ...]:
     """The keys that can narrow the values of a column, after its type (all, if it has none)."""
-    if column.kind in (*_NUMERIC, *_MOMENTS):
+    if column.kind in (*NUMERIC, *_MOMENTS):
         return _BOUNDS
     return {"string": _TEXT_FACETS, "": (*_TEXT_FACETS, *_BOUNDS)}.get(column.kind, ())
 
 
-def text_formats(format_: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """How dates and times are written in a file of text, by logical type; parquet has no text."""
-    if format_ == "parquet":
-        return {}
-    return {
-        "date": options.get("dateFormat", _ISO),
-        "timestamp": options.get("timestampFormat", _ISO),
-        "time": "HH:mm:ss",
-    }
+def declared_rule(found: Property, *, text: bool) -> Rule:
+    """The rule of a property's own declaration: `logicalTypeOptions`, `enum` and `VARCHAR(n)`.
 
-
-def declared_rule(found: Property, formats: Mapping[str, str]) -> Rule:
-    """The rule of a property's own declaration: `logicalTypeOptions`, `enum` and `VARCHAR(n)`."""
+    In a file of `text` (CSV, JSON) it matters how dates are written; parquet types its own.
+    """
     column = found.column
     rule = Rule()
     if found.field.has("logicalTypeOptions"):
         options = found.field.at("logicalTypeOptions")
         rule = _options_rule(options, column)
-        _refuse_other_format(options, column, formats)
+        if text:
+            _refuse_other_format(options, column)
     if column.kind == "time":
         rule = dataclasses.replace(rule, pattern=TIME_PATTERN)
     if found.length is not None:
@@ -61,20 +53,18 @@ def _options_rule(options: Field, column: Column) -> Rule:
             known = (*known, "format", "timezone", "defaultTimezone")
         case _:
             known = (*known, "format")
-    options.limit_keys(known, refused)
+    options.limit_keys(known, refused=refused)
     if column.kind == "time" and options.flag("timezone"):
         options.refuse("times with a zone are not supported", "timezone")
     return read_rule(options, column)
 
 
-def _refuse_other_format(options: Field, column: Column, formats: Mapping[str, str]) -> None:
-    known = formats.get(column.logical_type)
+def _refuse_other_format(options: Field, column: Column) -> None:
+    known = _FORMATS.get(column.logical_type)
     given = options.text("format") if known else ""
-    iso = column.logical_type == "timestamp" and known == _ISO and given.startswith(_ISO)
-    if given and given != known and not iso:
-        name = f"{column.logical_type}Format"
-        advice = "" if column.logical_type == "time" else f"; {name} under options says otherwise"
-        options.refuse(f"the file's values are read as {known}{advice}", "format")
+    instant = column.logical_type == "timestamp" and given.startswith(_FORMATS["date"])
+    if given and given != known and not instant:
+        options.refuse(f"text is read as ISO 8601 alone, that is {known}", "format")
 
 
 def _enum(entries: Field, column: Column) -> tuple[str, ...]:
@@ -95,13 +85,13 @@ def read_rule(field: Field, column: Column) -> Rule:
     valid = field.at("validValues")
     rule = Rule(
         valid_values=_literals(valid, [v for v in valid.items() if v.given], column),
-        pattern=_pattern(field),
+        pattern=_pattern(field, column),
         minimum=_bound(field, "minimum", column),
         maximum=_bound(field, "maximum", column),
         exclusive_minimum=_bound(field, "exclusiveMinimum", column),
         exclusive_maximum=_bound(field, "exclusiveMaximum", column),
-        min_length=field.count("minLength"),
-        max_length=field.count("maxLength"),
+        min_length=_length(field, "minLength", column),
+        max_length=_length(field, "maxLength", column),
     )
     _refuse_contradiction(field, rule, column)
     return rule
@@ -125,7 +115,16 @@ def _literals(field: Field, values: list[Field], column: Column) -> tuple[str, .
 
 
 def _bound(field: Field, key: str, column: Column) -> str | None:
-    return _literal(field.at(key), column) if field.has(key) else None
+    return _literal(field.at(key), column) if _may_have(field, key, column) else None
+
+
+def _length(field: Field, key: str, column: Column) -> int | None:
+    return field.count(key) if _may_have(field, key, column) else None
+
+
+def _may_have(field: Field, key: str, column: Column) -> bool:
+    """Whether a key is given; one that does not go with the column was refused as a key."""
+    return key in facets(column) and field.has(key)
 
 
 def _literal(field: Field, column: Column) -> str | None:
@@ -141,8 +140,8 @@ def _literal(field: Field, column: Column) -> str | None:
         return None
 
 
-def _pattern(field: Field) -> str | None:
-    if not field.has("pattern"):
+def _pattern(field: Field, column: Column) -> str | None:
+    if not _may_have(field, "pattern", column):
         return None
     pattern = field.text("pattern")
     try:

@@ -40,9 +40,12 @@ class JobSpec:
         Raises ValueError or TypeError when the argument is not such a text.
         """
         fields = _known(cls, json.loads(argument))
-        return cls(**{**fields, "landed": LandedObject(**_known(LandedObject, fields["landed"]))})
+        landed = LandedObject(**_known(LandedObject, fields.pop("landed", {})))
+        return cls(landed=landed, **fields)
 
 
-def _known(cls: type, given: dict[str, Any]) -> dict[str, Any]:
+def _known(cls: type, given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise ValueError(f"not a {cls.__name__}: {given!r}")
     names = {field.name for field in dataclasses.fields(cls)}
     return {name: value for name, value in given.items() if name in names}

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from lakegate.columns import Column
 
+NUMERIC = ("int", "bigint", "float", "double", "decimal")
 Scalar = bool | int | float | str | None
 
 TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
@@ -23,14 +24,10 @@ def literal(value: Scalar, text: str, column: Column) -> str:
 
 
 def in_order(low: str, high: str, column: Column) -> bool:
-    """Whether one of the column's literals is less than another."""
-    match column.kind:
-        case "int" | "bigint" | "decimal" | "float" | "double":
-            return Decimal(low) < Decimal(high)
-        case "timestamp" | "timestamp_ntz":
-            return datetime.fromisoformat(low) < datetime.fromisoformat(high)
-        case _:
-            return low < high
+    """Whether one of the column's literals is less than another; moments sort as their text."""
+    if column.kind in NUMERIC:
+        return Decimal(low) < Decimal(high)
+    return low < high
 
 
 def _text(value: Scalar, text: str, column: Column) -> str:

@@ -20,42 +20,7 @@ _BOUNDARY = rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
 _NO_BOUNDARY = rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _NOT_LINE_END = r"[^\n\r\x{2028}\x{2029}]"
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d{1,4})(?:(,)(\d{1,4})?)?\})\??", re.ASCII)
-_CATEGORY = re.compile(r"[pP]\{([A-Z][a-z]?)\}")
-_CATEGORIES = frozenset(
-    (
-        "L",
-        "Lu",
-        "Ll",
-        "Lt",
-        "Lm",
-        "Lo",
-        "M",
-        "Mn",
-        "Mc",
-        "Me",
-        "N",
-        "Nd",
-        "Nl",
-        "No",
-        "P",
-        "Pc",
-        "Pd",
-        "Ps",
-        "Pe",
-        "Pi",
-        "Pf",
-        "Po",
-        "S",
-        "Sm",
-        "Sc",
-        "Sk",
-        "So",
-        "Z",
-        "Zs",
-        "Zl",
-        "Zp",
-    )
-)
+_CATEGORY = re.compile(r"[pP]\{(?:L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?)\}")
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})")
 _RANGE = re.compile(r"-(?!\])")
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9A-Fa-f]{2})")
@@ -204,8 +169,6 @@ class _Translation:
             self.at += len(found[0])
             return self._code_point(int(found[1] or found[2], 16))
         if found := _CATEGORY.match(rest):
-            if found[1] not in _CATEGORIES:
-                raise PatternUnsupported(f"\\{found[0]} is no general category that is supported")
             self.at += len(found[0])
             return f"\\{found[0]}"
         self.at += 1

@@ -100,7 +100,7 @@ class AuditReport:
         return json.dumps(document, indent=2, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "AuditReport":
+    def from_json(cls, text: str | bytes) -> "AuditReport":
         """The report that `to_json` wrote.
 
         Raises Permanent BAD_REPORT when the text is not a report that can be understood: a report
@@ -116,13 +116,17 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
     if document.pop("schema") != SCHEMA:
         raise ValueError(f"the schema is not {SCHEMA}")
     reason = document.pop("reason")
-    return AuditReport(
+    report = AuditReport(
         verdict=Verdict(document.pop("verdict")),
         reason=Reason(**reason) if reason else None,
         source=LandedObject(**document.pop("source")),
         checks=tuple(_check(check) for check in document.pop("checks")),
         **document,
     )
+    for field_ in dataclasses.fields(report):
+        if field_.type in (str, int) and type(getattr(report, field_.name)) is not field_.type:
+            raise TypeError(f"{field_.name} is not of the type {field_.type}")
+    return report
 
 
 def _check(document: dict[str, Any]) -> CheckResult:

@@ -1,0 +1,58 @@
+"""One delivered message: the work it asks for, and a Lambda handler for a queue of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from functions.events import ended_run, landed_objects
+from functions.story import conclude, take_in
+from functions.telemetry import logger, metrics
+from functions.world import World
+
+Work = Callable[[World, str], None]
+Handler = Callable[[dict[str, Any], LambdaContext], Any]
+
+
+def upload(world: World, body: str) -> None:
+    """Take in each landed object that an S3 event notification names."""
+    for landed in landed_objects(body):
+        take_in(world, landed)
+
+
+def job_run(world: World, body: str) -> None:
+    """Conclude the job run whose change of state an EventBridge event tells."""
+    conclude(world, ended_run(body))
+
+
+def sqs_handler(work: Work, world: Callable[[], World]) -> Handler:
+    """A Lambda handler that does `work` for the body of each message of a batch.
+
+    It answers which messages must be delivered again; the others are done. `world` is asked for
+    each message, so that one that cannot be made yet fails the messages and not the Lambda.
+    """
+
+    def work_off(record: SQSRecord) -> None:
+        try:
+            work(world(), record.body)
+        except Exception:
+            logger.exception("this message will be delivered again", extra={"body": record.body})
+            raise
+
+    @logger.inject_lambda_context
+    @metrics.log_metrics
+    def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+        return process_partial_response(
+            event=event,
+            record_handler=work_off,
+            processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
+            context=context,
+        )
+
+    return handler

@@ -1,0 +1,64 @@
+"""The keys of the standard, by where they stand: which matter to a file, and which do not.
+
+`…_KNOWN` are honoured; `…_IGNORED` describe, and change no verdict; `…_REFUSED` would change one,
+and are refused with the reason. Whatever is in none of them is no key of the standard's.
+"""
+
+from lakegate.checks import Operator
+
+# fmt: off
+ROOT_KNOWN = (
+    "id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties",
+)
+ROOT_IGNORED = (
+    "name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain",
+    "context", "price", "roles", "slaDefaultElement", "slaProperties", "contractCreatedTs",
+    "authoritativeDefinitions",
+)
+
+SUPPORT_KNOWN = ("channel", "tool")
+SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
+
+OBJECT_KNOWN = (
+    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
+)
+OBJECT_IGNORED = (
+    "id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags",
+    "authoritativeDefinitions", "dataGranularityDescription", "context",
+)
+OBJECT_REFUSED = {"relationships": "foreign keys are not supported yet"}
+
+PROPERTY_KNOWN = (
+    "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
+    "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
+)
+PROPERTY_IGNORED = (
+    "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
+    "tags", "customProperties", "partitioned", "partitionKeyPosition", "primaryKeyPosition",
+    "encryptedName", "examples", "transformSourceObjects", "transformLogic",
+    "transformDescription", "criticalDataElement",
+)
+PROPERTY_REFUSED = {
+    "relationships": "foreign keys are not supported yet",
+    "items": "nested columns are not supported yet",
+    "properties": "nested columns are not supported yet",
+    "map": "nested columns are not supported yet",
+}
+
+RULE_KNOWN = ("id", "name", "type", "metric", "arguments", "unit", "severity", *Operator)
+RULE_IGNORED = (
+    "description", "dimension", "method", "businessImpact", "schedule", "scheduler", "tags",
+    "authoritativeDefinitions",
+)
+RULE_REFUSED = {
+    "validValues": "belongs under arguments",
+    "pattern": "belongs under arguments",
+    "missingValues": "belongs under arguments",
+    "properties": "belongs under arguments",
+    "rule": "is deprecated: write metric",
+    "customProperties": "would change what the rule does, which is not supported yet",
+    "query": "belongs to type: sql, which is not supported yet",
+    "engine": "belongs to type: custom, which is not supported yet",
+    "implementation": "belongs to type: custom, which is not supported yet",
+}
+# fmt: on
