@@ -1,0 +1,103 @@
+"""One Spark driver process, and what it says.
+
+The pipe protocol is one JSON object a line. To the driver's standard input:
+
+    {"run": ID, "entry_point": PATH, "arguments": [...], "py_files": [PATH...], "conf": {...},
+     "stdout": PATH, "stderr": PATH}          execute this run (only when no other is on)
+    {"cancel": ID}                            cancel its Spark jobs; it still says how it ended
+
+From its standard output:
+
+    {"ready": true}                           Spark is up
+    {"run": ID}                               the run has begun
+    {"run": ID, "exit": 0, "details": ""}     it ended, with this exit code and last error
+    {"run": ID, "exit": 137, "lost": WHY}     its process or the JVM died: the driver ends too
+
+A driver ends at once when its standard input does: it never outlives the service.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+class Driver:
+    """A running driver. One thread uses it; any thread may interrupt that one's waiting."""
+
+    def __init__(self, command: Sequence[str], directory: Path) -> None:
+        """Start the command in a new `directory/work`; what it prints goes to `directory/log`."""
+        work = directory / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        with (directory / "log").open("ab") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=work,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,
+                text=True,
+            )
+        self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self.is_warm = False
+        threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The process, and the group of all that it started."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take a run."""
+        return self._process.poll() is None
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message. One that died does not hear it: waiting for its answer says so."""
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(message), file=self._process.stdin, flush=True)
+
+    def answer(self, run_id: str, until: float) -> dict[str, Any]:
+        """The next that it says about this run, until that time of the monotonic clock.
+
+        Where it died without a word: `{"run": None, "lost": WHY}`. Where the waiting was
+        interrupted: `{"run": ID, "interrupted": GRACE}`. Raises TimeoutError.
+        """
+        while True:
+            try:
+                said = self._said.get(timeout=max(0, until - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError from None
+            if said["run"] in (run_id, None):
+                return said
+
+    def interrupt(self, run_id: str, grace: float) -> None:
+        """End the waiting for this run's answer: it is to be stopped within `grace` seconds."""
+        self._said.put({"run": run_id, "interrupted": grace})
+
+    def kill(self) -> None:
+        """End the driver and everything that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _listen(self, output: Iterable[str]) -> None:
+        for line in output:
+            said = json.loads(line)
+            if said.get("ready"):
+                self.is_warm = True
+            else:
+                self._said.put(said)
+        code = self._process.wait()
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        self._said.put({"run": None, "lost": f"The Spark driver died: it {ended}"})

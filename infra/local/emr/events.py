@@ -1,0 +1,118 @@
+"""The events that EMR Serverless would put on EventBridge.
+
+Delivery is "best effort", as AWS says of them: one that the bus does not take is logged and lost.
+"""
+
+import json
+import logging
+import queue
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.local.emr import runs
+from infra.local.emr.faults import Faults
+from infra.local.emr.runs import Application, JobRun
+
+_LOG = logging.getLogger(__name__)
+_ONE_TRY = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1})
+
+Event = dict[str, Any]
+
+
+class Bus:
+    """The default event bus. The faults of the moment decide what becomes of an event; a thread
+    sends what is left, in order.
+    """
+
+    def __init__(self, source: str, application: Application, faults: Faults) -> None:
+        self._source = source
+        self._application = application
+        self._faults = faults
+        self._waiting: queue.SimpleQueue[tuple[list[Event], float]] = queue.SimpleQueue()
+        self._held: list[Event] = []
+        self._client = boto3.client("events", region_name=application.region, config=_ONE_TRY)
+        threading.Thread(target=self._deliver, name="events", daemon=True).start()
+
+    def changed(self, before: JobRun | None, after: JobRun) -> None:
+        """Tell what a change to a job run means; `before` is None for a new one."""
+        if before and len(before.attempts) < len(after.attempts):
+            self._tell("EMR Serverless Job Run Retry", after, _retry(after))
+        states = {"previousState": before.state} if before else {}
+        self._tell("EMR Serverless Job Run State Change", after, {"state": after.state, **states})
+
+    def _tell(self, detail_type: str, run: JobRun, more: dict[str, Any]) -> None:
+        detail = {
+            "jobRunId": run.id,
+            "applicationId": self._application.id,
+            "arn": runs.arn(run, self._application),
+            "releaseLabel": self._application.release_label,
+            "createdBy": self._application.caller,
+            "updatedAt": _iso(run.last.updated_at),
+            "createdAt": _iso(run.created_at),
+        }
+        event = {
+            "Source": self._source,
+            "DetailType": detail_type,
+            "Detail": json.dumps(detail | more),
+            "Resources": [],
+        }
+        faults = self._faults.events
+        if faults.states and more.get("state") not in faults.states:
+            self._waiting.put(([event], 0))
+        else:
+            self._waiting.put((self._left_of(event), faults.delay_seconds))
+
+    def _left_of(self, event: Event) -> list[Event]:
+        """What is to be sent in the place of an event that the faults concern."""
+        faults = self._faults.events
+        if self._faults.strikes(faults, "lose"):
+            _LOG.warning("lost, as told: %s", event["Detail"])
+            return []
+        copies = 2 if self._faults.strikes(faults, "double") else 1
+        self._held = [event] * copies + self._held
+        faults.reverse = max(0, faults.reverse - 1)
+        if faults.reverse:
+            return []
+        released, self._held = self._held, []
+        return released
+
+    def _deliver(self) -> None:
+        while True:
+            events, delay = self._waiting.get()
+            if delay:
+                later = threading.Timer(delay, self._send, [events])
+                later.daemon = True
+                later.start()
+            else:
+                self._send(events)
+
+    def _send(self, events: list[Event]) -> None:
+        for event in events:
+            try:
+                answer = self._client.put_events(Entries=[event])
+            except (BotoCoreError, ClientError) as error:
+                _LOG.warning("lost, the bus does not answer (%s): %s", error, event["Detail"])
+                continue
+            if answer["FailedEntryCount"]:
+                _LOG.warning("lost, the bus refused it: %s %s", answer["Entries"], event["Detail"])
+
+
+def _retry(run: JobRun) -> dict[str, Any]:
+    previous, new = run.attempts[-2:]
+    return {
+        "previousAttempt": previous.number,
+        "previousAttemptState": previous.state,
+        "previousAttemptCreatedAt": _iso(previous.created_at),
+        "previousAttemptEndedAt": _iso(previous.updated_at),
+        "newAttempt": new.number,
+        "newAttemptCreatedAt": _iso(new.created_at),
+    }
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

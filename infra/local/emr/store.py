@@ -1,0 +1,88 @@
+"""All job runs, kept on disk: what was answered once is still true after a crash."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+
+from infra.local.emr import runs
+from infra.local.emr.runs import JobRun
+
+# Is told of every change: the run before it (None for a new one) and after it.
+Listener = Callable[[JobRun | None, JobRun], None]
+
+
+def now() -> float:
+    """The time in seconds since 1970; AWS's times are no finer than microseconds."""
+    return round(time.time(), 6)
+
+
+class TokenUsed(Exception):
+    """The client token started a job run with other parameters."""
+
+
+class JobRuns:
+    """The job runs of one home directory, each in `runs/<job run id>/run.json`.
+
+    A change is on disk before anybody hears of it. Threads may share this object.
+    """
+
+    def __init__(self, home: Path, listener: Listener) -> None:
+        self._directory = home / "runs"
+        self._listener = listener
+        self._lock = RLock()
+        files = sorted(self._directory.glob("*/run.json"))
+        loaded = [runs.from_json(json.loads(file.read_text("utf-8"))) for file in files]
+        self._runs = {run.id: run for run in loaded}
+
+    def all(self) -> list[JobRun]:
+        """Every job run, the newest first."""
+        with self._lock:
+            return sorted(self._runs.values(), key=lambda run: (-run.created_at, run.id))
+
+    def get(self, run_id: str) -> JobRun:
+        """One job run. Raises KeyError."""
+        return self._runs[run_id]
+
+    def start(self, new: JobRun) -> JobRun:
+        """The run that this one's client token started: itself, or the one from before.
+
+        Raises TokenUsed where the token came with other parameters then.
+        """
+        token = new.request["clientToken"]
+        with self._lock:
+            for run in self._runs.values():
+                if run.request["clientToken"] == token:
+                    return _the_same(run, new)
+            self._keep(None, new)
+            return new
+
+    def change(self, run_id: str, step: Callable[[JobRun], JobRun]) -> JobRun:
+        """Replace a run by what `step` makes of it; what `step` raises leaves the run as it was."""
+        with self._lock:
+            before = self._runs[run_id]
+            after = step(before)
+            self._keep(before, after)
+            return after
+
+    def output(self, run_id: str, stream: str) -> Path:
+        """Where a run's `stdout` or `stderr` goes."""
+        return self._directory / run_id / stream
+
+    def _keep(self, before: JobRun | None, after: JobRun) -> None:
+        file = self._directory / after.id / "run.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_suffix(".new")
+        fresh.write_text(json.dumps(dataclasses.asdict(after)), encoding="utf-8")
+        fresh.replace(file)
+        self._runs[after.id] = after
+        self._listener(before, after)
+
+
+def _the_same(known: JobRun, new: JobRun) -> JobRun:
+    if known.request != new.request:
+        token = new.request["clientToken"]
+        raise TokenUsed(f"client token {token} started job run {known.id} with other parameters")
+    return known

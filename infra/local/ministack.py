@@ -1,0 +1,82 @@
+"""AWS on this machine: ministack, a process of its own environment that keeps its state on disk."""
+
+import re
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import requests
+
+from infra.local import processes
+
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+# ministack takes these for the account's root. The Lambdas run as the roles of the template.
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+_SERVER = Path(__file__).with_name("ministack_server.py")
+
+
+def command(home: Path, python: Path, port: int) -> processes.Command:
+    """How to run ministack on `port` with the interpreter `python` of its environment."""
+    own = home / "ministack"
+    environment = {
+        **CREDENTIALS,
+        "AUTH": "true",  # hold every Lambda to its role's policy
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "MINISTACK_HOST": "127.0.0.1",
+        "MINISTACK_REGION": REGION,
+        "PERSIST_STATE": "1",
+        "STATE_DIR": str(own / "state"),
+        "S3_PERSIST": "1",
+        "S3_DATA_DIR": str(own / "s3"),
+        "LAMBDA_EXECUTOR": "local",
+        "DOCKER_HOST": "unix:///nowhere",
+        "SFTP_ENABLED": "0",
+        "IOT_MTLS_ENABLED": "0",
+        "TMPDIR": str(own / "tmp"),
+    }
+    # -P: the server's neighbours, this module among them, are not for its environment.
+    return processes.Command("ministack", (str(python), "-P", str(_SERVER)), home, environment)
+
+
+def prepare(home: Path, endpoint: str, now: datetime) -> None:
+    """Make what lies on disk ready for a start at `endpoint`; only while ministack is down."""
+    own = home / "ministack"
+    shutil.rmtree(own / "tmp", ignore_errors=True)  # the Lambdas' code as unpacked by the last run
+    if (own / "s3").exists() and not (own / "state" / "cloudformation.json").exists():
+        # Killed in its first deployment; a new one cannot take over buckets without their state.
+        (own / "s3").rename(own / f"s3-set-aside-{now:%Y%m%d-%H%M%S}")
+    for directory in (own / "tmp", own / "state", own / "s3"):
+        directory.mkdir(parents=True, exist_ok=True)
+    for file in (own / "state").glob("*.json"):
+        _move(file, endpoint)
+
+
+def answers(endpoint: str) -> bool:
+    """Whether ministack serves requests."""
+    try:
+        return requests.get(f"{endpoint}/_ministack/health", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def client(service: str, endpoint: str) -> Any:
+    """boto3's client of a service at the local endpoint, never of an account in the cloud."""
+    return boto3.client(
+        service,
+        endpoint_url=endpoint,
+        region_name=REGION,
+        aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+    )
+
+
+def _move(file: Path, endpoint: str) -> None:
+    """Give a state file the endpoint: queues are kept under their whole address, port and all."""
+    text = file.read_text()
+    moved = re.sub(rf"http://127\.0\.0\.1:\d+/{ACCOUNT}", f"{endpoint}/{ACCOUNT}", text)
+    if moved != text:
+        file.write_text(moved)

@@ -1,0 +1,136 @@
+"""The local stack's parts: which there are, on which ports, how each runs, and when it answers."""
+
+import json
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from infra.local import ministack, nessie, processes, settings
+from infra.local.processes import Command
+from lakegate.errors import LakegateError
+
+# In the order in which they are started.
+NAMES = ("ministack", "nessie", "emr", "slack")
+_SECONDS_TO_START = 120.0
+_OWN_PORTS = (*NAMES, "nessie_management")
+_EMR_FLAGS = (
+    *("--application-id", settings.APPLICATION),
+    *("--event-source", settings.EVENT_SOURCE),
+    "--prewarm",
+)
+# Below the ports that systems give to outgoing connections.
+_PORTS = range(20000, 32000)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process of the stack; `answers` says whether it serves requests now."""
+
+    command: Command
+    address: str
+    answers: Callable[[], bool]
+
+    @property
+    def name(self) -> str:
+        """What people and log files call it."""
+        return self.command.part
+
+    def wait(self, home: Path) -> None:
+        """Return when it answers. Raises LakegateError with the end of its log when it does not."""
+        processes.wait_until(home, self.name, self.answers, _SECONDS_TO_START)
+
+
+def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> dict[str, Part]:
+    """All parts of the stack at `home` on these ports, run from the checkout at `root`."""
+    at = {name: _address(port) for name, port in ports.items()}
+    warehouse = f"s3://{settings.LAKE_BUCKET}/warehouse"
+    aws = root / ".venv-ministack" / "bin" / "python"
+    if not aws.exists():
+        raise LakegateError("NOT_SET_UP", f"{aws} is not there: run `make setup`")
+    commands = (
+        ministack.command(home, aws, ports["ministack"]),
+        nessie.command(
+            home, ports["nessie"], ports["nessie_management"], at["ministack"], warehouse
+        ),
+        _stand_in(home, root, "emr", ports, *_EMR_FLAGS),
+        _stand_in(home, root, "slack", ports),
+    )
+    checks: dict[str, Callable[[], bool]] = {
+        "ministack": lambda: ministack.answers(at["ministack"]),
+        "nessie": lambda: nessie.answers(at["nessie"], reader_token),
+        "emr": lambda: _answers(f"{at['emr']}/_health"),
+        "slack": lambda: _answers(at["slack"]),
+    }
+    return {c.part: Part(c, at[c.part], checks[c.part]) for c in commands}
+
+
+def aws_environment(endpoint: str, emr: str) -> dict[str, str]:
+    """What boto3 must be told to work with the local stack."""
+    return {
+        **ministack.CREDENTIALS,
+        "AWS_REGION": ministack.REGION,
+        "AWS_DEFAULT_REGION": ministack.REGION,
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ENDPOINT_URL_EMR_SERVERLESS": emr,
+    }
+
+
+def choose_ports(home: Path) -> dict[str, int]:
+    """A port for each server: the one it has or had, unless it is down and a stranger took it."""
+    known = known_ports(home)
+    ports: dict[str, int] = {}
+    for name in _OWN_PORTS:
+        part = name.partition("_")[0]
+        if name in known and (processes.running(home, part) or _is_free(known[name])):
+            ports[name] = known[name]
+        else:
+            ports[name] = _free_port({*known.values(), *ports.values()})
+    (home / "ports.json").write_text(json.dumps(ports))
+    return ports
+
+
+def known_ports(home: Path) -> dict[str, int]:
+    """The ports last chosen; empty where none were."""
+    file = home / "ports.json"
+    return dict(json.loads(file.read_text())) if file.exists() else {}
+
+
+def _stand_in(home: Path, root: Path, name: str, ports: dict[str, int], *more: str) -> Command:
+    flags = ("--port", str(ports[name]), "--home", str(home / name), *more)
+    environment = aws_environment(_address(ports["ministack"]), _address(ports["emr"]))
+    return Command(name, (sys.executable, "-m", f"infra.local.{name}", *flags), root, environment)
+
+
+def _address(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def _answers(address: str) -> bool:
+    """Whether a server answers at all; what it answers to a bare request does not matter."""
+    try:
+        requests.get(address, timeout=5)
+    except requests.RequestException:
+        return False
+    return True
+
+
+def _free_port(taken: set[int]) -> int:
+    while True:
+        port = secrets.choice(_PORTS)
+        if port not in taken and _is_free(port):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,243 @@
+"""A warm Spark driver: one JVM with a running SparkContext, and a fresh Python process a job run.
+
+Starting Spark takes ten seconds, so the JVM stays. For each run this process forks one, which
+attaches itself to the JVM and executes the entry point (`spark_run.py`): whatever a run does to
+modules, environment, path, log handlers or threads ends with its process.
+
+`emr/drivers.py` starts this program and says what goes through its pipes. What the JVM prints goes
+to the stderr of the run that is on, between runs to that of this process.
+"""
+
+import argparse
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import pyspark.testing  # noqa: F401  loads pandas now: every run would do it later
+from pyspark import SparkConf
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from infra.local.spark_run import Order, execute
+
+_SETTINGS = {
+    "spark.app.name": "emr-serverless",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # without it Spark believes a damaged page
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    # on EMR s3:// is a file system of AWS's own
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+    "spark.hadoop.fs.s3a.aws.credentials.provider": (
+        "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+    ),
+}
+
+_WARM_UP = {
+    "run": "warm-up",
+    "entry_point": str(Path(__file__).with_name("spark_warm_up.py")),
+    "arguments": [],
+    "py_files": [],
+    "conf": {
+        "spark.sql.catalog.warm": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.warm.type": "hadoop",
+        "spark.sql.catalog.warm.warehouse": "warm-up",
+    },
+    "stdout": os.devnull,
+    "stderr": "/dev/fd/2",
+}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The run that is on: its process, where its stderr goes, what it reported so far."""
+
+    id: str
+    process: int
+    stderr: FileIO
+    report: bytearray = field(default_factory=bytearray)
+
+
+class Driver:
+    """One JVM, and at most one run in it."""
+
+    def __init__(self, jvm: subprocess.Popen[bytes], output: FileIO, replies: IO[str]) -> None:
+        self._jvm = jvm
+        self._replies = replies
+        self._orders = FileIO(0)
+        self._selector = selectors.SelectSelector()
+        self._selector.register(output, selectors.EVENT_READ, self._pass_on)
+        self._run: _Run | None = None
+
+    def serve(self) -> NoReturn:
+        """Warm Spark up, then execute what is ordered until there are no more orders."""
+        self._begin(_WARM_UP)
+        while self._run:
+            self._turn()
+        self._say({"ready": True})
+        self._selector.register(self._orders, selectors.EVENT_READ, self._hear)
+        while True:
+            self._turn()
+
+    def _turn(self) -> None:
+        for key, _ in self._selector.select():
+            key.data(key.fileobj)
+
+    def _say(self, message: dict[str, Any]) -> None:
+        print(json.dumps(message), file=self._replies, flush=True)
+
+    def _hear(self, orders: FileIO) -> None:
+        line = orders.readline()
+        if not line:
+            self._end()
+        order = json.loads(line)
+        if "cancel" not in order:
+            self._begin(order)
+            self._say({"run": order["run"]})
+        elif self._run and self._run.id == order["cancel"]:
+            os.kill(self._run.process, signal.SIGTERM)
+
+    def _pass_on(self, output: FileIO) -> None:
+        printed = output.read(65536)
+        if printed:
+            os.write(self._run.stderr.fileno() if self._run else 2, printed)
+        elif self._run:
+            self._selector.unregister(output)  # the JVM died, and the run will notice
+        else:
+            self._end()
+
+    def _begin(self, order: Order) -> None:
+        stdout, stderr = FileIO(order["stdout"], "a"), FileIO(order["stderr"], "a")
+        reading, writing = os.pipe()
+        process = os.fork()
+        if process == 0:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(stdout.fileno(), 1)
+            os.dup2(stderr.fileno(), 2)
+            self._let_go()
+            sys.exit(execute(order, writing))
+        os.close(writing)
+        self._run = _Run(order["run"], process, stderr)
+        listen = partial(self._listen, self._run)
+        self._selector.register(FileIO(reading), selectors.EVENT_READ, listen)
+
+    def _let_go(self) -> None:
+        """In a run's process: close what only the driver may hold open."""
+        self._replies.close()
+        if self._jvm.stdin:
+            self._jvm.stdin.close()
+
+    def _listen(self, run: _Run, report: FileIO) -> None:
+        """Take a part of what the run reports; it has ended when there is no more."""
+        said = report.read(65536)
+        run.report.extend(said)
+        if not said:
+            self._selector.unregister(report)
+            report.close()
+            self._conclude(run)
+
+    def _conclude(self, run: _Run) -> None:
+        """Say how the run ended. Where that leaves the JVM in doubt, the driver ends."""
+        _, status = os.waitpid(run.process, 0)
+        code = os.waitstatus_to_exitcode(status)
+        said = json.loads(run.report or "{}")
+        self._run = None
+        died = self._jvm.poll()
+        if died is not None:
+            self._lose(run, code, f"The Spark driver died: its JVM {_manner(died)}.")
+        elif said.get("exit") != code:
+            self._lose(run, code, f"The job's process {_manner(code)} before it was done.")
+        elif run.id != _WARM_UP["run"]:
+            self._say({"run": run.id, **said})
+        elif code:
+            self._end()
+
+    def _lose(self, run: _Run, code: int, why: str) -> NoReturn:
+        self._say({"run": run.id, "exit": code, "lost": why})
+        self._end()
+
+    def _end(self) -> NoReturn:
+        """End the JVM and the run with it."""
+        if self._run:
+            os.kill(self._run.process, signal.SIGKILL)
+        self._jvm.kill()
+        sys.exit(1)
+
+
+def _manner(code: int) -> str:
+    return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def _start_jvm(settings: dict[str, str]) -> tuple[subprocess.Popen[bytes], FileIO]:
+    """A JVM with these settings, and what it prints. The environment leads the runs to it.
+
+    Raises PySparkRuntimeError where it does not start.
+    """
+    reading, writing = os.pipe()
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    output = FileIO(reading)
+    try:
+        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})
+    except PySparkRuntimeError:
+        os.close(writing)
+        os.write(2, output.readall())
+        raise
+    os.close(writing)
+    where = gateway.gateway_parameters
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(where.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = where.auth_token
+    return gateway.proc, output
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    """The SparkContext's settings; AWS's own variables say where S3 is."""
+    env = os.environ
+    given = {
+        "spark.master": options.master,
+        "spark.jars": options.jars,
+        "spark.local.dir": str(Path.cwd()),
+        "spark.hadoop.fs.s3a.endpoint": env.get("AWS_ENDPOINT_URL_S3", env.get("AWS_ENDPOINT_URL")),
+        "spark.hadoop.fs.s3a.endpoint.region": env.get("AWS_DEFAULT_REGION", "us-east-1"),
+        "spark.hadoop.fs.s3a.access.key": env.get("AWS_ACCESS_KEY_ID", "test"),
+        "spark.hadoop.fs.s3a.secret.key": env.get("AWS_SECRET_ACCESS_KEY", "test"),
+    }
+    conf = dict(setting.split("=", 1) for setting in options.conf)
+    return _SETTINGS | {key: value for key, value in given.items() if value} | conf
+
+
+def main() -> NoReturn:
+    """Start the JVM, and take orders."""
+    parser = argparse.ArgumentParser(prog="python -m infra.local.spark_driver")
+    parser.add_argument("--java-home", required=True)
+    parser.add_argument("--jars", required=True, help="paths, with commas between them")
+    parser.add_argument("--master", default="local[*]")
+    parser.add_argument("--conf", action="append", default=[], help="key=value of the SparkContext")
+    options = parser.parse_args()
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # only replies go to the pipe
+    os.environ |= {
+        "JAVA_HOME": options.java_home,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    Driver(*_start_jvm(_settings(options)), replies).serve()
+
+
+if __name__ == "__main__":
+    main()

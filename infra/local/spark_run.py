@@ -1,0 +1,95 @@
+"""One job run, in a process of its own: as spark-submit would run it, in a JVM that runs already.
+
+In the JVM the run gets a session that shares only the SparkContext: settings, catalogs, tables,
+views and caches are its own, and `SparkSession.builder.getOrCreate()` finds it. `--conf` settings
+hold for that session; the SparkContext's own (cores, memory, extensions) are the driver's.
+"""
+
+import contextlib
+import json
+import os
+import runpy
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+_PROJECT = Path(__file__).parents[2]
+
+Order = dict[str, Any]
+
+
+def execute(order: Order, report: int) -> int:
+    """Execute a run in this process, which does nothing else, and report how it ended.
+
+    `report` is the descriptor on which to write it, as JSON; the answer is the exit code.
+    """
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.argv = [order["entry_point"], *order["arguments"]]
+    code, details = 0, ""
+    try:
+        with _session(order):
+            runpy.run_path(order["entry_point"], run_name="__main__")
+    except SystemExit as error:
+        code, details = _exit_code(error), f"SystemExit: {error.code}"
+    except BaseException as error:  # noqa: BLE001  whatever the job raises, it failed
+        traceback.print_exc()
+        # a JVM's error has its name in the second line, and its stack in the others
+        code, details = 1, " ".join(f"{type(error).__name__}: {error}".splitlines()[:2])
+    os.write(report, json.dumps({"exit": code, "details": details}).encode())
+    return code
+
+
+def _exit_code(error: SystemExit) -> int:
+    if error.code is None or isinstance(error.code, int):
+        return (error.code or 0) & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+@contextlib.contextmanager
+def _session(order: Order) -> Iterator[None]:
+    """Attach this process to the JVM, with a session and modules of the run's own."""
+    gateway = launch_gateway()  # the environment says where the JVM is
+    jvm = gateway.jvm
+    scala = jvm.org.apache.spark.SparkContext.getOrCreate(jvm.SparkConf())
+    context = SparkContext(
+        conf=SparkConf(_jconf=scala.getConf()),
+        gateway=gateway,
+        jsc=jvm.JavaSparkContext(scala),
+        # Python workers live on: those of the same modules may be used again, others never
+        environment={"PYTHONPATH": os.pathsep.join(_modules(order))},
+    )
+    getattr(jvm, "org.apache.spark.sql.classic.SparkSession").clearDefaultSession()
+    session = SparkSession(context, options=_options(order["conf"]))
+    shared = session._jsparkSession.sharedState()  # noqa: SLF001
+    listener = shared.statusStore().listener().get()
+    strange = (str(_PROJECT), str(Path.cwd()), "")
+    others = [path for path in sys.path if path not in strange]
+    sys.path[:] = [str(Path(order["entry_point"]).parent), *_modules(order), *others]
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=context.cancelAllJobs).start())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway, and in order
+        scala.removeSparkListener(listener)  # each session adds one
+
+
+def _modules(order: Order) -> list[str]:
+    """The `--py-files` as entries of Python's path: an archive itself, a module's directory."""
+    files = [Path(file) for file in order["py_files"]]
+    return [str(file.parent if file.suffix == ".py" else file) for file in files]
+
+
+def _options(conf: dict[str, str]) -> dict[str, str]:
+    """The session's settings: Hadoop looks for its own without Spark's prefix."""
+    prefix = "spark.hadoop."
+    hadoop = {k.removeprefix(prefix): v for k, v in conf.items() if k.startswith(prefix)}
+    return conf | hadoop

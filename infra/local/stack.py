@@ -1,0 +1,177 @@
+"""Lakegate on one machine: `up` starts and deploys all of it, `down` stops it, the data stays."""
+
+import fcntl
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from infra import package
+from infra.local import deploy, keys, ministack, nessie, processes, settings
+from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
+from lakegate.errors import LakegateError
+
+Tell = Callable[[str], None]
+# Puts the contracts in force; told the settings (environment variables) of the new stack.
+PushContracts = Callable[[Mapping[str, str]], None]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a client needs: addresses, names, and `env`, the settings of command line and tests.
+
+    `reader_token` reads the catalog. `queues` and `functions` map a purpose to a URL or a name.
+    """
+
+    s3: str
+    nessie: str
+    iceberg: str
+    emr: str
+    slack: str
+    landing_bucket: str
+    lake_bucket: str
+    ledger_table: str
+    reader_token: str
+    queues: dict[str, str]
+    functions: dict[str, str]
+    env: dict[str, str]
+
+
+def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Stack:
+    """Start what is not running, deploy what has changed, and return when everything answers.
+
+    `home` is where all state lies, `root` the checkout. What this call started is stopped again
+    when it fails or is interrupted. Raises LakegateError; where a part does not come up it tells
+    the end of that part's log.
+    """
+    home, root = home.resolve(), root.resolve()
+    with _alone(home):
+        tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+        all_parts = parts(home, root, choose_ports(home), tokens["reader"])
+        started: list[str] = []
+        try:
+            with ThreadPoolExecutor() as beside:
+                packaging = beside.submit(package.build, root, tell)
+                _start(home, all_parts, started, tell)
+                all_parts["ministack"].wait(home)
+                stack = _deploy(all_parts, root, tokens, packaging.result(), tell)
+            push_contracts(stack.env)
+            _wait(home, all_parts, tell)
+            nessie.seed(stack.nessie, tokens["publisher"])
+        except BaseException:
+            _stop(home, started, tell)
+            raise
+        (home / "stack.json").write_text(json.dumps(asdict(stack), indent=2) + "\n")
+        return stack
+
+
+def down(home: Path, tell: Tell) -> None:
+    """Stop everything that runs for `home`, also what a crash left behind; the data stays."""
+    with _alone(home.resolve()):
+        if not _stop(home.resolve(), NAMES, tell):
+            tell("nothing was running")
+
+
+def read(home: Path) -> Stack:
+    """The running or last stack. Raises LakegateError NO_STACK where there never was one."""
+    try:
+        return Stack(**json.loads((home / "stack.json").read_text()))
+    except FileNotFoundError:
+        raise LakegateError("NO_STACK", f"no stack in {home}: run `lakegate up`") from None
+
+
+def health(home: Path, root: Path) -> dict[str, str]:
+    """Each part's state: "up", "down", or "not answering" for a process that does not serve.
+
+    Raises LakegateError NO_STACK where there never was one.
+    """
+    home = home.resolve()
+    all_parts = parts(home, root.resolve(), known_ports(home), read(home).reader_token)
+    return {name: _health(home, part) for name, part in all_parts.items()}
+
+
+def _health(home: Path, part: Part) -> str:
+    if processes.running(home, part.name) is None:
+        return "down"
+    return "up" if part.answers() else "not answering"
+
+
+def _start(home: Path, all_parts: Mapping[str, Part], started: list[str], tell: Tell) -> None:
+    for name, part in all_parts.items():
+        if name == "ministack" and processes.running(home, name) is None:
+            ministack.prepare(home, part.address, datetime.now(UTC))
+        if processes.is_running(home, part.command):
+            tell(f"{name} is running already")
+            continue
+        tell(f"starting {name}")
+        started.append(name)
+        processes.start(home, part.command)
+
+
+def _stop(home: Path, names: Iterable[str], tell: Tell) -> bool:
+    """Stop the last first, so that none calls one that is gone; False where none was running."""
+    stopped = [name for name in reversed(list(names)) if processes.stop(home, name)]
+    if stopped:
+        tell(f"stopped {', '.join(stopped)}")
+    return bool(stopped)
+
+
+def _wait(home: Path, all_parts: Mapping[str, Part], tell: Tell) -> None:
+    for name, part in all_parts.items():
+        if not part.answers():
+            tell(f"waiting for {name}")
+            part.wait(home)
+
+
+def _deploy(
+    all_parts: Mapping[str, Part],
+    root: Path,
+    tokens: Mapping[str, str],
+    built: package.Package,
+    tell: Tell,
+) -> Stack:
+    tell("deploying template.yaml")
+    at = {name: part.address for name, part in all_parts.items()}
+    endpoint = at["ministack"]
+    deploy.put_secrets(endpoint, settings.secrets(tokens))
+    parameters = settings.parameters(at, built.job_release)
+    outputs = deploy.deploy(endpoint, settings.STACK, root / "template.yaml", built, parameters)
+    deploy.upload_job(endpoint, outputs["LakeBucketName"], built)
+    return _stack(at, outputs, tokens["reader"])
+
+
+def _stack(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:
+    env = deploy.environment(at["ministack"], outputs["OnJobRunFunctionName"])
+    return Stack(
+        s3=at["ministack"],
+        nessie=at["nessie"],
+        iceberg=f"{at['nessie']}/iceberg",
+        emr=at["emr"],
+        slack=at["slack"],
+        landing_bucket=outputs["LandingBucketName"],
+        lake_bucket=outputs["LakeBucketName"],
+        ledger_table=outputs["LedgerTableName"],
+        reader_token=reader_token,
+        queues=_named(outputs, "Url"),
+        functions=_named(outputs, "FunctionName"),
+        env={**env, **aws_environment(at["ministack"], at["emr"])},
+    )
+
+
+def _named(outputs: Mapping[str, str], ending: str) -> dict[str, str]:
+    """Outputs by what they are for: `UploadQueueUrl` becomes `upload_queue`."""
+    mine = {name.removesuffix(ending): v for name, v in outputs.items() if name.endswith(ending)}
+    return {re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): value for name, value in mine.items()}
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Let one `up` or `down` at a time work on a home; the next one waits."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

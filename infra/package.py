@@ -1,0 +1,184 @@
+"""What is deployed: the Lambdas' zip, and the job's entry point and packages.
+
+The same inputs make the same bytes, so a hash names a release, and what is there already is not
+built again. What lies under `build/` may be deleted at any time.
+"""
+
+import compileall
+import hashlib
+import os
+import py_compile
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uv
+
+from lakegate.errors import LakegateError
+
+# Lambda's own Python has boto3 (as ministack's has); the others only colour what pynessie's and
+# pyiceberg's own command lines print.
+LEFT_OUT = (
+    *("boto3", "botocore", "s3transfer"),
+    *("markdown-it-py", "mdurl", "pygments", "rich"),
+)
+# Programs, and what only other interpreters than CPython load.
+_UNUSED = ("bin/*", "zstandard/_cffi*")
+_LAMBDA_CODE = ("lakegate", "functions")
+_JOB_CODE = ("lakegate", "spark_jobs")
+_JOB_LIBRARIES = ("yaml",)
+# Lambda's python3.11 has glibc 2.26. uv knows no name between 2.17, which pyroaring does not serve,
+# and 2.28; tests/stack/test_stack.py checks what the chosen files really need.
+_PLATFORM = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Package:
+    """What was built; `job_release` names the job's two files by what is in them."""
+
+    lambda_zip: Path
+    job_entry_point: Path
+    job_zip: Path
+
+    @property
+    def lambda_release(self) -> str:
+        """The hash of the Lambdas' zip."""
+        return _digest(self.lambda_zip.read_bytes())
+
+    @property
+    def job_release(self) -> str:
+        """The hash of the job's entry point and packages."""
+        return _digest(self.job_entry_point.read_bytes(), self.job_zip.read_bytes())
+
+
+def build(root: Path, tell: Callable[[str], None]) -> Package:
+    """Build everything from the checkout at `root` into its `build/`; what is current is kept.
+
+    Raises LakegateError when a package cannot be installed.
+    """
+    into = root / "build"
+    libraries = _libraries(root, into, tell)
+    package = Package(
+        into / "lambda.zip", into / "job" / "main.py", into / "job" / "lakegate_job.zip"
+    )
+    _once(package.lambda_zip, _inputs(root, _LAMBDA_CODE, libraries), _lambda_zip(root, libraries))
+    _once(package.job_zip, _inputs(root, _JOB_CODE, libraries), _job_zip(root, libraries))
+    main = (root / "spark_jobs" / "main.py").read_bytes()
+    _once(package.job_entry_point, _digest(main), lambda out: _write(out, main))
+    return package
+
+
+def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
+    """A zip of the installed requirements, named by them."""
+    requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
+    digest = _digest(requirements.encode(), repr(_PLATFORM).encode())
+    made = into / f"libraries-{digest}.zip"
+    if not made.exists():
+        tell("packaging the Lambdas' libraries")
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=into) as name:
+            work = Path(name)
+            (work / "requirements.txt").write_text(requirements)
+            _install(work / "requirements.txt", work / "tree")
+            _zip_tree(work / "tree", work / "zip")
+            (work / "zip").replace(made)
+    return made
+
+
+def _without(names: Collection[str], requirements: str) -> str:
+    """A requirements file's text without the packages of these names and their hashes."""
+    blocks = re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
+    return "".join(b for b in blocks if b.partition("==")[0] not in names)
+
+
+def _install(requirements: Path, into: Path) -> None:
+    command = [uv.find_uv_bin(), "pip", "install", "--quiet", *_PLATFORM, "--only-binary", ":all:"]
+    command += ["--no-deps", "--require-hashes", "--target", str(into), "-r", str(requirements)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise LakegateError(
+            "PACKAGING_FAILED", f"the Lambdas' libraries cannot be installed:\n{run.stderr.strip()}"
+        )
+    for unused in (file for pattern in _UNUSED for file in into.glob(pattern)):
+        unused.unlink()
+    # Lambda cannot write byte code where it runs, so every cold start would compile it all again.
+    compileall.compile_dir(
+        into,
+        stripdir=into,
+        quiet=2,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+
+
+def _lambda_zip(root: Path, libraries: Path) -> Callable[[Path], None]:
+    def make(out: Path) -> None:
+        shutil.copyfile(libraries, out)
+        with zipfile.ZipFile(out, "a") as archive:
+            _add_all(archive, _code(root, _LAMBDA_CODE))
+
+    return make
+
+
+def _job_zip(root: Path, libraries: Path) -> Callable[[Path], None]:
+    def make(out: Path) -> None:
+        with zipfile.ZipFile(libraries) as installed, zipfile.ZipFile(out, "w") as archive:
+            wanted = tuple(f"{name}/" for name in _JOB_LIBRARIES)
+            pure = [n for n in installed.namelist() if n.startswith(wanted) and n.endswith(".py")]
+            _add_all(archive, ((name, installed.read(name)) for name in pure))
+            _add_all(archive, _code(root, _JOB_CODE))
+
+    return make
+
+
+def _code(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    for package in packages:
+        for file in sorted((root / package).rglob("*.py")):
+            yield file.relative_to(root).as_posix(), file.read_bytes()
+
+
+def _zip_tree(tree: Path, out: Path) -> None:
+    files = sorted(file for file in tree.rglob("*") if file.is_file())
+    with zipfile.ZipFile(out, "w") as archive:
+        _add_all(archive, ((f.relative_to(tree).as_posix(), f.read_bytes()) for f in files))
+
+
+def _add_all(archive: zipfile.ZipFile, files: Iterable[tuple[str, bytes]]) -> None:
+    for name, content in files:
+        entry = zipfile.ZipInfo(name, _EPOCH)
+        entry.external_attr = 0o100644 << 16
+        archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+
+
+def _inputs(root: Path, packages: Iterable[str], libraries: Path) -> str:
+    told = [name.encode() + content for name, content in _code(root, packages)]
+    return _digest(libraries.name.encode(), *told)
+
+
+def _once(out: Path, inputs: str, make: Callable[[Path], None]) -> None:
+    """Make a file unless it was made of these inputs; it is never seen half written."""
+    note = out.with_name(f"{out.name}.inputs")
+    if out.exists() and note.exists() and note.read_text() == inputs:
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    beside = out.with_name(f"{out.name}.{os.getpid()}.new")
+    make(beside)
+    beside.replace(out)
+    note.write_text(inputs)
+
+
+def _write(out: Path, content: bytes) -> None:
+    out.write_bytes(content)
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    build(Path(__file__).resolve().parents[1], print)
