@@ -1,0 +1,1 @@
+"""The `lakegate` command: the same against the local stack and against AWS."""

@@ -1,0 +1,97 @@
+"""The full check of a contract, before it is pushed: the standard's JSON Schema and Lakegate's own.
+
+The Lambdas and the job go without the schema, whose libraries they do not carry: `parse` refuses by
+itself whatever it would not honour. The schema judges what `parse` has no use for.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from importlib import resources
+
+from jsonschema import Draft201909Validator
+from jsonschema.exceptions import ValidationError
+
+from lakegate.contract import Contract, ContractInvalid, Problem, parse
+from lakegate.contract_yaml import Node, load
+
+_QUOTED = re.compile(r"'([^']+)'")
+_LONGEST_REASON = 200
+
+
+def check(text: str, source: str) -> Contract:
+    """The contract in a text that keeps to the standard's schema, too; otherwise as `parse`.
+
+    Raises ContractInvalid with the problems of both. Where both object, `parse` has the word.
+    """
+    tree = load(text, source, [])
+    found: list[Problem] = []
+    try:
+        contract = parse(text, source)
+    except ContractInvalid as invalid:
+        found.extend(invalid.problems)
+    fields = [problem.field for problem in found]
+    found += [p for p in _schema_problems(tree) if not any(_covers(f, p.field) for f in fields)]
+    if found:
+        raise ContractInvalid(source, found)
+    return contract
+
+
+def _covers(refused: str, field: str) -> bool:
+    """Whether what was said of one field is likely the reason for an objection to another.
+
+    The schema chooses its rules for a property by its logicalType, so where that is wrong it
+    objects to whatever stands beside it.
+    """
+    whole = refused.removesuffix(".logicalType")
+    return _holds(whole, field) or _holds(field, refused)
+
+
+def _holds(outer: str, inner: str) -> bool:
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+
+
+def _schema_problems(tree: Node) -> list[Problem]:
+    schema = resources.files("open_data_contract_standard").joinpath("schema.json").read_text()
+    errors = list(Draft201909Validator(json.loads(schema)).iter_errors(tree.plain()))
+    telling = [error for error in errors if error.validator != "unevaluatedProperties"]
+    telling += [e for e in errors if e not in telling and not any(_inside(t, e) for t in telling)]
+    return [p for error in telling for p in _problems(tree, _deepest(error))]
+
+
+def _deepest(error: ValidationError) -> ValidationError:
+    """Of several alternatives that all do not fit, the objection of the one that got furthest."""
+    while error.context:
+        error = max(error.context, key=lambda inner: len(inner.absolute_path))
+    return error
+
+
+def _inside(error: ValidationError, other: ValidationError) -> bool:
+    """Whether an error lies where another one does, or deeper, and so makes keys unevaluated."""
+    place = list(other.absolute_path)
+    return list(error.absolute_path)[: len(place)] == place
+
+
+def _problems(tree: Node, error: ValidationError) -> Iterator[Problem]:
+    node, path = _find(tree, error)
+    keys = _QUOTED.findall(error.message)
+    match error.validator:
+        case "required":
+            yield Problem(node.line, f"{path}.{keys[0]}".strip("."), "is missing")
+        case "additionalProperties" | "unevaluatedProperties":
+            known = node.value if isinstance(node.value, dict) else {}
+            for key in (key for key in keys if key in known):
+                reason = "is no key that the standard knows here"
+                yield Problem(known[key].line, f"{path}.{key}".strip("."), reason)
+        case _:
+            yield Problem(node.line, path, error.message[:_LONGEST_REASON])
+
+
+def _find(tree: Node, error: ValidationError) -> tuple[Node, str]:
+    node, path = tree, ""
+    for step in error.absolute_path:
+        if isinstance(node.value, dict):
+            node, path = node.value[str(step)], f"{path}.{step}".strip(".")
+        elif isinstance(node.value, tuple):
+            node, path = node.value[int(step)], f"{path}[{step}]"
+    return node, path

@@ -1,0 +1,110 @@
+"""Which Lakegate the command works on: the local stack, or one on AWS."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.secret_store import secret
+from functions.settings import Settings
+from functions.wiring import connect
+from functions.world import World
+from infra.local import stack
+from lakegate.errors import LakegateError
+
+ROOT = Path(__file__).resolve().parents[1]
+# What would lead a client of the local stack elsewhere.
+_ELSEWHERE = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A Lakegate that runs somewhere.
+
+    `addresses` maps the systems that a client may join in at to their URLs. `reader_token` reads
+    the catalog, "" where there is none for everybody. `local` says that it runs on this machine.
+    """
+
+    settings: Settings
+    addresses: Mapping[str, str]
+    reader_token: str
+    local: bool
+
+    def world(self) -> World:
+        """The adapters to work with."""
+        return connect(self.settings)
+
+    def catalog_token(self) -> str:
+        """A token that reads the catalog; without one for everybody, the functions' own."""
+        name = self.settings.nessie_token_secret
+        return self.reader_token or secret(boto3.client("secretsmanager"), name)
+
+
+def home() -> Path:
+    """Where the local stack keeps its state: LAKEGATE_HOME, or `.lakegate` in the checkout."""
+    return Path(os.environ.get("LAKEGATE_HOME") or ROOT / ".lakegate").resolve()
+
+
+def find(stage: str | None = None) -> Deployment:
+    """The deployment to work on; this process's environment is made to be the one it needs.
+
+    That is the stage that is named, or else the one that the environment describes, or else the
+    local stack. Raises LakegateError when there is none.
+    """
+    if stage:
+        os.environ.update(_deployed(f"lakegate-{stage}"))
+    elif not os.environ.get("LAKEGATE_LEDGER_TABLE"):
+        return of_stack(stack.read(home()))
+    return _of_environment()
+
+
+def of_stack(local: stack.Stack) -> Deployment:
+    """The local stack, whatever account and proxy the user's own environment names."""
+    enter(local.env)
+    addresses = {
+        "s3": local.s3,
+        "nessie": local.nessie,
+        "iceberg": local.iceberg,
+        "emr": local.emr,
+        "slack": local.slack,
+    }
+    return Deployment(Settings.of(os.environ), addresses, local.reader_token, local=True)
+
+
+def enter(env: Mapping[str, str]) -> None:
+    """Give this process the environment of a local stack, and nothing of another account."""
+    local = {"LAKEGATE_HOME": str(home()), **env}
+    for name in [name for name in os.environ if name.lower().startswith(_ELSEWHERE)]:
+        del os.environ[name]
+    os.environ.update(local)
+
+
+def _of_environment() -> Deployment:
+    settings = Settings.of(os.environ)
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", "")
+    addresses = {
+        "s3": os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{region}.amazonaws.com",
+        "nessie": settings.nessie_uri,
+        "iceberg": f"{settings.nessie_uri}/iceberg",
+    }
+    token = os.environ.get("LAKEGATE_READER_TOKEN", "")
+    return Deployment(settings, addresses, token, local=False)
+
+
+def _deployed(name: str) -> dict[str, str]:
+    """The settings of a deployed CloudFormation stack, as one of its functions has them."""
+    try:
+        found = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+        outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in found["Outputs"]}
+        function = boto3.client("lambda").get_function_configuration(
+            FunctionName=outputs["OnJobRunFunctionName"]
+        )
+    except (ClientError, BotoCoreError) as error:
+        message = f"cannot read the CloudFormation stack {name}: {error}"
+        raise LakegateError("NO_DEPLOYMENT", message) from error
+    settings = dict(function["Environment"]["Variables"])
+    return {k: v for k, v in settings.items() if k.startswith(("LAKEGATE_", "AWS_ENDPOINT_"))}

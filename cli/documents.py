@@ -1,0 +1,47 @@
+"""What `--json` prints: ingestions and their reports as JSON documents."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from functions.ingestion import Ingestion
+from lakegate.report import AuditReport
+
+
+def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
+    """An ingestion; `state` is its end, or the last step that it has behind it."""
+    return {
+        "id": ingestion.id,
+        "state": ingestion.state.value,
+        "bucket": ingestion.landed.bucket,
+        "key": ingestion.landed.key,
+        "version": ingestion.landed.version,
+        "size": ingestion.landed.size,
+        "table": ingestion.table,
+        "rows": ingestion.rows,
+        "reason": asdict(ingestion.reason) if ingestion.reason else None,
+        "checks": [dict(check) for check in ingestion.checks],
+        "branch": ingestion.branch,
+        "attempt": ingestion.attempt,
+        "job_run": ingestion.job_run,
+        "base_hash": ingestion.base_hash,
+        "audited_hash": ingestion.audited_hash,
+        "merge_hash": ingestion.merge_hash,
+        "contract_key": ingestion.contract_key,
+        "contract_version": ingestion.contract_version,
+        "report_key": ingestion.report_key,
+        "alerted": ingestion.alerted,
+        "times": dict(ingestion.times),
+    }
+
+
+def with_report(ingestion: Ingestion, report: AuditReport | None) -> dict[str, Any]:
+    """An ingestion with its last attempt's audit report, null where the job left none."""
+    document = json.loads(report.to_json()) if report else None
+    return {**of_ingestion(ingestion), "report": document}
+
+
+def text(document: Mapping[str, Any] | list[dict[str, Any]]) -> str:
+    """A document as it is printed."""
+    return json.dumps(document, indent=2, ensure_ascii=False)

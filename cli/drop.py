@@ -1,0 +1,122 @@
+"""`lakegate drop`: files into the landing bucket, and their way from there."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from cli import view
+from cli.deployment import find
+from cli.follow import Show, Sight, dropped, ended, follow, sentence
+from functions.ingestion import State
+from functions.storage import Lake
+from functions.world import World
+from lakegate.contract import Contract
+from lakegate.errors import LakegateError
+
+_EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
+
+
+def drop(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(help="Files.", exists=True, dir_okay=False)],
+    key: Annotated[str, typer.Option(help="The key, or its beginning up to a /.")] = "",
+    table: Annotated[str, typer.Option(help="The table whose landing prefix to use.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")] = False,
+    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 900,
+) -> None:
+    """Upload files to the landing bucket.
+
+    With --wait the exit code is 0 when all were published, 3 when one was rejected, 4 when one
+    ended in an error, 5 when one was ignored; the highest of them counts.
+    """
+    if key and table:
+        raise typer.BadParameter("give --key or --table, not both")
+    if len(files) > 1 and key and not key.endswith("/"):
+        raise typer.BadParameter("for several files --key must end in /", param_hint="--key")
+    world = find(context.obj).world()
+    prefix = key or _prefix(world.lake, table)
+    exact = bool(key) and not key.endswith("/")
+    sights = [put(world, file, prefix if exact else prefix + file.name) for file in files]
+    for sight in sights:
+        view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+    if wait:
+        with showing(view.err()) as show:
+            sights = follow(world, sights, ended, seconds, show)
+        _explain(view.err(), sights)
+        raise typer.Exit(exit_code(sights))
+
+
+def put(world: World, file: Path, key: str) -> Sight:
+    """Upload a file under a key. Raises LakegateError."""
+    try:
+        body = file.read_bytes()
+    except OSError as error:
+        message = f"{file} cannot be read, and was not uploaded: {error.strerror}"
+        raise LakegateError("UNREADABLE_FILE", message) from error
+    return dropped(world.landing.put(key, body))
+
+
+@contextmanager
+def showing(console: Console) -> Iterator[Show]:
+    """Shows files' ways: a table that moves on a terminal, else a line for each change."""
+    began = time.monotonic()
+    if not console.is_terminal:
+        yield _lines(console, began)
+        return
+    with Live(console=console, refresh_per_second=10) as live:
+        yield lambda sights: live.update(view.way(sights, time.monotonic() - began))
+
+
+def exit_code(sights: Iterable[Sight]) -> int:
+    """How the command ends for files that have ended: by the worst of them."""
+    return max(_EXIT_CODES[sight.ingestion.state] for sight in sights)
+
+
+def chosen(contracts: Iterable[Contract], table: str) -> Contract:
+    """The contract of a table, or of no table ("") the only one that there is.
+
+    Raises LakegateError WHICH_KEY when that says not where to drop a file.
+    """
+    known = {contract.table: contract for contract in contracts}
+    tables = ", ".join(sorted(known)) or "none"
+    if table and table not in known:
+        message = f"there is no contract for {table}; there are contracts for: {tables}"
+        raise LakegateError("WHICH_KEY", message)
+    if not table and len(known) != 1:
+        message = f"say where to: --key KEY, or --table TABLE with one of these: {tables}"
+        raise LakegateError("WHICH_KEY", message)
+    return known[table or next(iter(known))]
+
+
+def _prefix(lake: Lake, table: str) -> str:
+    contract = chosen([stored.contract for stored in lake.contracts()], table)
+    if not table:
+        view.err().print(f"to {contract.landing_prefix}, of the only contract, {contract.table}")
+    return contract.landing_prefix
+
+
+def _explain(console: Console, sights: Iterable[Sight]) -> None:
+    for sight in sights:
+        if sight.ingestion.reason:
+            more = f"`lakegate show {sight.ingestion.id[: view.SHORT_ID]}` tells more"
+            console.print(f"{sight.name}: {sight.ingestion.reason.message}; {more}", soft_wrap=True)
+
+
+def _lines(console: Console, began: float) -> Show:
+    told: dict[str, str] = {}
+
+    def show(sights: list[Sight]) -> None:
+        for sight in sights:
+            words = sentence(sight)
+            if told.get(sight.ingestion.id) != words:
+                told[sight.ingestion.id] = words
+                seconds = f"{time.monotonic() - began:6.1f} s"
+                console.print(f"{seconds}  {sight.name}: {words}", soft_wrap=True)
+
+    return show

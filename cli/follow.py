@@ -1,0 +1,136 @@
+"""Dropped files on their way: looks at the ledger and the job runs until each has ended."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from functions.ingestion import Ingestion, State
+from functions.job_run import RunState
+from functions.jobs import UnknownRun
+from functions.ledger import UnknownIngestion
+from functions.world import World
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject, ingestion_id
+from lakegate.report import Status
+
+_PAUSE = 0.2
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A dropped file as it was seen last; `run` is its job run's state while it has one to await.
+
+    An ingestion that the ledger does not know yet has no times.
+    """
+
+    ingestion: Ingestion
+    run: RunState | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name, without the folders of its key."""
+        return self.ingestion.landed.key.rpartition("/")[2]
+
+    @property
+    def blocking(self) -> int:
+        """How many checks say that the file must not be published."""
+        blocks = (Status.FAIL, Status.ERROR)
+        return sum(check["status"] in blocks for check in self.ingestion.checks)
+
+    def seconds(self, step: str) -> float | None:
+        """The seconds from landing to the end of a step; None while it is not done."""
+        times = self.ingestion.times
+        if step not in times or "landed" not in times:
+            return None
+        took = datetime.fromisoformat(times[step]) - datetime.fromisoformat(times["landed"])
+        return max(0.0, took.total_seconds())
+
+
+Show = Callable[[list[Sight]], None]
+
+
+def dropped(landed: LandedObject) -> Sight:
+    """A file that was just put, and that the pipeline has yet to notice."""
+    return Sight(Ingestion(id=ingestion_id(landed), landed=landed))
+
+
+def ended(sight: Sight) -> bool:
+    """Whether the verdict is final."""
+    return sight.ingestion.ended
+
+
+def finished(sight: Sight) -> bool:
+    """Whether nothing is due any more: people are told, a published branch is gone."""
+    return ended(sight) and not sight.ingestion.unfinished
+
+
+def follow(
+    world: World,
+    sights: Iterable[Sight],
+    done: Callable[[Sight], bool],
+    seconds: float,
+    show: Show,
+) -> list[Sight]:
+    """Show the files' way until all are `done`; returns how they were seen last.
+
+    Raises LakegateError TIMED_OUT, which names the files that hang and where, after `seconds`.
+    """
+    deadline = time.monotonic() + seconds
+    seen = list(sights)
+    while True:
+        seen = [sight if done(sight) else _look(world, sight) for sight in seen]
+        show(seen)
+        if all(map(done, seen)):
+            return seen
+        if time.monotonic() > deadline:
+            raise _timed_out([sight for sight in seen if not done(sight)], seconds)
+        time.sleep(_PAUSE)
+
+
+def sentence(sight: Sight) -> str:
+    """Where a file stands, in words."""
+    ingestion = sight.ingestion
+    if not ingestion.times:
+        return "uploaded"
+    many = len(ingestion.checks)
+    words = {
+        State.BRANCHED: f"on branch {ingestion.branch}",
+        State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
+        State.AUDITED: f"audit passed, {many} checks; publishing",
+        State.PUBLISHED: f"published {ingestion.rows:,} rows",
+    }
+    if ingestion.state is State.REJECTED and sight.blocking:
+        return f"rejected, {sight.blocking} of {many} checks failed"
+    reason = f", {ingestion.reason.message}" if ingestion.reason else ""
+    return words.get(ingestion.state, f"{ingestion.state}{reason}")
+
+
+def job_state(sight: Sight) -> str:
+    """The job run's state in a word, and which attempt it is, from the second on."""
+    attempt, run = sight.ingestion.attempt, sight.run or RunState.SUBMITTED
+    word = "ended" if run.terminal else run.value.lower()
+    return word if attempt == 1 else f"{word}, attempt {attempt}"
+
+
+def _look(world: World, sight: Sight) -> Sight:
+    try:
+        ingestion = world.ledger.get(sight.ingestion.id)
+    except UnknownIngestion:
+        return sight
+    return replace(sight, ingestion=ingestion, run=_run_state(world, ingestion))
+
+
+def _run_state(world: World, ingestion: Ingestion) -> RunState | None:
+    if ingestion.state is not State.SUBMITTED:
+        return None
+    try:
+        return world.jobs.get(ingestion.job_run).state
+    except UnknownRun:
+        return None  # EMR forgets its runs after a while
+
+
+def _timed_out(hanging: list[Sight], seconds: float) -> LakegateError:
+    lines = [f"  {sight.ingestion.landed.key}: {sentence(sight)}" for sight in hanging]
+    message = "\n".join([f"after {seconds:.0f} s these have not come to their end:", *lines])
+    return LakegateError("TIMED_OUT", f"{message}\nThey go on; `lakegate status` tells what is up.")

@@ -1,0 +1,142 @@
+"""`lakegate runs` and `show`: what the ledger and the audit reports say."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli import documents, view
+from cli.deployment import find
+from cli.follow import Sight
+from functions.ingestion import Ingestion, State
+from functions.ledger import Ledger
+from functions.storage import Missing
+from functions.world import World
+from lakegate.errors import LakegateError
+from lakegate.report import AuditReport
+
+_ID_LENGTH = 32
+_MOST_SAMPLES = 5
+
+
+def runs(
+    context: typer.Context,
+    table: Annotated[str, typer.Option(help="Only those of this table.")] = "",
+    state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the ingestions, newest first."""
+    ledger = find(context.obj).world().ledger
+    read = ledger.in_state(state) if state else ledger.all()
+    found = [each for each in read if not table or each.table == table]
+    found.sort(key=lambda each: each.landed.landed_at, reverse=True)
+    if as_json:
+        typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
+    elif found:
+        view.out().print(view.runs(found))
+    else:
+        view.err().print("no such ingestions")
+
+
+def show(
+    context: typer.Context,
+    identity: Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show one ingestion: its steps, branch, hashes, job run and audit report."""
+    world = find(context.obj).world()
+    ingestion = identified(world.ledger, identity)
+    report = _report(world, ingestion)
+    if as_json:
+        typer.echo(documents.text(documents.with_report(ingestion, report)))
+    else:
+        view.out().print(_page(ingestion, report))
+
+
+def identified(ledger: Ledger, beginning: str) -> Ingestion:
+    """The one ingestion whose id begins so.
+
+    Raises LakegateError UNKNOWN_INGESTION when there is none, AMBIGUOUS_ID when there are several.
+    """
+    wanted = beginning.strip().lower()
+    if len(wanted) == _ID_LENGTH:
+        return ledger.get(wanted)
+    found = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        message = f"no ingestion's id begins with {beginning!r}; `lakegate runs` lists them"
+        raise LakegateError("UNKNOWN_INGESTION", message)
+    ids = ", ".join(sorted(each.id[: view.SHORT_ID] for each in found)[:5])
+    message = f"{len(found)} ingestions' ids begin with {beginning!r} ({ids} …): give more of it"
+    raise LakegateError("AMBIGUOUS_ID", message)
+
+
+def _report(world: World, ingestion: Ingestion) -> AuditReport | None:
+    try:
+        return world.lake.report(ingestion.report_key) if ingestion.report_key else None
+    except Missing:
+        return None
+
+
+def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
+    reason = ingestion.reason
+    parts: list[RenderableType] = [
+        view.facts(
+            [
+                ("ingestion", ingestion.id),
+                ("state", view.coloured(ingestion.state)),
+                ("why", f"{reason.message} ({reason.code})" if reason else ""),
+                ("file", ingestion.landed.uri),
+                ("version", f"{ingestion.landed.version}, {ingestion.landed.size:,} bytes"),
+                ("table", ingestion.table),
+                ("rows", f"{ingestion.rows:,}" if ingestion.rows else ""),
+                ("branch", _branch(ingestion)),
+                ("cut off main at", ingestion.base_hash),
+                ("audited at", ingestion.audited_hash),
+                ("merged as", ingestion.merge_hash),
+                ("job run", ingestion.job_run),
+                ("attempt", ingestion.attempt),
+                ("contract", ingestion.contract_key),
+                ("checks", view.tally(ingestion.checks)),
+                ("report", ingestion.report_key),
+            ]
+        ),
+        _steps(ingestion),
+    ]
+    remarkable = view.checks(ingestion.checks)
+    if remarkable.row_count:
+        parts.append(remarkable)
+    parts.extend(_samples(report))
+    return Group(*parts)
+
+
+def _branch(ingestion: Ingestion) -> str:
+    gone = " (deleted after its merge)" if ingestion.cleaned else ""
+    return f"{ingestion.branch}{gone}" if ingestion.branch else ""
+
+
+def _steps(ingestion: Ingestion) -> RenderableType:
+    made = view.table("step", "time (UTC)", "seconds", right=["seconds"])
+    sight = Sight(ingestion)
+    for step, time in sorted(ingestion.times.items(), key=lambda item: item[1]):
+        since = sight.seconds(step)
+        made.add_row(step, time, "" if since is None else f"{since:.1f}")
+    return made
+
+
+def _samples(report: AuditReport | None) -> Iterable[RenderableType]:
+    for result in report.failed if report else ():
+        if result.samples:
+            yield Text(f"rows that break {result.id}", "bold")
+            yield _rows(result.samples[:_MOST_SAMPLES])
+
+
+def _rows(samples: Iterable[Mapping[str, str | None]]) -> RenderableType:
+    rows = list(samples)
+    made = view.table(*rows[0])
+    for row in rows:
+        made.add_row(*(view.cell(value) for value in row.values()))
+    return made

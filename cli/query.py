@@ -1,0 +1,76 @@
+"""`lakegate query`: SQL over main or a branch."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import view
+from cli.deployment import Deployment, find
+from functions.catalog import MAIN
+
+# pyarrow, duckdb and pyiceberg take a second to import, which no other command has to wait for.
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cli.reading import Reader
+
+_MOST_ROWS = 200
+
+
+def query(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(help="A SELECT over tables named <namespace>.<table>.")],
+    ref: Annotated[str, typer.Option(help="The branch to read.")] = MAIN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, all rows.")] = False,
+) -> None:
+    """Ask main, or another branch, a question in SQL (duckdb's)."""
+    with reader(find(context.obj), ref).answer(sql) as answer:
+        if as_json:
+            _print_json(answer)
+        else:
+            _print_table(answer)
+
+
+def reader(deployment: Deployment, ref: str) -> "Reader":
+    """What reads a deployment's tables at a reference."""
+    from cli.reading import Reader
+
+    return Reader(deployment.addresses["iceberg"], deployment.catalog_token(), ref)
+
+
+def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
+    """The rows of an answer, one batch of them in memory at a time."""
+    for batch in answer:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _print_json(answer: "pa.RecordBatchReader") -> None:
+    separator = "["
+    for row in rows(answer):
+        document = dict(zip(answer.schema.names, row, strict=True))
+        line = json.dumps(document, ensure_ascii=False, default=str)
+        typer.echo(f"{separator}\n  {line}", nl=False)
+        separator = ","
+    typer.echo("\n]" if separator == "," else "[]")
+
+
+def _print_table(answer: "pa.RecordBatchReader") -> None:
+    numbers = [field.name for field in answer.schema if _is_number(field.type)]
+    made = view.table(*answer.schema.names, right=numbers)
+    more = False
+    for count, row in enumerate(rows(answer)):
+        more = count == _MOST_ROWS
+        if more:
+            break
+        made.add_row(*(view.cell(value) for value in row))
+    view.out().print(made)
+    if more:
+        view.err().print(f"only the first {_MOST_ROWS} rows; --json prints all", style="dim")
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

@@ -1,0 +1,139 @@
+"""Tables of main or of a branch, read without Spark: pyiceberg finds the data, duckdb asks it."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+import pyarrow as pa
+import requests
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.table import Table
+
+from lakegate.errors import LakegateError, Transient
+
+_BATCH = 10_000
+_ONE_SELECT = "one SELECT at a time can be asked, and nothing else"
+_NO_TABLES_OF_OURS = ("information_schema", "pg_catalog")
+
+
+class Reader:
+    """The catalog at one reference, seen by the holder of one token."""
+
+    def __init__(self, iceberg: str, token: str, reference: str) -> None:
+        """`iceberg` is the address of Nessie's Iceberg REST catalogs.
+
+        Raises LakegateError UNKNOWN_REFERENCE when there is no such branch.
+        """
+        self._reference = reference
+        options = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL", "")}
+        with self._translated():
+            self._catalog = RestCatalog(
+                "lake",
+                uri=f"{iceberg}/{quote(reference, safe='')}",
+                token=token,
+                **{name: value for name, value in options.items() if value},
+            )
+
+    @contextmanager
+    def answer(self, sql: str) -> Iterator[pa.RecordBatchReader]:
+        """The rows that one SELECT statement gives, in batches, in UTC.
+
+        A table is read as often as the statement names it, and never held as a whole. Raises
+        LakegateError: BAD_SQL with duckdb's words, or UNKNOWN_TABLE.
+        """
+        with self._translated(), duckdb.connect() as connection:
+            for schema, name in sorted(_tables(connection, sql)):
+                _enter(connection, schema, name, self._load(f"{schema}.{name}"))
+            connection.execute("SET TimeZone = 'UTC'").fetchall()
+            yield connection.sql(sql).to_arrow_reader(_BATCH)
+
+    def has(self, table: str) -> bool:
+        """Whether the reference has the table."""
+        with self._translated():
+            return bool(self._catalog.table_exists(table))
+
+    def _load(self, table: str) -> Table:
+        try:
+            return self._catalog.load_table(table)
+        except (NoSuchTableError, NoSuchNamespaceError) as error:
+            there = ", ".join(self._names()) or "none"
+            message = f"{self._reference} has no table {table}; its tables are: {there}"
+            raise LakegateError("UNKNOWN_TABLE", message) from error
+
+    def _names(self) -> list[str]:
+        namespaces = self._catalog.list_namespaces()
+        return sorted(".".join(t) for n in namespaces for t in self._catalog.list_tables(n))
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            raise LakegateError("BAD_SQL", str(error)) from error
+        except RESTError as error:
+            raise self._refusal(str(error)) from error
+        except requests.RequestException as error:
+            raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
+        except OSError as error:
+            raise Transient("STORAGE_UNAVAILABLE", f"the data cannot be read: {error}") from error
+
+    def _refusal(self, words: str) -> LakegateError:
+        if "NoSuchReference" in words:
+            return LakegateError("UNKNOWN_REFERENCE", f"there is no branch {self._reference}")
+        return Transient("CATALOG_REFUSED", f"Nessie refused to read {self._reference}: {words}")
+
+
+class _Scan:
+    """A table as an Arrow stream (Arrow documentation, "The Arrow PyCapsule Interface")."""
+
+    def __init__(self, table: Table) -> None:
+        self._scan = table.scan()
+
+    def __arrow_c_schema__(self) -> object:
+        return self._scan.projection().as_arrow().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._scan.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
+
+def _tables(connection: duckdb.DuckDBPyConnection, sql: str) -> set[tuple[str, str]]:
+    """The tables that a statement names with their schema."""
+    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()[0]
+    tree: dict[str, Any] = json.loads(row[0])
+    if tree["error"]:
+        is_sql = tree["error_type"] == "not implemented"
+        raise LakegateError("BAD_SQL", _ONE_SELECT if is_sql else tree["error_message"])
+    if len(tree["statements"]) != 1:
+        raise LakegateError("BAD_SQL", _ONE_SELECT)
+    return {
+        (node["schema_name"], node["table_name"])
+        for node in _nodes(tree)
+        if node.get("type") == "BASE_TABLE"
+        and node["schema_name"]
+        and node["schema_name"] not in _NO_TABLES_OF_OURS
+    }
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for child in children:
+        yield from _nodes(child)
+
+
+def _enter(connection: duckdb.DuckDBPyConnection, schema: str, name: str, table: Table) -> None:
+    stream = f"{schema}.{name}"
+    connection.register(stream, _Scan(table))
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}").fetchall()
+    view = f"{_quoted(schema)}.{_quoted(name)}"
+    connection.execute(f"CREATE VIEW {view} AS FROM {_quoted(stream)}").fetchall()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,186 @@
+"""How things look on a terminal: consoles, colours, and the tables of ingestions."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from cli.follow import Sight, job_state
+from functions.ingestion import Ingestion, State
+from lakegate.report import Status
+
+SHORT_ID = 12
+_WIDE = 200
+_COLOURS = {
+    State.PUBLISHED: "green",
+    State.REJECTED: "red",
+    State.ERRORED: "bold red",
+    State.IGNORED: "dim",
+}
+_CHECK_COLOURS = {Status.WARN: "yellow", Status.FAIL: "red", Status.ERROR: "bold red"}
+_DONE = Text("✓", "green")
+_NONE = Text("")
+
+
+def out() -> Console:
+    """Standard output, for results. A pipe is taken to be wide, so that nothing is cut off."""
+    return _console(stderr=False)
+
+
+def err() -> Console:
+    """Standard error, for everything that is not the result."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _WIDE
+    # No markup: what files, keys and contracts say is shown as it is.
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def coloured(state: State) -> Text:
+    """A state in its colour; what is in flight is yellow."""
+    return Text(state.value, _COLOURS.get(state, "yellow"))
+
+
+def table(*columns: str, right: Iterable[str] = ()) -> Table:
+    """An empty table in the house's look; `right` are the columns of numbers."""
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        justify: Any = "right" if column in right else "left"
+        made.add_column(column, justify=justify, overflow="fold")
+    return made
+
+
+def runs(ingestions: Iterable[Ingestion]) -> Table:
+    """Ingestions, one a line."""
+    made = table("id", "state", "table", "file", "rows", "landed", "why", right=["rows"])
+    for each in ingestions:
+        made.add_row(
+            each.id[:SHORT_ID],
+            coloured(each.state),
+            each.table or "-",
+            each.landed.key,
+            f"{each.rows:,}" if each.rows else "-",
+            _clock(each.landed.landed_at),
+            each.reason.code if each.reason else "",
+        )
+    return made
+
+
+def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
+    """Dropped files and how far each is, with its seconds from landing to its end.
+
+    While that is to come, the seconds are those that a person has waited, `elapsed`.
+    """
+    made = table("file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"])
+    for sight in sights:
+        took = sight.seconds(sight.ingestion.state.value) if sight.ingestion.ended else elapsed
+        made.add_row(
+            sight.name,
+            _DONE if sight.ingestion.times else _busy("uploaded"),
+            _branch(sight.ingestion),
+            _job(sight),
+            _audit(sight),
+            _main(sight.ingestion),
+            Text("" if took is None else f"{took:.1f}", "" if sight.ingestion.ended else "dim"),
+        )
+    return made
+
+
+def checks(results: Iterable[Mapping[str, Any]]) -> Table:
+    """Those checks that say something of the file, with what was expected and found."""
+    made = table("", "check", "columns", "expected", "found")
+    for check in results:
+        status = Status(check["status"])
+        if status is not Status.PASS:
+            made.add_row(
+                Text("!" if status is Status.WARN else "✗", _CHECK_COLOURS[status]),
+                check["id"],
+                ", ".join(check["columns"]),
+                check["expected"],
+                Text(check["found"], _CHECK_COLOURS[status]),
+            )
+    return made
+
+
+def tally(results: Iterable[Mapping[str, Any]]) -> str:
+    """How many checks ended how: `34 pass, 3 fail`."""
+    counted = Counter(check["status"] for check in results)
+    return ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
+
+
+def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
+    """Names and values, one pair a line; pairs without a value are left out."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim")
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        if value:
+            made.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+    return made
+
+
+def health(parts: Mapping[str, str]) -> Table:
+    """The parts and whether they are up."""
+    states = {k: Text(v, "green" if v == "up" else "bold red") for k, v in parts.items()}
+    return facts(states.items())
+
+
+def counts(by_state: Mapping[str, int]) -> Table:
+    """How many ingestions are in each state; states without any are left out."""
+    return facts((name, Text(f"{many:,}")) for name, many in by_state.items() if many)
+
+
+def cell(value: object) -> Text:
+    """A value of the data in a table; null is not mistaken for a text."""
+    return Text("null", "dim") if value is None else Text(str(value))
+
+
+def _branch(ingestion: Ingestion) -> RenderableType:
+    if ingestion.branch:
+        return _DONE
+    return _NONE if ingestion.ended or not ingestion.times else _busy("cutting")
+
+
+def _job(sight: Sight) -> RenderableType:
+    if sight.ingestion.state is State.SUBMITTED:
+        return _busy(job_state(sight))
+    return _DONE if sight.ingestion.job_run else _NONE
+
+
+def _audit(sight: Sight) -> Text:
+    many = len(sight.ingestion.checks)
+    if not many:
+        return _NONE
+    if sight.blocking:
+        return Text(f"✗ {sight.blocking} of {many}", "red")
+    return Text(f"✓ {many}", "green")
+
+
+def _main(ingestion: Ingestion) -> RenderableType:
+    if ingestion.state is State.PUBLISHED:
+        return Text(f"+{ingestion.rows:,} rows", "green")
+    if ingestion.ended:
+        return coloured(ingestion.state)
+    return _busy("publishing") if ingestion.state is State.AUDITED else _NONE
+
+
+@cache
+def _busy(words: str) -> Spinner:
+    """What is being done. One object for the same words, or the spinner would start anew."""
+    return Spinner("dots", Text(words, "yellow"), style="yellow")
+
+
+def _clock(time: str) -> str:
+    """A time of the ledger (ISO 8601) as the machine's own wall clock shows it."""
+    return f"{datetime.fromisoformat(time).astimezone():%Y-%m-%d %H:%M:%S}" if time else ""

@@ -1,0 +1,52 @@
+"""A driver for tests: it speaks the Spark driver's pipe protocol, and a run does what it is told.
+
+The first argument of a run says what: `succeed`, `fail`, `die`, `hang` (until it is cancelled),
+`ignore` (hangs, and does not heed a cancel), `wait PATH` (until there is such a file), or
+`fail-unless PATH` (fails, and makes that file, where there is none). The order lies in its stdout.
+"""
+
+import json
+import os
+import select
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def say(message: dict[str, Any]) -> None:
+    """Answer the service."""
+    print(json.dumps(message), flush=True)
+
+
+def run(what: str, arguments: list[str]) -> dict[str, Any]:
+    """Do what a run is told; the answer is how it ended."""
+    failure = {"exit": 1, "details": "ValueError: " + "told to fail " * 30}
+    if what == "die":
+        os._exit(7)
+    if what == "hang":
+        sys.stdin.readline()
+    if what == "ignore":
+        sys.stdin.read()
+    while what == "wait" and not Path(arguments[0]).exists():
+        if select.select([sys.stdin], [], [], 0.01)[0]:
+            sys.exit("the service is gone")
+    if what == "fail-unless" and not Path(arguments[0]).exists():
+        Path(arguments[0]).touch()
+        return failure
+    return failure if what == "fail" else {"exit": 0, "details": ""}
+
+
+def main() -> None:
+    """Take orders until there are no more."""
+    say({"ready": True})
+    for line in iter(sys.stdin.readline, ""):
+        order = json.loads(line)
+        if "cancel" in order:
+            continue
+        Path(order["stdout"]).write_text(json.dumps({**order, "pid": os.getpid()}))
+        say({"run": order["run"]})
+        say({"run": order["run"], **run(order["arguments"][0], order["arguments"][1:])})
+
+
+if __name__ == "__main__":
+    main()

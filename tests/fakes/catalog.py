@@ -1,0 +1,184 @@
+"""Nessie as far as Lakegate uses it: branches, contents, merges by content key, main's log.
+
+A merge is judged as Nessie judges it: what both sides changed since their last common commit is a
+conflict, and a merge leaves that commit behind, so that merging the same hash again finds nothing.
+Like Nessie it takes any hash that it knows, whether or not the named branch leads to it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from functions.catalog import MAIN, CannotRebase, Commit, MergeConflict, NotOnMain, UnknownBranch
+from tests.fakes.clock import FakeClock
+
+
+@dataclass(frozen=True)
+class FakeTable:
+    """An Iceberg table at one commit; `added` are the files that this commit entered."""
+
+    uuid: str
+    files: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("id",)
+
+    def append(self, *files: str) -> "FakeTable":
+        """The table after an append."""
+        return replace(self, files=self.files + files, added=files)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    commit: Commit
+    parents: tuple[str, ...]
+    changes: Mapping[str, FakeTable] = field(default_factory=dict)
+
+
+class FakeCatalog:
+    """The catalog in memory; main has its first commit."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._commits: dict[str, _Stored] = {}
+        self._heads: dict[str, str] = {}
+        self._add(MAIN, "first commit", "set-up", {}, {})
+
+    def create_branch(self, name: str) -> str:
+        """See Catalog.create_branch."""
+        return self._heads.setdefault(name, self._heads[MAIN])
+
+    def head(self, branch: str) -> str:
+        """See Catalog.head."""
+        if branch not in self._heads:
+            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch {branch}")
+        return self._heads[branch]
+
+    def branches(self, prefix: str) -> list[str]:
+        """See Catalog.branches."""
+        return sorted(name for name in self._heads if name.startswith(prefix))
+
+    def delete_branch(self, branch: str) -> None:
+        """See Catalog.delete_branch."""
+        self._heads.pop(branch, None)
+
+    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> bool:
+        """See Catalog.merge."""
+        self.head(branch)
+        if at not in self._commits:
+            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
+        known = self._ancestors(self._heads[MAIN])
+        theirs = _changes(c for c in self._log(at) if c.commit.hash not in known)
+        if not theirs:
+            return False
+        base = next(c.commit.hash for c in self._log(at) if c.commit.hash in known)
+        ours = _changes(self._since(base))
+        if both := sorted(ours.keys() & theirs.keys()):
+            raise MergeConflict("MERGE_CONFLICT", f"changed in conflict: {', '.join(both)}")
+        self._add(MAIN, message, "lakegate", properties, theirs, merged=at)
+        return True
+
+    def find_commit(self, name: str, value: str) -> Commit:
+        """See Catalog.find_commit."""
+        for commit in self.main_log():
+            if commit.properties.get(name) == value:
+                return commit
+        raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {name} = {value}")
+
+    def commit(self, branch: str, name: str, table: FakeTable) -> str:
+        """What a writer does: change a table on a branch; returns the new head."""
+        self.head(branch)
+        return self._add(branch, f"change {name}", "writer", {}, {name: table})
+
+    def reset(self, branch: str, to: str) -> None:
+        """What the job does before it writes: put the branch back to an earlier hash."""
+        self.head(branch)
+        self._heads[branch] = to
+
+    def table(self, at: str, name: str) -> FakeTable | None:
+        """The table at a branch or a hash; None where there is none."""
+        start = self._heads.get(at, at)
+        if start not in self._commits:
+            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch or commit {at}")
+        return next((c.changes[name] for c in self._log(start) if name in c.changes), None)
+
+    def is_on_main(self, at: str) -> bool:
+        """Whether main holds everything that a branch or a hash does."""
+        return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
+
+    def main_log(self) -> list[Commit]:
+        """Main's commits, newest first."""
+        return [stored.commit for stored in self._log(self._heads[MAIN])]
+
+    def _add(
+        self,
+        branch: str,
+        message: str,
+        author: str,
+        properties: Mapping[str, str],
+        changes: Mapping[str, FakeTable],
+        merged: str = "",
+    ) -> str:
+        hash_ = f"{len(self._commits):064x}"
+        commit = Commit(hash_, message, dict(properties), author, self._clock.now())
+        parents = tuple(filter(None, (self._heads.get(branch), merged)))
+        self._commits[hash_] = _Stored(commit, parents, changes)
+        self._heads[branch] = hash_
+        return hash_
+
+    def _log(self, start: str) -> Iterator[_Stored]:
+        """A commit and those before it, newest first, along the branch they were made on."""
+        stored = self._commits[start]
+        yield stored
+        while stored.parents:
+            stored = self._commits[stored.parents[0]]
+            yield stored
+
+    def _since(self, base: str) -> Iterator[_Stored]:
+        """Main's commits after the one that brought `base` to main."""
+        for stored in self._log(self._heads[MAIN]):
+            older = stored.parents[0] if stored.parents else ""
+            if stored.commit.hash == base or base not in self._ancestors(older):
+                return
+            yield stored
+
+    def _ancestors(self, start: str) -> set[str]:
+        found: set[str] = set()
+        left = [start] if start else []
+        while left:
+            if (hash_ := left.pop()) not in found:
+                found.add(hash_)
+                left += self._commits[hash_].parents
+        return found
+
+
+class FakeTables:
+    """The tables of a FakeCatalog, as pyiceberg changes them."""
+
+    def __init__(self, catalog: FakeCatalog) -> None:
+        self._catalog = catalog
+
+    def append_again(self, table: str, source: str, at: str, target: str) -> None:
+        """See Tables.append_again."""
+        audited, current = self._load(table, source, at), self._load(table, target, target)
+        if audited.uuid != current.uuid:
+            raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
+        if audited.columns != current.columns[: len(audited.columns)]:
+            raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
+        self._catalog.commit(target, table, current.append(*audited.added))
+
+    def _load(self, table: str, branch: str, at: str) -> FakeTable:
+        try:
+            self._catalog.head(branch)
+            found = self._catalog.table(at, table)
+        except UnknownBranch as error:
+            raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
+        if found is None:
+            raise CannotRebase("TABLE_GONE", f"main's table is gone: {table}")
+        return found
+
+
+def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable]:
+    """What commits, newest first, made of the keys that they changed."""
+    changes: dict[str, FakeTable] = {}
+    for stored in commits:
+        changes = {**stored.changes, **changes}
+    return changes

@@ -1,0 +1,192 @@
+"""Lakegate over fakes: files land, messages come and come again, jobs run, the sweep sweeps."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from functions.deliveries import Work, job_run, upload
+from functions.ingestion import Ingestion
+from functions.settings import Settings
+from functions.sweeping import sweep
+from functions.world import World
+from lakegate.landing import LandedObject, ingestion_id
+from tests.fakes import messages
+from tests.fakes.alerts import FakeAlerts
+from tests.fakes.catalog import FakeCatalog, FakeTables
+from tests.fakes.clock import FakeClock
+from tests.fakes.faults import Journal, ProcessDied
+from tests.fakes.job import Script, passed, run_job
+from tests.fakes.jobs import FakeJobs
+from tests.fakes.ledger import FakeLedger
+from tests.fakes.queues import FakeDeadLetters
+from tests.fakes.storage import FakeLake, FakeLanding
+
+SETTINGS = Settings(
+    landing_bucket="landing",
+    lake_bucket="lake",
+    ledger_table="ledger",
+    nessie_uri="http://nessie:19120",
+    nessie_token_secret="publisher",
+    job_token_secret="job",
+    emr_application_id="00application",
+    emr_role_arn="arn:aws:iam::000000000000:role/job",
+    job_entry_point="s3://lake/jobs/1/main.py",
+    job_package="s3://lake/jobs/1/lakegate_job.zip",
+    upload_dead_letters="http://sqs/uploads-dead",
+    job_run_dead_letters="http://sqs/job-runs-dead",
+)
+ORDERS = """\
+kind: DataContract
+apiVersion: v3.1.0
+id: shop-orders
+version: 1.0.0
+support: [{channel: "#orders", tool: slack}]
+schema:
+  - name: shop.orders
+    properties:
+      - {name: id, logicalType: integer, required: true}
+"""
+TABLE = "shop.orders"
+_MOST_RECEIVES = 5
+_MOST_ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class _Message:
+    work: Work
+    body: str
+    dead_letters: FakeDeadLetters
+    received: int = 0
+
+
+class Deployment:
+    """One deployment with a contract for shop.orders, which claims the keys under shop/orders/."""
+
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self.settings = settings
+        self.clock = FakeClock()
+        self.journal = Journal()
+        self.landing = FakeLanding(self.clock)
+        self.lake = FakeLake()
+        self.ledger = FakeLedger()
+        self.catalog = FakeCatalog(self.clock)
+        self.tables = FakeTables(self.catalog)
+        self.jobs = FakeJobs()
+        self.alerts = FakeAlerts()
+        self.dead_uploads = FakeDeadLetters("uploads-dead")
+        self.dead_job_runs = FakeDeadLetters("job-runs-dead")
+        self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS)
+        self.loses_events = False
+        self.world = self._world()
+        self._scripts: dict[str, Script] = {}
+        self._messages: deque[_Message] = deque()
+        self._sent: list[_Message] = []
+        self._tokens = 0
+
+    def land(self, key: str, body: bytes = b"x", script: Script = passed) -> LandedObject:
+        """Upload an object, whose job run will go as scripted; S3 announces it."""
+        landed = self.landing.put(key, body)
+        self._scripts[ingestion_id(landed)] = script
+        if not self.loses_events:
+            self.send_upload(landed)
+        return landed
+
+    def send_upload(self, *landed: LandedObject) -> None:
+        """Have S3's notification wait in its queue."""
+        self._send(upload, messages.upload(*landed), self.dead_uploads)
+
+    def send_job_run(self, run: str) -> None:
+        """Have EMR's event wait in its queue."""
+        self._send(job_run, messages.state_change(run), self.dead_job_runs)
+
+    def send_all_again(self) -> None:
+        """Have every message that was ever sent wait once more."""
+        self._messages.extend(self._sent)
+
+    def deliver(self) -> None:
+        """Deliver each message that waits now, once; one that fails waits again or is dead."""
+        for message in [self._messages.popleft() for _ in range(len(self._messages))]:
+            self._deliver(message)
+
+    def run_jobs(self) -> None:
+        """Carry out every job run that was started, to its end; EMR announces each."""
+        for run in self.jobs.runs():
+            if not run.state.terminal:
+                script = self._scripts[self.jobs.spec(run.id).ingestion]
+                run_job(run.id, script, self.catalog, self.lake, self.jobs)
+                if not self.loses_events:
+                    self.send_job_run(run.id)
+
+    def sweep(self) -> dict[str, int]:
+        """Let the grace time pass, then sweep; nothing was done where the process died."""
+        self.clock.pass_(self.settings.grace_seconds + 1)
+        try:
+            return sweep(self.world)
+        except ProcessDied:
+            return {}
+
+    def settle(self) -> None:
+        """Let everything take its course. Raises AssertionError where it never comes to rest."""
+        for _ in range(_MOST_ROUNDS):
+            while self._messages:
+                self.deliver()
+                self.run_jobs()
+            if self._is_at_rest():
+                return
+            self.sweep()
+            self.run_jobs()
+        raise AssertionError(f"never at rest: {list(self.ledger.unfinished('9999'))}")
+
+    def ingestion(self, landed: LandedObject) -> Ingestion:
+        """What the ledger says of a landed object."""
+        return self.ledger.get(ingestion_id(landed))
+
+    def published_files(self) -> list[str]:
+        """The data files that a reader of main sees."""
+        table = self.catalog.table("main", TABLE)
+        return sorted(table.files) if table else []
+
+    def _world(self) -> World:
+        watched = self.journal.watched
+        parts: dict[str, Any] = {
+            name: watched(name, getattr(self, name))
+            for name in ("landing", "lake", "ledger", "catalog", "jobs", "alerts")
+        }
+        return World(
+            settings=self.settings,
+            tables=lambda: watched("tables", self.tables),
+            upload_dead_letters=watched("dead_uploads", self.dead_uploads),
+            job_run_dead_letters=watched("dead_job_runs", self.dead_job_runs),
+            now=self.clock.now,
+            token=self._token,
+            **parts,
+        )
+
+    def _token(self) -> str:
+        self._tokens += 1
+        return f"{self._tokens:06x}"
+
+    def _send(self, work: Work, body: str, dead_letters: FakeDeadLetters) -> None:
+        message = _Message(work, body, dead_letters)
+        self._sent.append(message)
+        self._messages.append(message)
+
+    def _deliver(self, message: _Message) -> None:
+        try:
+            message.work(self.world, message.body)
+        except (Exception, ProcessDied):  # noqa: BLE001 - as SQS sees a Lambda: it failed
+            received = message.received + 1
+            if received == _MOST_RECEIVES:
+                message.dead_letters.send(message.body)
+            else:
+                again = _Message(message.work, message.body, message.dead_letters, received)
+                self._messages.append(again)
+
+    def _is_at_rest(self) -> bool:
+        known = {ingestion.id for ingestion in self.ledger.all()}
+        return (
+            not any(self.ledger.unfinished("9999"))
+            and all(ingestion_id(landed) in known for landed in self.landing.landed())
+            and not self.dead_uploads.waiting()
+            and not self.dead_job_runs.waiting()
+        )

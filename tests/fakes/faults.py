@@ -1,0 +1,105 @@
+"""A journal of every call to an outside system, and faults at any of them.
+
+A fault strikes before a call (it was never made) or after it (it was made, and the caller does not
+learn it). What it does is up to the test: raise an error of the adapter's, end the process, or let
+something else happen meanwhile.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lakegate.errors import Transient
+
+
+class ProcessDied(BaseException):
+    """The process ended here: no handler of errors runs any more."""
+
+
+@dataclass
+class Fault:
+    """What happens at a call: `effect`, before or after it, at the next `times` that match."""
+
+    effect: Callable[[], object]
+    when: Literal["before", "after"] = "before"
+    times: float = 1
+
+
+class Journal:
+    """The calls so far, as `adapter.method`, and the faults that are still to strike."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self._by_number: dict[int, Fault] = {}
+        self._by_name: dict[str, Fault] = {}
+
+    def strike_at(self, number: int, fault: Fault) -> None:
+        """Have the fault strike at the call of that number, from 0."""
+        self._by_number[number] = fault
+
+    def strike(self, call: str, fault: Fault) -> None:
+        """Have the fault strike at every call of that name, until `times` are used up."""
+        self._by_name[call] = fault
+
+    def repair(self, call: str) -> None:
+        """Have the calls of that name work again."""
+        del self._by_name[call]
+
+    def watched(self, name: str, adapter: object) -> Any:
+        """The adapter, each of whose methods writes this journal and meets the faults."""
+        return _Watched(self, name, adapter)
+
+    def enter(self, call: str) -> list[Fault]:
+        """Write a call down; returns the faults to strike at it."""
+        due = [self._by_number.pop(len(self.calls), None), self._by_name.get(call)]
+        self.calls.append(call)
+        return [fault for fault in due if fault]
+
+
+class _Watched:
+    def __init__(self, journal: Journal, name: str, adapter: object) -> None:
+        self._journal, self._name, self._adapter = journal, name, adapter
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._adapter, name)
+        if not callable(found):
+            return found
+        call = f"{self._name}.{name}"
+        if inspect.isgeneratorfunction(found):
+            return lambda *args: _iterated(self._journal, call, found, args)
+        return lambda *args: _called(self._journal, call, found, args)
+
+
+def _called(journal: Journal, call: str, method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    faults = journal.enter(call)
+    _strike(faults, "before")
+    result = method(*args)
+    _strike(faults, "after")
+    return result
+
+
+def _iterated(
+    journal: Journal, call: str, method: Callable[..., Iterator[Any]], args: tuple[Any, ...]
+) -> Iterator[Any]:
+    faults = journal.enter(call)
+    _strike(faults, "before")
+    yield from method(*args)
+    _strike(faults, "after")
+
+
+def _strike(faults: list[Fault], when: str) -> None:
+    for fault in faults:
+        if fault.when == when and fault.times > 0:
+            fault.times -= 1
+            fault.effect()
+
+
+def unavailable() -> None:
+    """An effect: the adapter says that its system did not answer."""
+    raise Transient("UNAVAILABLE", "the system did not answer")
+
+
+def die() -> None:
+    """An effect: the process ends."""
+    raise ProcessDied

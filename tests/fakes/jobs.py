@@ -1,0 +1,62 @@
+"""EMR Serverless in memory: a client token starts one run, which ends when a test says so."""
+
+from dataclasses import dataclass, replace
+
+from functions.job_run import JobRun, RunState
+from functions.jobs import UnknownRun
+from lakegate.errors import Transient
+from lakegate.jobspec import JobSpec
+from lakegate.landing import run_name
+
+
+@dataclass(frozen=True)
+class _Started:
+    spec: JobSpec
+    run: JobRun
+
+
+class FakeJobs:
+    """Job runs in the order in which they were started."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Started] = {}
+
+    def start(self, spec: JobSpec) -> str:
+        """See Jobs.start."""
+        name = run_name(spec.ingestion, spec.attempt)
+        for known in self._runs.values():
+            if known.run.name == name:
+                return _the_same(known, spec)
+        run = f"00run{len(self._runs) + 1:011}"
+        self._runs[run] = _Started(spec, JobRun(run, name, RunState.RUNNING))
+        return run
+
+    def get(self, run: str) -> JobRun:
+        """See Jobs.get."""
+        if run not in self._runs:
+            raise UnknownRun("UNKNOWN_JOB_RUN", f"there is no job run {run}")
+        return self._runs[run].run
+
+    def spec(self, run: str) -> JobSpec:
+        """What a run was told."""
+        return self._runs[run].spec
+
+    def runs(self) -> list[JobRun]:
+        """Every run that was started."""
+        return [known.run for known in self._runs.values()]
+
+    def end(self, run: str, state: RunState, details: str = "") -> None:
+        """End a run."""
+        known = self._runs[run]
+        self._runs[run] = replace(known, run=replace(known.run, state=state, details=details))
+
+    def lose(self, run: str) -> None:
+        """Forget a run, as if it had never been."""
+        del self._runs[run]
+
+
+def _the_same(known: _Started, spec: JobSpec) -> str:
+    if known.spec != spec:
+        message = f"the client token started {known.run.id} with other parameters"
+        raise Transient("JOBS_UNAVAILABLE", message)
+    return known.run.id

@@ -1,0 +1,67 @@
+"""The ledger in memory, with the real one's conditions, order and due times."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from functions.ingestion import Ingestion, State
+from functions.ledger import UnknownIngestion
+from lakegate.errors import Transient
+
+
+class FakeLedger:
+    """Keeps every revision that was ever saved."""
+
+    def __init__(self) -> None:
+        self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
+
+    def begin(self, ingestion: Ingestion) -> Ingestion:
+        """See Ledger.begin."""
+        if self._revisions[ingestion.id]:
+            return self.get(ingestion.id)
+        return self._keep(ingestion)
+
+    def get(self, ingestion: str) -> Ingestion:
+        """See Ledger.get."""
+        if not self._revisions[ingestion]:
+            raise UnknownIngestion(ingestion)
+        return self._revisions[ingestion][-1]
+
+    def save(self, ingestion: Ingestion) -> Ingestion:
+        """See Ledger.save."""
+        revisions = self._revisions[ingestion.id]
+        if not revisions or revisions[-1].revision != ingestion.revision:
+            message = f"ingestion {ingestion.id} was moved on by another process meanwhile"
+            raise Transient("LEDGER_MOVED", message)
+        return self._keep(ingestion)
+
+    def known(self, ids: list[str]) -> set[str]:
+        """See Ledger.known."""
+        return {id_ for id_ in ids if self._revisions[id_]}
+
+    def unfinished(self, before: str) -> Iterator[Ingestion]:
+        """See Ledger.unfinished."""
+        due = [i for i in self.all() if i.unfinished and _saved_at(i) < before]
+        yield from sorted(due, key=_saved_at)
+
+    def in_state(self, state: State) -> Iterator[Ingestion]:
+        """See Ledger.in_state."""
+        found = [i for i in self.all() if i.state is state]
+        yield from sorted(found, key=lambda i: i.landed.landed_at, reverse=True)
+
+    def all(self) -> Iterator[Ingestion]:
+        """See Ledger.all."""
+        yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
+
+    def history(self, ingestion: str) -> list[Ingestion]:
+        """Every revision of an ingestion, the oldest first."""
+        return list(self._revisions[ingestion])
+
+    def _keep(self, ingestion: Ingestion) -> Ingestion:
+        saved = replace(ingestion, revision=ingestion.revision + 1)
+        self._revisions[ingestion.id].append(saved)
+        return saved
+
+
+def _saved_at(ingestion: Ingestion) -> str:
+    return max(ingestion.times.values(), default=ingestion.landed.landed_at)

@@ -1,0 +1,44 @@
+"""Messages as queues deliver them, made from values. The real ones' shapes are in tests/events."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from lakegate.landing import LandedObject
+
+
+def upload(*landed: LandedObject) -> str:
+    """The body of S3's notification that objects landed."""
+    return json.dumps({"Records": [_record(each) for each in landed]})
+
+
+def state_change(run: str, state: str = "SUCCESS") -> str:
+    """The body of EMR Serverless's event that a job run changed its state."""
+    return json.dumps({"detail": {"jobRunId": run, "state": state}})
+
+
+def sqs_batch(bodies: Iterable[str]) -> dict[str, Any]:
+    """A batch of messages `m0`, `m1`, … as SQS hands it to a Lambda."""
+    return {
+        "Records": [
+            {"messageId": f"m{n}", "receiptHandle": f"r{n}", "body": body, "attributes": {}}
+            for n, body in enumerate(bodies)
+        ]
+    }
+
+
+def _record(landed: LandedObject) -> dict[str, Any]:
+    return {
+        "eventTime": landed.landed_at or "2026-03-01T12:00:00.000Z",
+        "s3": {
+            "bucket": {"name": landed.bucket},
+            "object": {
+                "key": quote(landed.key, safe="/").replace("%20", "+"),
+                "size": landed.size,
+                "eTag": landed.etag,
+                "versionId": landed.version,
+                "sequencer": landed.sequencer,
+            },
+        },
+    }

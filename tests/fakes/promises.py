@@ -1,0 +1,60 @@
+"""What must be true of every deployment that has come to rest, whatever happened to it."""
+
+from collections import Counter
+
+from functions import commits
+from functions.ingestion import ALERTED, Ingestion, State
+from lakegate.landing import ingestion_id
+from tests.fakes.deployment import Deployment
+
+
+def check_promises(deployment: Deployment) -> None:
+    """Nothing lost, nothing doubled, nothing unaudited on main, nobody left untold."""
+    _nothing_is_lost(deployment)
+    published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
+    _exactly_the_published_is_on_main(deployment, published)
+    failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
+    _the_failed_keep_their_branch(deployment, failed)
+    _exactly_the_failed_are_alerted(deployment, failed)
+
+
+def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
+    """How each landed object ended: its state, the reason's code, the rows."""
+    return {
+        f"{i.landed.uri}@{i.landed.version}": (i.state, i.reason.code if i.reason else "", i.rows)
+        for i in deployment.ledger.all()
+    }
+
+
+def left_behind(deployment: Deployment) -> list[str]:
+    """Branches that nobody needs any more."""
+    kept = {i.branch for i in deployment.ledger.all() if i.state in ALERTED}
+    return [name for name in deployment.catalog.branches("ingest/") if name not in kept]
+
+
+def _nothing_is_lost(deployment: Deployment) -> None:
+    landed = {ingestion_id(landed) for landed in deployment.landing.landed()}
+    assert landed == {i.id for i in deployment.ledger.all() if i.ended and not i.unfinished}
+
+
+def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
+    files = [f"{i.landed.uri}@{i.landed.version}" for i in published]
+    assert deployment.published_files() == sorted(files)
+    log = [commit.properties.get(commits.INGESTION) for commit in deployment.catalog.main_log()]
+    assert Counter(filter(None, log)) == Counter(i.id for i in published)
+
+
+def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
+    assert set(deployment.catalog.branches("ingest/")) >= {i.branch for i in failed if i.branch}
+    # A process that hung while others finished can still leave a branch, but nothing on it.
+    assert all(deployment.catalog.is_on_main(branch) for branch in left_behind(deployment))
+
+
+def _exactly_the_failed_are_alerted(deployment: Deployment, failed: list[Ingestion]) -> None:
+    texts = [str(alert.blocks) for _, alert in deployment.alerts.posted]
+    for ingestion in failed:
+        told = [text for text in texts if ingestion.id in text]
+        assert told, f"nobody was told of {ingestion}"
+        assert all((ingestion.branch or "none was cut") in text for text in told)
+    others = {i.id for i in deployment.ledger.all()} - {i.id for i in failed}
+    assert not [text for text in texts if any(id_ in text for id_ in others)]

@@ -1,0 +1,71 @@
+"""The two buckets in memory, with versions."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from hashlib import md5
+
+from functions.storage import Missing, StoredContract
+from lakegate.contract import Contract, parse
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport
+from tests.fakes.clock import FakeClock
+
+
+class FakeLanding:
+    """A landing bucket that keeps every version."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._landed: list[LandedObject] = []
+        self.bucket = "landing"
+
+    def landed(self) -> Iterator[LandedObject]:
+        """See Landing.landed."""
+        yield from sorted(self._landed, key=lambda landed: landed.key)
+
+    def put(self, key: str, body: bytes) -> LandedObject:
+        """See Landing.put."""
+        etag = md5(body, usedforsecurity=False).hexdigest()
+        version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
+        landed = LandedObject(self.bucket, key, version, etag, len(body))
+        listed = LandedObject(
+            self.bucket, key, version, etag, len(body), landed_at=self._clock.now()
+        )
+        self._landed.append(listed)
+        return landed
+
+
+class FakeLake:
+    """What lies beside the tables: texts of contracts and reports, every version of them."""
+
+    def __init__(self) -> None:
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)
+        self.bucket = "lake"
+
+    def contracts(self) -> list[StoredContract]:
+        """See Lake.contracts."""
+        return [
+            StoredContract(_parsed(texts[-1], key), key, f"v{len(texts)}")
+            for key, texts in sorted(self._texts.items())
+            if key.startswith("contracts/")
+        ]
+
+    def put_contract(self, contract: Contract, text: str) -> str:
+        """See Lake.put_contract."""
+        key = f"contracts/{contract.table}.yaml"
+        self.put_text(key, text)
+        return key
+
+    def report(self, key: str) -> AuditReport:
+        """See Lake.report."""
+        if key not in self._texts:
+            raise Missing("MISSING_OBJECT", f"there is no object {key}")
+        return AuditReport.from_json(self._texts[key][-1])
+
+    def put_text(self, key: str, text: str) -> None:
+        """What a job, or a person past all checks, puts into the bucket."""
+        self._texts[key].append(text)
+
+
+_parsed = cache(parse)

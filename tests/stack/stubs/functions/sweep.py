@@ -1,0 +1,20 @@
+"""Notes that it ran, and on whose behalf."""
+
+import os
+from typing import Any
+
+import boto3
+
+RELEASE = "first"
+
+
+def handler(event: dict[str, Any], context: object) -> None:
+    print("I am the sweep")
+    source = event.get("source", "")
+    _note(f"sweep:{RELEASE}:{source}" if source else f"sweep:{RELEASE}", source=source)
+
+
+def _note(name: str, **seen: str) -> None:
+    """Write down what was seen where the role allows it: in the ledger."""
+    table = boto3.resource("dynamodb").Table(os.environ["LAKEGATE_LEDGER_TABLE"])
+    table.put_item(Item={"id": name, "state": "noted", "landed_at": "now", **seen})

@@ -1,0 +1,254 @@
+"""template.yaml on ministack, with functions that note what reaches them."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra import package
+from infra.local import ministack, parts, processes
+from infra.local.deploy import deploy
+from infra.local.settings import APPLICATION, EVENT_SOURCE, STACK, parameters
+from lakegate.errors import LakegateError
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+
+_ROOT = Path(__file__).parents[2]
+_STUBS = Path(__file__).parent / "stubs"
+_NOWHERE = dict.fromkeys(("nessie", "emr", "slack"), "http://127.0.0.1:1")
+# As short as can be: these tests wait until a message comes again, and for the schedule.
+_TIMES = {"VisibilityTimeout": "1", "MaxReceives": "2", "SweepSchedule": "cron(* * * * ? *)"}
+
+
+class Aws:
+    """A ministack with the template deployed, and functions from a checkout of this test's own."""
+
+    def __init__(self, home: Path, root: Path) -> None:
+        self.home = home
+        self.root = root
+        self.endpoint = ""
+        self.outputs: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Start ministack, on another port than before, and deploy."""
+        (self.home / "ports.json").unlink(missing_ok=True)
+        port = parts.choose_ports(self.home)["ministack"]
+        self.endpoint = f"http://127.0.0.1:{port}"
+        python = _ROOT / ".venv-ministack" / "bin" / "python"
+        ministack.prepare(self.home, self.endpoint, datetime.now(UTC))
+        processes.start(self.home, ministack.command(self.home, python, port))
+        processes.wait_until(
+            self.home, "ministack", lambda: ministack.answers(self.endpoint), timeout=60
+        )
+        self.deploy()
+
+    def deploy(self) -> None:
+        """Deploy what the checkout has by now."""
+        built = package.build(self.root, lambda _: None)
+        told = parameters(_NOWHERE, built.job_release) | _TIMES
+        self.outputs = deploy(self.endpoint, STACK, _ROOT / "template.yaml", built, told)
+
+    def stop(self) -> None:
+        processes.stop(self.home, "ministack")
+
+    def kill(self) -> None:
+        """End ministack as a power cut does."""
+        found = processes.running(self.home, "ministack")
+        assert found
+        os.kill(found.pid, signal.SIGKILL)
+
+    def client(self, service: str) -> Any:
+        return ministack.client(service, self.endpoint)
+
+    def land(self, key: str) -> str:
+        """Put a file into the landing bucket; returns its version."""
+        bucket = self.outputs["LandingBucketName"]
+        answer = self.client("s3").put_object(Bucket=bucket, Key=key, Body=b"a,b\n")
+        return str(answer["VersionId"])
+
+    def versions(self, bucket: str) -> list[str]:
+        """The versions of a bucket's objects, as S3 lists them."""
+        found = self.client("s3").list_object_versions(Bucket=self.outputs[bucket])
+        return [version["VersionId"] for version in found.get("Versions", [])]
+
+    def change_state(self, run: str, state: str, application: str = APPLICATION) -> None:
+        """Tell the bus, as EMR Serverless does, that a job run is in a new state."""
+        detail = {"jobRunId": run, "applicationId": application, "state": state}
+        entry = {
+            "Source": EVENT_SOURCE,
+            "DetailType": "EMR Serverless Job Run State Change",
+            "Detail": json.dumps(detail),
+        }
+        answer = self.client("events").put_events(Entries=[entry])
+        assert answer["FailedEntryCount"] == 0
+
+    def notes(self, beginning: str) -> dict[str, dict[str, Any]]:
+        """What the functions noted under names that begin so."""
+        items = self.client("dynamodb").scan(TableName=self.outputs["LedgerTableName"])["Items"]
+        flat = [{name: value.get("S") for name, value in item.items()} for item in items]
+        return {item["id"]: item for item in flat if item["id"].startswith(beginning)}
+
+    def dead_letters(self, queue: str) -> int:
+        attributes = self.client("sqs").get_queue_attributes(
+            QueueUrl=self.outputs[queue], AttributeNames=["ApproximateNumberOfMessages"]
+        )["Attributes"]
+        return int(attributes["ApproximateNumberOfMessages"])
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
+    root = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(_STUBS, root, dirs_exist_ok=True)
+    (root / "requirements.txt").write_text("")
+    for name in ("lakegate", "spark_jobs"):
+        shutil.copytree(_ROOT / name, root / name)
+    aws = Aws(tmp_path_factory.mktemp("home"), root)
+    try:
+        aws.start()
+        yield aws
+    finally:
+        aws.stop()
+
+
+def test_an_upload_reaches_on_upload(aws: Aws) -> None:
+    """A PUT is notified with its key, as S3 encodes it, and the version that landed."""
+    version = aws.land("plain/a b+ü.csv")
+
+    noted = eventually(lambda: aws.notes("plain/"), 30)
+
+    assert noted["plain/a+b%2B%C3%BC.csv#1"]["version"] == version
+
+
+def test_only_what_failed_comes_again(aws: Aws) -> None:
+    """Of one batch the failed message is delivered again, and the others never are."""
+    for key in ("batch/one", "batch/flaky", "batch/two"):
+        aws.land(key)
+
+    eventually(lambda: "batch/flaky#2" in aws.notes("batch/"), 30)
+
+    assert set(aws.notes("batch/")) == {
+        "batch/one#1",
+        "batch/two#1",
+        "batch/flaky#1",
+        "batch/flaky#2",
+    }
+
+
+def test_what_always_fails_becomes_a_dead_letter(aws: Aws) -> None:
+    """After the last try a message is kept in the dead-letter queue, not lost."""
+    before = aws.dead_letters("UploadDeadLettersUrl")
+    aws.land("poison/a")
+
+    eventually(lambda: aws.dead_letters("UploadDeadLettersUrl") == before + 1, 30)
+
+    assert set(aws.notes("poison/")) == {"poison/a#1", "poison/a#2"}
+
+
+def test_a_function_may_do_only_what_its_role_says(aws: Aws) -> None:
+    """on_upload, which writes the ledger, cannot write the lake."""
+    aws.land("roles/a")
+
+    noted = eventually(lambda: aws.notes("roles/"), 30)
+
+    assert noted["roles/a#1"]["breach"] == "AccessDenied"
+
+
+def test_only_ends_of_our_job_runs_reach_on_job_run(aws: Aws) -> None:
+    """Of all state changes on the bus, the queue gets the terminal ones of this application."""
+    aws.change_state("run-1", "RUNNING")
+    aws.change_state("run-2", "SUCCESS", application="00another")
+    for state in ("FAILED", "CANCELLED", "SUCCESS"):
+        aws.change_state("run-3", state)
+
+    eventually(lambda: len(aws.notes("run-")) >= 3, 30)
+
+    assert set(aws.notes("run-")) == {"run-3:FAILED", "run-3:CANCELLED", "run-3:SUCCESS"}
+
+
+def test_everything_survives_a_clean_stop(aws: Aws) -> None:
+    """After a stop and a start at another address the stack is as it was, and works."""
+    version = aws.land("stopped/before")
+    noted = eventually(lambda: aws.notes("stopped/"), 30)
+    dead = aws.dead_letters("UploadDeadLettersUrl")
+
+    aws.stop()
+    aws.start()
+
+    assert version in aws.versions("LandingBucketName")
+    assert aws.notes("stopped/") == noted
+    assert aws.dead_letters("UploadDeadLettersUrl") == dead
+    aws.land("stopped/after")
+    eventually(lambda: "stopped/after#1" in aws.notes("stopped/"), 30)
+
+
+def test_everything_survives_a_kill(aws: Aws) -> None:
+    """What was there a few seconds before a kill is there after it; a message may come twice."""
+    version = aws.land("killed/before")
+    noted = eventually(lambda: aws.notes("killed/"), 30)
+    saved = aws.home / "ministack" / "state" / "dynamodb.json"
+    eventually(lambda: "killed/before#1" in saved.read_text(), 30)
+
+    aws.kill()
+    aws.start()
+
+    assert version in aws.versions("LandingBucketName")
+    assert set(aws.notes("killed/")) >= set(noted)
+    aws.land("killed/after")
+    eventually(lambda: "killed/after#1" in aws.notes("killed/"), 30)
+
+
+def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> None:
+    """A template that cannot be deployed is told with the reason, and the next one deploys."""
+    good = _ROOT / "template.yaml"
+    bad = tmp_path / "template.yaml"
+    wrong = """
+  Wrong:
+    Type: AWS::SNS::Subscription
+    DependsOn: [LakeBucket, LedgerTable]
+    Properties: {Protocol: sqs, TopicArn: nothing, Endpoint: nothing}
+
+Outputs:"""
+    bad.write_text(good.read_text().replace("\nOutputs:", wrong))
+    built = package.build(aws.root, lambda _: None)
+    told = parameters(_NOWHERE, built.job_release) | {"Stage": "other"}
+
+    with pytest.raises(LakegateError, match="Wrong"):
+        deploy(aws.endpoint, "lakegate-other", bad, built, told)
+
+    assert deploy(aws.endpoint, "lakegate-other", good, built, told)["LedgerTableName"]
+
+
+def test_changed_code_is_what_runs_next(aws: Aws) -> None:
+    """A deployment of changed functions replaces the ones that are warm."""
+    sweep = aws.outputs["SweepFunctionName"]
+    aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
+    assert "sweep:first" in aws.notes("sweep:")
+    code = aws.root / "functions" / "sweep.py"
+    code.write_text(code.read_text().replace('"first"', '"second"'))
+
+    aws.deploy()
+    aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
+
+    assert "sweep:second" in aws.notes("sweep:")
+
+
+def test_what_a_function_says_is_in_its_log_group(aws: Aws) -> None:
+    """Each function's output can be read from CloudWatch Logs, in a group that is named by it."""
+    sweep = aws.outputs["SweepFunctionName"]
+    aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
+
+    events = aws.client("logs").filter_log_events(logGroupName=f"/aws/lambda/{sweep}")["events"]
+
+    assert [event for event in events if "I am the sweep" in event["message"]]
+
+
+def test_the_schedule_runs_sweep(aws: Aws) -> None:
+    """sweep runs by itself when its time has come."""
+    eventually(lambda: [n for n in aws.notes("sweep:").values() if n["source"] == "aws.events"], 90)

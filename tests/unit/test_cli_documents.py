@@ -1,0 +1,72 @@
+import json
+from dataclasses import replace
+
+from cli import documents
+from functions.ingestion import Ingestion
+from lakegate.report import AuditReport, Verdict
+from tests.unit.cli_examples import ERRORED, LANDED, PUBLISHED, REJECTED
+
+_PROMISED = ("id", "key", "table", "state", "branch", "rows", "reason", "checks")
+
+
+def test_a_document_has_what_programs_rely_on() -> None:
+    """Every promised name is there for an ingestion in any state, in flight or ended."""
+    for ingestion in (LANDED, PUBLISHED, REJECTED, ERRORED):
+        assert set(_PROMISED) <= documents.of_ingestion(ingestion).keys()
+
+
+def test_a_document_says_what_the_ledger_says() -> None:
+    """Values come through as they are: the id whole, the key unescaped, hashes and times."""
+    document = json.loads(documents.text(documents.of_ingestion(PUBLISHED)))
+
+    assert document["id"] == PUBLISHED.id
+    assert document["key"] == "shop/orders/[red] März.csv"
+    assert (document["bucket"], document["version"]) == ("landing", "v1")
+    assert (document["table"], document["state"]) == ("shop.orders", "published")
+    assert (document["rows"], document["attempt"]) == (1842, 1)
+    assert document["branch"] == PUBLISHED.branch
+    assert document["base_hash"] == "b" * 64
+    assert document["audited_hash"] == "a" * 64
+    assert document["merge_hash"] == "d" * 64
+    assert document["times"] == dict(PUBLISHED.times)
+    assert document["reason"] is None
+    assert [check["id"] for check in document["checks"]] == ["id.nullValues", "few_late"]
+
+
+def test_a_reason_has_its_code_for_programs() -> None:
+    """Why a file was not published comes as a code and a sentence."""
+    assert documents.of_ingestion(ERRORED)["reason"] == {
+        "code": "NO_CONTRACT",
+        "message": "no contract claims the key",
+    }
+
+
+def test_the_report_is_the_one_beside_the_lake() -> None:
+    """`show --json` carries the audit report as the job wrote it, and null where there is none."""
+    report = _report(REJECTED)
+
+    assert documents.with_report(REJECTED, report)["report"] == json.loads(report.to_json())
+    assert documents.with_report(ERRORED, None)["report"] is None
+
+
+def _report(ingestion: Ingestion) -> AuditReport:
+    return AuditReport(
+        ingestion=ingestion.id,
+        attempt=1,
+        verdict=Verdict.REJECTED,
+        reason=ingestion.reason,
+        table=ingestion.table,
+        branch=ingestion.branch,
+        base_hash=ingestion.base_hash,
+        audited_hash=ingestion.audited_hash,
+        source=replace(ingestion.landed, size=1),
+        format="csv",
+        contract_id="shop-orders",
+        contract_version="1",
+        contract_sha256="0",
+        rows_written=ingestion.rows,
+        data_files=("s3://lake/a.parquet",),
+        checks=(),
+        started_at="2026-03-01T12:00:01.000+00:00",
+        finished_at="2026-03-01T12:00:03.000+00:00",
+    )

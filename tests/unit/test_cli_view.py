@@ -1,0 +1,80 @@
+import io
+
+import pytest
+from rich.console import Console, RenderableType
+
+from cli import view
+from cli.follow import Sight
+from functions.ingestion import Ingestion
+from functions.job_run import RunState
+from tests.unit.cli_examples import (
+    AUDITED,
+    ERRORED,
+    IGNORED,
+    LANDED,
+    PUBLISHED,
+    REJECTED,
+    SUBMITTED,
+)
+
+
+def shown(renderable: RenderableType) -> str:
+    """What a pipe would get, with every run of blanks as one."""
+    console = Console(file=io.StringIO(), width=200, markup=False)
+    console.print(renderable)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return " ".join(file.getvalue().split())
+
+
+def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
+    """A line has what a person looks for: short id, state, table, key, rows, and why not."""
+    text = shown(view.runs([PUBLISHED, REJECTED]))
+
+    assert "0123456789ab published shop.orders shop/orders/[red] März.csv 1,842" in text
+    assert "0123456789ab rejected" in text
+    assert text.endswith("CHECKS_FAILED")
+
+
+def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets in a key are neither colours nor lost, on either console."""
+    view.out().print("[red] März.csv")
+    view.err().print("[red] März.csv")
+
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("[red] März.csv\n", "[red] März.csv\n")
+
+
+@pytest.mark.parametrize(
+    ("ingestion", "run", "line"),
+    [
+        (LANDED, None, "✓ ⠋ cutting 1.5"),
+        (SUBMITTED, RunState.QUEUED, "✓ ✓ ⠋ queued 1.5"),
+        (SUBMITTED, RunState.FAILED, "✓ ✓ ⠋ ended 1.5"),
+        (AUDITED, None, "✓ ✓ ✓ ✓ 2 ⠋ publishing 1.5"),
+        (PUBLISHED, None, "✓ ✓ ✓ ✓ 2 +1,842 rows 4.2"),
+        (REJECTED, None, "✓ ✓ ✓ ✗ 1 of 3 rejected"),
+        (ERRORED, None, "✓ errored"),
+        (IGNORED, None, "✓ ignored"),
+    ],
+)
+def test_the_way_shows_how_far_a_file_is(
+    ingestion: Ingestion, run: RunState | None, line: str
+) -> None:
+    """Each step is done, under way or still to come; the seconds stop at the end."""
+    assert f"[red] März.csv {line}" in shown(view.way([Sight(ingestion, run)], elapsed=1.5)) + " "
+
+
+def test_only_checks_that_say_something_take_a_line() -> None:
+    """Of a report's checks those that failed or warn are listed; the others are counted."""
+    text = shown(view.checks(REJECTED.checks))
+
+    assert "✗ total.range total 0 rows 3 rows" in text
+    assert "! few_late 0 rows 7 rows" in text
+    assert "id.nullValues" not in text
+    assert view.tally(REJECTED.checks) == "1 pass, 1 warn, 1 fail"
+
+
+def test_null_is_not_a_text() -> None:
+    """A null in the data looks other than the word null in it."""
+    assert view.cell(None).style != view.cell("null").style

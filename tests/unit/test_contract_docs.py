@@ -1,0 +1,31 @@
+"""The guide for data owners shows only contracts that are taken."""
+
+import re
+from pathlib import Path
+
+from cli.contract_check import check
+from lakegate.checks import Metric, Operator
+from tests.unit.contract_texts import contract_text
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
+BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def test_the_guides_contract_is_taken() -> None:
+    """Who copies the guide's contract starts with a good one."""
+    contract = check(BLOCKS[0], "contracts.md")
+    assert (contract.table, contract.channel) == ("shop.orders", "#shop-data")
+    assert contract.options["delimiter"] == ";"
+    assert len(contract.checks) == 8
+
+
+def test_the_guides_property_is_taken() -> None:
+    """The guide's example of a rule is one that can be put under any contract."""
+    contract = check(contract_text(BLOCKS[1]), "contracts.md")
+    assert contract.checks[-1].id == "discount.plausible"
+    assert contract.checks[-1].expect.wording == "at most 0.1 % of rows"
+
+
+def test_the_guide_knows_every_metric_and_operator() -> None:
+    """Whatever can be asked for is in the guide."""
+    assert [word for word in (*Metric, *Operator) if f"`{word}" not in GUIDE] == []

@@ -1,0 +1,427 @@
+"""What is refused: whatever is wrong, or would have to be ignored, with its line and field."""
+
+import re
+
+import pytest
+
+from lakegate.contract import ContractInvalid, parse
+from tests.unit.contract_texts import HEAD, contract_text, parsed, problems_of
+
+PROPERTY = "schema[0].properties[1]"
+RULE = f"{PROPERTY}.quality[0]"
+OBJECT_RULE = "schema[0].quality[0]"
+
+# What stands in a property named c, beside its name: the field that is refused, and the reason.
+PROPERTIES = [
+    ("physicalType: int", "logicalType", "is missing"),
+    ("logicalType: strng", "logicalType", "did you mean string"),
+    ("logicalType: array, items: {logicalType: string}", "logicalType", "nested columns"),
+    ("logicalType: string, requird: true", "requird", "did you mean required"),
+    ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
+    ("logicalType: string, required: yes", "required", "true or false"),
+    ("logicalType: string, required: null", "required", "is null"),
+    ("logicalType: string, semanticType: measure", "semanticType", "no column"),
+    ("logicalType: string, relationships: [{to: a.b}]", "relationships", "foreign keys"),
+    ("logicalType: integer, physicalType: smallint", "physicalType", "write int"),
+    ("logicalType: integer, physicalType: NUMBER(9)", "physicalType", "no translation"),
+    ("logicalType: integer, physicalType: text", "physicalType", "no type for a column"),
+    ("logicalType: number, physicalType: decimal", "physicalType", "leaves its digits open"),
+    ("logicalType: number, physicalType: 'decimal(39,1)'", "physicalType", "1 to 38 digits"),
+    ("logicalType: number, physicalType: 'decimal(2,3)'", "physicalType", "1 to 38 digits"),
+    (
+        "logicalType: integer, physicalType: 'decimal(9,2)'",
+        "physicalType",
+        "digits after the point",
+    ),
+    ("logicalType: number, physicalType: float(24)", "physicalType", "takes no such numbers"),
+    ("logicalType: date, physicalType: time", "physicalType", "no type for a column"),
+    (
+        "logicalType: integer, physicalType: int, logicalTypeOptions: {format: i64}",
+        "physicalType",
+        "means int, but the logicalTypeOptions mean bigint",
+    ),
+    ("logicalType: integer, logicalTypeOptions: {format: u8}", "logicalTypeOptions.format", "i64"),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {timezone: 1}",
+        "logicalTypeOptions.timezone",
+        "",
+    ),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {defaultTimezone: Europe/Berlin}",
+        "logicalTypeOptions.defaultTimezone",
+        "only UTC",
+    ),
+    ("logicalType: time, logicalTypeOptions: {timezone: true}", "logicalTypeOptions.timezone", ""),
+    ("logicalType: string, logicalTypeOptions: [a]", "logicalTypeOptions", "must be a mapping"),
+    ("logicalType: string, logicalTypeOptions: {minimum: 1}", "logicalTypeOptions.minimum", ""),
+    ("logicalType: string, logicalTypeOptions: {format: email}", "logicalTypeOptions.format", ""),
+    (
+        "logicalType: integer, logicalTypeOptions: {multipleOf: 5}",
+        "logicalTypeOptions.multipleOf",
+        "",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimun: 5}",
+        "logicalTypeOptions.minimun",
+        "did you mean minimum",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: abc}",
+        "logicalTypeOptions.minimum",
+        "'abc' is no whole number, and the column is bigint",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: '5'}",
+        "logicalTypeOptions.minimum",
+        "'5'",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: 0.5}",
+        "logicalTypeOptions.minimum",
+        "0.5",
+    ),
+    ("logicalType: integer, logicalTypeOptions: {minimum: true}", "logicalTypeOptions.minimum", ""),
+    (
+        "logicalType: integer, physicalType: int, logicalTypeOptions: {maximum: 2147483648}",
+        "logicalTypeOptions.maximum",
+        "beyond",
+    ),
+    ("logicalType: number, logicalTypeOptions: {maximum: .inf}", "logicalTypeOptions.maximum", ""),
+    ("logicalType: number, logicalTypeOptions: {maximum: 1e400}", "logicalTypeOptions.maximum", ""),
+    (
+        "logicalType: number, physicalType: 'decimal(4,2)', logicalTypeOptions: {maximum: 100}",
+        "logicalTypeOptions.maximum",
+        "does not fit",
+    ),
+    (
+        "logicalType: number, physicalType: 'decimal(4,2)', logicalTypeOptions: {maximum: 0.001}",
+        "logicalTypeOptions.maximum",
+        "does not fit",
+    ),
+    (
+        "logicalType: date, logicalTypeOptions: {minimum: 2013-02-30}",
+        "logicalTypeOptions.minimum",
+        "",
+    ),
+    (
+        "logicalType: date, logicalTypeOptions: {minimum: 01/02/2013}",
+        "logicalTypeOptions.minimum",
+        "",
+    ),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {minimum: now}",
+        "logicalTypeOptions.minimum",
+        "",
+    ),
+    (
+        "logicalType: timestamp, physicalType: timestamp_ntz, enum: [{value: 2013-01-01T00:00Z}]",
+        "enum[0].value",
+        "no timestamp_ntz",
+    ),
+    ("logicalType: time, logicalTypeOptions: {minimum: '9:00'}", "logicalTypeOptions.minimum", ""),
+    ("logicalType: integer, logicalTypeOptions: {minimum: [1]}", "logicalTypeOptions.minimum", ""),
+    ("logicalType: integer, logicalTypeOptions: {minimum: }", "logicalTypeOptions.minimum", "null"),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: 9, maximum: 8}",
+        "logicalTypeOptions.minimum",
+        "no value is valid: 9 is not below 8",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {exclusiveMinimum: 8, maximum: 8}",
+        "logicalTypeOptions.exclusiveMinimum",
+        "no value is valid",
+    ),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {minimum: 2013-01-02, maximum: 2013-01-01}",
+        "logicalTypeOptions.minimum",
+        "no value is valid",
+    ),
+    (
+        "logicalType: string, logicalTypeOptions: {minLength: 3, maxLength: 2}",
+        "logicalTypeOptions.minLength",
+        "no value is valid",
+    ),
+    (
+        "logicalType: string, logicalTypeOptions: {minLength: -1}",
+        "logicalTypeOptions.minLength",
+        "",
+    ),
+    ("logicalType: string, logicalTypeOptions: {pattern: '['}", "logicalTypeOptions.pattern", "["),
+    (
+        "logicalType: string, logicalTypeOptions: {pattern: ''}",
+        "logicalTypeOptions.pattern",
+        "empty",
+    ),
+    ("logicalType: string, enum: []", "enum", "lists no value"),
+    ("logicalType: string, enum: [{label: A}]", "enum[0]", "must have a value"),
+    ("logicalType: string, enum: [A]", "enum[0]", "must have a value"),
+    ("logicalType: string, enum: [{value: 007}]", "enum[0].value", "put it in quotes"),
+    ("logicalType: string, enum: [{value: true}]", "enum[0].value", "put it in quotes"),
+    ("logicalType: boolean, enum: [{value: 'NO'}]", "enum[0].value", "not true or false"),
+    ("logicalType: string, physicalType: binary, enum: [{value: a}]", "enum[0].value", "binary"),
+]
+
+# One rule of a string property named c, without its braces: the field that is refused, the reason.
+COLUMN_RULES = [
+    ("mustBe: 0", "metric", "is missing"),
+    ("metric: nullValuse, mustBe: 0", "metric", "did you mean nullValues"),
+    ("metric: rowCount, mustBe: 0", "metric", "no metric of a column"),
+    ("metric: nullValues", "", "has none of the operators"),
+    (
+        "metric: nullValues, mustBe: 0, mustNotBe: 1",
+        "",
+        "has mustBe and mustNotBe of the operators",
+    ),
+    ("metric: nullValues, mustBeLesThan: 1", "mustBeLesThan", "did you mean mustBeLessThan"),
+    ("metric: nullValues, mustBe: none", "mustBe", "must be a number from 0"),
+    ("metric: nullValues, mustBe: -1", "mustBe", "must be a number from 0"),
+    ("metric: nullValues, mustBe: .nan", "mustBe", "must be a number from 0"),
+    ("metric: nullValues, mustBe: null", "mustBe", "is null"),
+    ("metric: nullValues, mustBeLessThan: 0.5", "mustBeLessThan", "add unit: percent"),
+    ("metric: nullValues, mustBeLessThan: 101, unit: percent", "mustBeLessThan", "from 0 to 100"),
+    ("metric: nullValues, mustBeBetween: [2, 1]", "mustBeBetween", "smaller one first"),
+    ("metric: nullValues, mustBeBetween: [1, 1]", "mustBeBetween", "smaller one first"),
+    ("metric: nullValues, mustBeBetween: [1, 2, 3]", "mustBeBetween", "two numbers"),
+    ("metric: nullValues, mustBeBetween: 3", "mustBeBetween", "must be a list"),
+    ("metric: nullValues, mustBe: 0, unit: '%'", "unit", "none of rows, percent"),
+    ("metric: nullValues, mustBe: 0, unit: ''", "unit", "none of rows, percent"),
+    ("metric: nullValues, mustBe: 0, severity: warn", "severity", "did you mean warning"),
+    ("metric: nullValues, mustBe: 0, arguments: {pattern: a}", "arguments.pattern", "no key"),
+    ("metric: nullValues, mustBe: 0, customProperties: [a]", "customProperties", "not supported"),
+    ("rule: nullCheck, mustBe: 0", "rule", "write metric"),
+    ("metric: invalidValues, mustBe: 0", "", "give arguments"),
+    (
+        "metric: invalidValues, mustBe: 0, validValues: [a]",
+        "validValues",
+        "belongs under arguments",
+    ),
+    ("metric: invalidValues, mustBe: 0, arguments: {validValues: []}", "arguments.validValues", ""),
+    (
+        "metric: invalidValues, mustBe: 0, arguments: {validValue: [a]}",
+        "arguments.validValue",
+        "did you mean validValues",
+    ),
+    (
+        "metric: invalidValues, mustBe: 0, arguments: {validValues: [1]}",
+        "arguments.validValues[0]",
+        "put it in quotes",
+    ),
+    ("metric: missingValues, mustBe: 0", "arguments.missingValues", "must list the values"),
+    (
+        "metric: duplicateValues, mustBe: 0, arguments: {properties: [c]}",
+        "arguments.properties",
+        "",
+    ),
+    ("type: sql, query: SELECT 1, mustBe: 0", "type", "sql is not supported"),
+    ("type: custom, engine: soda, implementation: x", "type", "custom is not supported"),
+    ("type: text, metric: nullValues, mustBe: 0", "metric", "no key that is known here"),
+]
+
+# One rule of the whole object, without its braces.
+OBJECT_RULES = [
+    ("metric: nullValues, mustBe: 0", "metric", "no metric of the whole object"),
+    ("metric: rowCount, mustBe: 5, unit: percent", "unit", "percent of what"),
+    ("metric: duplicateValues, mustBe: 0", "arguments.properties", "must list the properties"),
+    (
+        "metric: duplicateValues, mustBe: 0, arguments: {properties: [id, idd]}",
+        "arguments.properties[1]",
+        "did you mean id",
+    ),
+    (
+        "metric: duplicateValues, mustBe: 0, arguments: {properties: [id, id]}",
+        "arguments.properties[1]",
+        "listed twice",
+    ),
+]
+
+SETTINGS = [
+    ("{property: landingPrefx, value: a/}", "[0].property", "did you mean landingPrefix"),
+    ("{property: landingPrefix, value: /a/}", ".landingPrefix", "no slash before it"),
+    ("{property: landingPrefix, value: 's3://b/a/'}", ".landingPrefix", "no bucket"),
+    ("{property: landingPrefix, value: ''}", ".landingPrefix", "is empty"),
+    ("{property: landingPrefix, value: null}", "[0].value", "is missing, or null"),
+    ("{propert: landingPrefix, value: a/}", "[0].propert", "did you mean property"),
+    (
+        "{property: format, value: csv}\n- {property: format, value: json}",
+        "[1]",
+        "given twice, first in line",
+    ),
+    ("{property: format, value: parket}", ".format", "did you mean parquet"),
+    ("{property: allowSamples, value: no}", ".allowSamples", "true or false"),
+    ("{property: options, value: {header: true}}", ".options.header", "no key"),
+]
+
+CSV_OPTIONS = [
+    ("{seperator: ';'}", ".seperator", "no key that is known here"),
+    ("{delimiter: ''}", ".delimiter", "one character"),
+    ("{delimiter: '||'}", ".delimiter", "one character"),
+    ("{delimiter: '\"'}", ".delimiter", "is the quote"),
+    ("{quote: ''}", ".quote", "one character"),
+    ("{header: 'yes'}", ".header", "true or false"),
+    ("{sep: ','}", ".sep", "called delimiter"),
+    ("{encoding: windows-1252}", ".encoding", "none of UTF-8"),
+    ("{nullValue: NULL}", ".nullValue", "in quotes"),
+]
+
+HEADS = [
+    (HEAD.replace("DataContract", "Contract"), "kind", "did you mean DataContract"),
+    (HEAD.replace("v3.1.0", "v2.2.2"), "apiVersion", "none of v3.0.2"),
+    (HEAD.replace("1.0.0", "1.0"), "version", "in quotes"),
+    (HEAD.replace("id: shop-orders\n", ""), "id", "is missing"),
+    (HEAD + "stauts: active\n", "stauts", "no key that is known here"),
+    (HEAD + "support: [{chanel: '#a'}]\n", "support[0].chanel", "did you mean channel"),
+]
+
+
+def assert_refused(text: str, field: str, reason: str) -> None:
+    found = problems_of(text)
+    assert [p for p in found if p.field == field and reason in p.reason], found
+
+
+@pytest.mark.parametrize(("declaration", "field", "reason"), PROPERTIES)
+def test_a_declaration_that_cannot_be_kept_is_refused(
+    declaration: str, field: str, reason: str
+) -> None:
+    """A property is refused where it is wrong or asks for what nobody would check."""
+    text = contract_text(f"- {{name: c, {declaration}}}")
+    assert_refused(text, f"{PROPERTY}.{field}", reason)
+
+
+@pytest.mark.parametrize(("rule", "field", "reason"), COLUMN_RULES)
+def test_a_rule_of_a_column_that_cannot_be_kept_is_refused(
+    rule: str, field: str, reason: str
+) -> None:
+    """A rule of a column is refused where it is wrong or would not be evaluated as written."""
+    text = contract_text(f"- {{name: c, logicalType: string, quality: [{{{rule}}}]}}")
+    assert_refused(text, f"{RULE}.{field}".rstrip("."), reason)
+
+
+@pytest.mark.parametrize(("rule", "field", "reason"), OBJECT_RULES)
+def test_a_rule_of_the_whole_object_that_cannot_be_kept_is_refused(
+    rule: str, field: str, reason: str
+) -> None:
+    """A rule of the whole object is refused where it is wrong."""
+    assert_refused(contract_text(quality=f"- {{{rule}}}"), f"{OBJECT_RULE}.{field}", reason)
+
+
+@pytest.mark.parametrize(("setting", "field", "reason"), SETTINGS)
+def test_a_setting_that_cannot_be_kept_is_refused(setting: str, field: str, reason: str) -> None:
+    """Which files belong to a contract, and how to read them, is never left to a guess."""
+    assert_refused(contract_text(settings=f"- {setting}"), f"customProperties{field}", reason)
+
+
+@pytest.mark.parametrize(("options", "field", "reason"), CSV_OPTIONS)
+def test_an_option_of_csv_that_cannot_be_kept_is_refused(
+    options: str, field: str, reason: str
+) -> None:
+    """Only what the reader will do can be asked of it."""
+    settings = f"- {{property: format, value: csv}}\n- {{property: options, value: {options}}}"
+    assert_refused(contract_text(settings=settings), f"customProperties.options{field}", reason)
+
+
+@pytest.mark.parametrize(("head", "field", "reason"), HEADS)
+def test_a_head_that_is_wrong_is_refused(head: str, field: str, reason: str) -> None:
+    """The contract's own fields are checked like all others."""
+    assert_refused(contract_text(head=head), field, reason)
+
+
+@pytest.mark.parametrize(
+    "name", ["orders", "shop.orders.new", "shop.", "shop.or ders", "1.a", "shop.ordérs", "shop/a.b"]
+)
+def test_a_table_is_named_by_namespace_and_name(name: str) -> None:
+    """A table's name is two plain identifiers, so that it can stand in keys, branches and SQL."""
+    text = contract_text().replace("shop.orders", name)
+    assert_refused(text, "schema[0].name", "as in nyc.flights")
+
+
+@pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "a" * 256])
+def test_a_column_cannot_have_any_name(name: str) -> None:
+    """Names that nobody can see or that the engine keeps for itself are refused."""
+    text = contract_text(f"- {{name: {name}, logicalType: string}}")
+    assert [p for p in problems_of(text) if p.field == f"{PROPERTY}.name"]
+
+
+@pytest.mark.parametrize("name", ["total amount", "größe", "a.b", "a`b", "select", "1st"])
+def test_a_column_may_have_an_unusual_name(name: str) -> None:
+    """Spaces, dots, umlauts, quotes and keywords in a column's name are no problem."""
+    assert parsed(f'- {{name: "{name}", logicalType: string}}').columns[1].name == name
+
+
+def test_columns_that_differ_in_case_only_are_refused() -> None:
+    """Spark takes ID for id, so two such columns are one declared twice; the first line is told."""
+    found = problems_of(contract_text("- {name: ID, logicalType: string}"))
+    assert [(p.field, p.line) for p in found] == [(PROPERTY, 9)]
+    assert "first in line 8" in found[0].reason
+
+
+def test_two_rules_with_one_name_are_refused() -> None:
+    """The ids that owners give to a column's rules are theirs to keep apart."""
+    rule = "{name: known, metric: nullValues, mustBe: 0}"
+    text = contract_text(f"- {{name: c, logicalType: string, quality: [{rule}, {rule}]}}")
+    assert_refused(text, f"{PROPERTY}.quality[1]", "the check 'c.known' exists already")
+
+
+@pytest.mark.parametrize("schema", ["", "schema: []\n", "schema: a\n", "schema: [{}, {}]\n"])
+def test_a_contract_describes_exactly_one_table(schema: str) -> None:
+    """No table, or two, is refused."""
+    assert_refused(HEAD + schema, "schema", "exactly one table")
+
+
+@pytest.mark.parametrize("properties", ["", "    properties: []\n", "    properties: {a: b}\n"])
+def test_a_table_has_columns(properties: str) -> None:
+    """A table without columns is refused."""
+    text = f"{HEAD}schema:\n  - name: a.b\n{properties}"
+    assert_refused(text, "schema[0].properties", "has no columns")
+
+
+def test_a_contract_that_checks_nothing_is_refused() -> None:
+    """Passing no check is no reason to publish a file."""
+    assert_refused(contract_text().replace(", required: true", ""), "schema", "no check at all")
+
+
+def test_a_range_may_be_a_single_value() -> None:
+    """Equal bounds leave one value, unless one of them is exclusive."""
+    column = "- {name: c, logicalType: integer, logicalTypeOptions: {minimum: 5, maximum: 5}}"
+    assert not problems_of(contract_text(column))
+
+
+def test_bounds_are_compared_as_instants() -> None:
+    """A minimum in one zone may look later than a maximum in another, and be earlier."""
+    bounds = "minimum: 2013-01-01T02:00+02:00, maximum: 2013-01-01T01:00Z"
+    column = f"- {{name: c, logicalType: timestamp, logicalTypeOptions: {{{bounds}}}}}"
+    assert not problems_of(contract_text(column))
+    text = contract_text(column.replace("+02:00", "-02:00"))
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.minimum", "no value is valid")
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_dates_in_text_are_read_as_iso_alone(format_: str) -> None:
+    """In text, no other way to write dates is taken; in parquet it says nothing."""
+    settings = f"- {{property: format, value: {format_}}}"
+    column = "- {name: c, logicalType: date, logicalTypeOptions: {format: dd.MM.yyyy}}"
+    text = contract_text(column, settings=settings)
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", "ISO 8601 alone")
+    assert not problems_of(text.replace("dd.MM.yyyy", "yyyy-MM-dd"))
+    assert not problems_of(contract_text(column))
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:
+    """One refusal names every problem, each with its line, field and reason, and the file."""
+    text = contract_text(
+        "- name: c\n  logicalType: strin\n  requird: true\n  quality:\n"
+        "  - metric: nullValues\n    mustBeLesThan: 1",
+        head=HEAD.replace("v3.1.0", "v3"),
+    )
+    with pytest.raises(ContractInvalid) as refusal:
+        parse(text, "contracts/shop.orders.yaml")
+    assert [(p.line, p.field) for p in refusal.value.problems] == [
+        (2, "apiVersion"),
+        (10, f"{PROPERTY}.logicalType"),
+        (11, f"{PROPERTY}.requird"),
+        (13, RULE),
+        (14, f"{RULE}.mustBeLesThan"),
+    ]
+    assert refusal.value.code == "CONTRACT_INVALID"
+    assert re.match(
+        r"contracts/shop\.orders\.yaml .*\n +line 2: apiVersion: ", refusal.value.message
+    )

@@ -1,0 +1,146 @@
+"""A fault at each call to an outside system, in several stories: the end is always the same.
+
+Each story is run once undisturbed; then again for each of its calls and each kind of fault, with
+that fault at that call. Messages come again, the sweep comes by, and everything must end as in the
+undisturbed run, with every promise kept.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Literal
+
+import pytest
+
+from functions.telemetry import logger
+from tests.fakes.deployment import Deployment
+from tests.fakes.faults import Fault, die, unavailable
+from tests.fakes.job import crashed, rejected
+from tests.fakes.promises import check_promises, ends, left_behind
+
+When = Literal["before", "after"]
+Story = Callable[[Deployment], None]
+KEY = "shop/orders/a.parquet"
+KINDS: dict[str, tuple[Callable[[], None], When]] = {
+    "unavailable": (unavailable, "before"),
+    "died before": (die, "before"),
+    "timed out although done": (unavailable, "after"),
+    "died after": (die, "after"),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep thousands of log lines out of the way."""
+    level = logger.log_level
+    logger.setLevel("CRITICAL")
+    yield
+    logger.setLevel(level)
+
+
+def published(deployment: Deployment) -> None:
+    """A good file."""
+    deployment.land(KEY)
+    deployment.settle()
+
+
+def refused(deployment: Deployment) -> None:
+    """A file whose rows break the contract."""
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+
+
+def crashing(deployment: Deployment) -> None:
+    """A file whose job run crashes."""
+    deployment.land(KEY, script=crashed)
+    deployment.settle()
+
+
+def unclaimed(deployment: Deployment) -> None:
+    """A file that no contract claims."""
+    deployment.land("elsewhere/a.parquet")
+    deployment.settle()
+
+
+def swept(deployment: Deployment) -> None:
+    """A good and a bad file, and no event at all."""
+    deployment.loses_events = True
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.settle()
+
+
+def rebased(deployment: Deployment) -> None:
+    """A file for a table that another file moves while the job runs."""
+    first = deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    assert deployment.ingestion(first).state == "published"
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet")
+    deployment.settle()
+
+
+def run_again(deployment: Deployment) -> None:
+    """Two first files for a table that is not there yet: the second must be written anew."""
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet")
+    deployment.settle()
+
+
+def dead(deployment: Deployment) -> None:
+    """Messages that failed until they were dead letters."""
+    deployment.journal.strike("catalog.create_branch", Fault(unavailable, times=5))
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=5))
+    deployment.land(KEY)
+    deployment.settle()
+
+
+def everything_again(deployment: Deployment) -> None:
+    """All messages come once more, and the sweep takes over what looks forgotten."""
+    deployment.send_all_again()
+    deployment.settle()
+
+
+def another_file(deployment: Deployment) -> None:
+    """Another file of the table lands, and everything that can be finished is."""
+    deployment.land("shop/orders/another.parquet")
+    deployment.settle()
+
+
+STORIES = [published, refused, crashing, unclaimed, swept, rebased, run_again, dead]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("story", STORIES)
+def test_a_fault_anywhere_changes_no_end(story: Story, kind: str) -> None:
+    """Whichever call fails, and however, everything ends as if it had not, with no job run more."""
+    undisturbed = _told(story)
+    effect, when = KINDS[kind]
+    for number, call in enumerate(undisturbed.journal.calls):
+        disturbed = _told(story, number, lambda _: Fault(effect, when))
+        where = f"{kind} at call {number}, {call}"
+        assert ends(disturbed) == ends(undisturbed), where
+        assert len(disturbed.jobs.runs()) == len(undisturbed.jobs.runs()), where
+        assert not left_behind(disturbed), where
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("others", [everything_again, another_file])
+@pytest.mark.parametrize("story", STORIES)
+def test_a_pause_anywhere_changes_no_end(story: Story, others: Story, when: When) -> None:
+    """Whichever call a process hangs at while others finish its work, everything ends the same."""
+    undisturbed = _told(story)
+    for number, call in enumerate(undisturbed.journal.calls):
+        disturbed = _told(story, number, lambda d: Fault(partial(others, d), when))
+        where = f"a pause {when} call {number}, {call}"
+        assert ends(disturbed).items() >= ends(undisturbed).items(), where
+
+
+def _told(
+    story: Story, number: int = -1, fault: Callable[[Deployment], Fault] | None = None
+) -> Deployment:
+    deployment = Deployment()
+    if fault:
+        deployment.journal.strike_at(number, fault(deployment))
+    story(deployment)
+    check_promises(deployment)
+    return deployment

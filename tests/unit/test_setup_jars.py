@@ -1,0 +1,146 @@
+"""The cache of jars: whatever happens, a file in it is whole and the one that was pinned."""
+
+import hashlib
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from infra.local import jars
+from infra.versions import Jar
+from lakegate.errors import Permanent, Transient
+
+
+def pinned(name: str, content: bytes = b"right") -> Jar:
+    return Jar("org.example", name, "1.0", hashlib.sha256(content).hexdigest())
+
+
+ONE, TWO = pinned("one"), pinned("two")
+
+
+class Server:
+    """Where jars are fetched from; it serves `content`, and remembers who was asked for."""
+
+    def __init__(self, content: bytes = b"right") -> None:
+        self.content = content
+        self.asked: list[str] = []
+
+    def resolve(self, wanted: Iterable[Jar], directory: Path) -> None:
+        for jar in wanted:
+            self.asked.append(jar.name)
+            (directory / jar.file_name).write_bytes(self.content)
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_fetches_what_is_missing(tmp_path: Path) -> None:
+    """Only the jars that are not there are fetched; afterwards just the jars are there."""
+    server = Server()
+    jars.ensure([ONE], tmp_path / "cache", server.resolve)
+    assert jars.ensure([ONE, TWO], tmp_path / "cache", server.resolve) == [TWO]
+    assert server.asked == ["one", "two"]
+    assert files(tmp_path / "cache") == {"one-1.0.jar": b"right", "two-1.0.jar": b"right"}
+
+
+def test_a_complete_cache_asks_nobody(tmp_path: Path) -> None:
+    """When all jars are there and right, nothing is fetched."""
+    jars.ensure([ONE, TWO], tmp_path, Server().resolve)
+    server = Server()
+    assert jars.ensure([ONE, TWO], tmp_path, server.resolve) == []
+    assert server.asked == []
+
+
+def test_damaged_jar_is_fetched_again(tmp_path: Path) -> None:
+    """A jar that changed since it was fetched is replaced by a right one."""
+    (tmp_path / ONE.file_name).write_bytes(b"rotten")
+    assert jars.ensure([ONE], tmp_path, Server().resolve) == [ONE]
+    assert files(tmp_path) == {"one-1.0.jar": b"right"}
+
+
+def test_damaged_jar_does_not_stay(tmp_path: Path) -> None:
+    """A damaged jar is gone even when no other can be fetched, so that nothing starts with it."""
+
+    def unreachable(_wanted: Iterable[Jar], _directory: Path) -> None:
+        raise Transient("jars_unreachable", "no network")
+
+    (tmp_path / ONE.file_name).write_bytes(b"rotten")
+    with pytest.raises(Transient):
+        jars.ensure([ONE], tmp_path, unreachable)
+    assert files(tmp_path) == {}
+
+
+def test_wrong_file_is_refused(tmp_path: Path) -> None:
+    """A fetched file with another sum is deleted, and the error says which, expected and found."""
+    other = pinned("other", b"forged")
+    with pytest.raises(Permanent) as refused:
+        jars.ensure([ONE, other], tmp_path, Server(b"forged").resolve)
+    message = refused.value.message
+    assert "one-1.0.jar" in message
+    assert ONE.sha256 in message
+    assert hashlib.sha256(b"forged").hexdigest() in message
+    assert "make setup" in message
+    assert files(tmp_path) == {"other-1.0.jar": b"forged"}, "the jar that was right is kept"
+
+
+def test_jar_that_never_came_is_an_error(tmp_path: Path) -> None:
+    """A server that answers without sending the file does not pass for success."""
+    with pytest.raises(Permanent, match=r"one-1\.0\.jar"):
+        jars.ensure([ONE], tmp_path, lambda _wanted, _directory: None)
+
+
+def test_interrupted_fetch_leaves_no_half_file(tmp_path: Path) -> None:
+    """A fetch that is stopped half-way leaves nothing in the cache, and the next one succeeds."""
+
+    def interrupted(wanted: Iterable[Jar], directory: Path) -> None:
+        (directory / ONE.file_name).write_bytes(b"ri")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jars.ensure([ONE], tmp_path, interrupted)
+    assert files(tmp_path) == {}
+    jars.ensure([ONE], tmp_path, Server().resolve)
+    assert files(tmp_path) == {"one-1.0.jar": b"right"}
+
+
+def test_killed_fetch_is_swept(tmp_path: Path) -> None:
+    """What a killed fetch left behind is removed by the next fetch."""
+    leftover = tmp_path / ".fetching-abc"
+    leftover.mkdir()
+    (leftover / ONE.file_name).write_bytes(b"ri")
+    jars.ensure([ONE], tmp_path, Server().resolve)
+    assert files(tmp_path) == {"one-1.0.jar": b"right"}
+
+
+def test_two_clones_at_once_fetch_once(tmp_path: Path) -> None:
+    """Of clones that set up at the same moment one fetches, and all find every jar."""
+    server, together = Server(), Barrier(4)
+
+    def clone() -> None:
+        together.wait(timeout=10)
+        jars.ensure([ONE, TWO], tmp_path, server.resolve)
+        assert files(tmp_path).keys() >= {ONE.file_name, TWO.file_name}
+
+    with ThreadPoolExecutor(4) as clones:
+        for done in [clones.submit(clone) for _ in range(4)]:
+            done.result()
+    assert sorted(server.asked) == ["one", "two"]
+
+
+def test_ivy_is_asked_for_each_jar_alone() -> None:
+    """The Ivy file asks for every jar by its coordinates, classifier included, and nothing else."""
+    runner = Jar("org.example", "server", "2.0", "0" * 64, classifier="runner")
+    root = ET.fromstring(jars.ivy_module([ONE, runner]))  # noqa: S314  (our own text)
+    one, two = root.iter("dependency")
+    assert (one.attrib["org"], one.attrib["name"], one.attrib["rev"]) == (
+        "org.example",
+        "one",
+        "1.0",
+    )
+    assert one.attrib["transitive"] == two.attrib["transitive"] == "false"
+    classifier = "{http://ant.apache.org/ivy/maven}classifier"
+    assert [artifact.get(classifier) for artifact in root.iter("artifact")] == [None, "runner"]

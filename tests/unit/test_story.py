@@ -1,0 +1,501 @@
+"""One file's way over fakes: what main, the branches, the ledger and the people get to see."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions.ingestion import State
+from functions.job_run import RunState
+from functions.story import take_in
+from lakegate.errors import Permanent, Transient
+from lakegate.jobspec import JobSpec
+from lakegate.landing import ingestion_id
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
+from tests.fakes.faults import Fault, unavailable
+from tests.fakes.job import ROWS, crashed, errored, rejected
+from tests.fakes.promises import check_promises
+
+KEY = "shop/orders/a.parquet"
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment where nothing has landed."""
+    return Deployment()
+
+
+def refuse(code: str) -> Callable[[], None]:
+    """An effect: the adapter says that trying again changes nothing."""
+
+    def effect() -> None:
+        raise Permanent(code, "no")
+
+    return effect
+
+
+def alerts(deployment: Deployment) -> list[tuple[str, str]]:
+    """The channel and the text of each alert."""
+    return [(channel, str(alert.blocks)) for channel, alert in deployment.alerts.posted]
+
+
+def test_a_good_file_is_published(deployment: Deployment) -> None:
+    """A file that passes its audit is on main once, its branch is gone, and nobody is bothered."""
+    landed = deployment.land(KEY)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.state is State.PUBLISHED
+    assert ingestion.rows == ROWS
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v1"]
+    assert deployment.catalog.branches("") == ["main"]
+    assert deployment.alerts.posted == []
+
+
+def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> None:
+    """The merge commit names ingestion, source, rows, report, contract, run and audited hash."""
+    landed = deployment.land(KEY)
+    deployment.settle()
+    ingestion = deployment.ingestion(landed)
+    commit = deployment.catalog.main_log()[0]
+    assert commit.hash == ingestion.merge_hash
+    assert commit.message == "Publish 3 rows of a.parquet to shop.orders"
+    assert commit.properties == {
+        "lakegate.ingestion": ingestion_id(landed),
+        "lakegate.object": f"s3://landing/{KEY}",
+        "lakegate.object-version": "v1",
+        "lakegate.table": TABLE,
+        "lakegate.rows": "3",
+        "lakegate.report": f"reports/{TABLE}/{ingestion.id}/1.json",
+        "lakegate.contract": f"contracts/{TABLE}.yaml@v1",
+        "lakegate.job-run": ingestion.job_run,
+        "lakegate.audited-hash": ingestion.audited_hash,
+    }
+
+
+def test_the_job_is_told_what_to_do(deployment: Deployment) -> None:
+    """The job run gets the landed version, its branch and contract, and a secret's name only."""
+    landed = deployment.land(KEY)
+    head = deployment.catalog.head("main")
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    id_ = ingestion_id(landed)
+    spec = deployment.jobs.spec(run.id)
+    assert replace(spec, landed=landed) == JobSpec(
+        ingestion=id_,
+        attempt=1,
+        landed=landed,
+        table=TABLE,
+        branch=f"ingest/{TABLE}/a-parquet-{id_[:12]}",
+        base_hash=head,
+        lake_bucket="lake",
+        contract_key=f"contracts/{TABLE}.yaml",
+        contract_version="v1",
+        report_key=f"reports/{TABLE}/{id_}/1.json",
+        nessie_uri="http://nessie:19120",
+        token_secret="job",
+    )
+    assert ingestion_id(spec.landed) == id_
+
+
+def test_the_ledger_follows_each_step(deployment: Deployment) -> None:
+    """The ledger is written at each step, in order, with the time of each."""
+    landed = deployment.land(KEY)
+    deployment.settle()
+    history = deployment.ledger.history(ingestion_id(landed))
+    states = [revision.state for revision in history]
+    assert states == ["landed", "branched", "submitted", "audited", "published", "published"]
+    steps = ["landed", "branched", "submitted", "audited", "published", "cleaned"]
+    assert list(history[-1].times) == steps
+
+
+def test_a_rejected_file_stays_on_its_branch(deployment: Deployment) -> None:
+    """A file that breaks its contract is not on main; its branch is kept, its owners are told."""
+    landed = deployment.land(KEY, script=rejected)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.state is State.REJECTED
+    assert deployment.published_files() == []
+    assert deployment.catalog.head(ingestion.branch) == ingestion.audited_hash
+    ((channel, text),) = alerts(deployment)
+    assert channel == "#orders"
+    assert ingestion.branch in text
+    assert "id.required" in text
+
+
+def test_a_file_that_cannot_be_read_is_alerted(deployment: Deployment) -> None:
+    """A job run that could not read its file ends errored, with the report's reason."""
+    landed = deployment.land(KEY, script=errored)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.state is State.ERRORED
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "CORRUPT_FILE"
+    assert len(deployment.alerts.posted) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "details", "code"),
+    [
+        (RunState.FAILED, "Job execution failed. ExitCode: 1.", "JOB_FAILED"),
+        (RunState.CANCELLED, "Job run timed out after 60 minutes.", "JOB_CANCELLED"),
+        (RunState.SUCCESS, "", "NO_REPORT"),
+    ],
+)
+def test_a_run_without_report_is_alerted(
+    deployment: Deployment, state: RunState, details: str, code: str
+) -> None:
+    """However a run ends without a report, people are told how, and nothing is published."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    deployment.jobs.end(run.id, state, details)
+    deployment.send_job_run(run.id)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == code
+    assert details in ingestion.reason.message
+
+
+def test_a_report_that_cannot_be_read_is_no_pass(deployment: Deployment) -> None:
+    """A run that succeeded and left an unreadable report is alerted, not published."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    deployment.lake.put_text(deployment.jobs.spec(run.id).report_key, '{"verdict": "passed"}')
+    deployment.jobs.end(run.id, RunState.SUCCESS)
+    deployment.send_job_run(run.id)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "BAD_REPORT"
+
+
+def test_duplicates_change_nothing(deployment: Deployment) -> None:
+    """Every message once more, after the end, starts, publishes and posts nothing."""
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.land("shop/orders/c.parquet", script=crashed)
+    deployment.settle()
+    writes = ("catalog.create_branch", "catalog.merge", "jobs.start", "alerts.post", "ledger.save")
+    before = [call for call in deployment.journal.calls if call in writes]
+    deployment.send_all_again()
+    deployment.settle()
+    assert [call for call in deployment.journal.calls if call in writes] == before
+
+
+def test_a_duplicate_while_the_job_runs_starts_no_second_one(deployment: Deployment) -> None:
+    """The same upload delivered again while its job runs leaves it at that one run."""
+    landed = deployment.land(KEY)
+    deployment.send_upload(landed)
+    deployment.deliver()
+    assert len(deployment.jobs.runs()) == 1
+    assert deployment.ingestion(landed).state is State.SUBMITTED
+
+
+def test_the_end_may_come_before_the_ledger_knows_the_run(deployment: Deployment) -> None:
+    """A job run that ended before its start was written down is published all the same."""
+    deployment.loses_events = True
+    landed = deployment.land(KEY)
+    deployment.journal.strike_at(5, Fault(unavailable))
+    with pytest.raises(Transient):
+        take_in(deployment.world, landed)
+    assert deployment.journal.calls[4:] == ["jobs.start", "ledger.save"]
+    deployment.run_jobs()
+    (run,) = deployment.jobs.runs()
+    deployment.send_job_run(run.id)
+    deployment.deliver()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.ingestion(landed).job_run == run.id
+
+
+def test_an_event_while_the_job_still_runs_decides_nothing(deployment: Deployment) -> None:
+    """A change of state that is no end leaves the ingestion as it is."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    deployment.send_job_run(run.id)
+    deployment.deliver()
+    assert deployment.ingestion(landed).state is State.SUBMITTED
+
+
+def test_a_strange_job_run_is_left_alone(deployment: Deployment) -> None:
+    """The end of a run that has another name than ours is worked off without an effect."""
+    deployment.land(KEY)
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    stranger = replace(deployment.jobs.spec(run.id), ingestion="nightly")
+    deployment.send_job_run(deployment.jobs.start(stranger))
+    deployment.deliver()
+    deployment.deliver()
+    assert deployment.dead_job_runs.waiting() == []
+    assert deployment.alerts.posted == []
+
+
+def test_an_unclaimed_key_is_alerted(deployment: Deployment) -> None:
+    """A key that no contract claims ends errored at once: no branch, no run, one alert."""
+    landed = deployment.land("elsewhere/a.parquet")
+    deployment.deliver()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "NO_CONTRACT"
+    assert deployment.jobs.runs() == []
+    assert [channel for channel, _ in alerts(deployment)] == ["#lakegate"]
+
+
+def test_an_empty_object_is_alerted(deployment: Deployment) -> None:
+    """An object without bytes ends errored at once, before any branch or run."""
+    landed = deployment.land(KEY, body=b"")
+    deployment.deliver()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "EMPTY_OBJECT"
+    assert deployment.jobs.runs() == []
+
+
+@pytest.mark.parametrize("key", ["shop/orders/_SUCCESS", "shop/orders/", "shop/.a.parquet.crc"])
+def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str) -> None:
+    """A key that is no data ends ignored, with the rule, even without bytes; nobody is told."""
+    landed = deployment.land(key, body=b"")
+    deployment.deliver()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.state is State.IGNORED
+    assert ingestion.reason is not None
+    assert "not data" in ingestion.reason.message
+    assert deployment.alerts.posted == []
+
+
+def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
+    """A file that meets a contract nobody can understand ends errored, with what is wrong."""
+    deployment.lake.put_text("contracts/shop.orders.yaml", ORDERS.replace("integer", "intger"))
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "CONTRACT_INVALID"
+    assert "intger" in ingestion.reason.message
+
+
+def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Deployment) -> None:
+    """Where EMR refuses the run itself, the first delivery already tells people, branch named."""
+    deployment.journal.strike("jobs.start", Fault(refuse("JOB_REFUSED")))
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "JOB_REFUSED"
+    assert ingestion.branch in alerts(deployment)[0][1]
+
+
+def test_a_replaced_file_is_another_ingestion(deployment: Deployment) -> None:
+    """Two versions of one key are two ingestions, each of exactly its own version."""
+    deployment.land(KEY, body=b"old")
+    deployment.land(KEY, body=b"new")
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v1", f"s3://landing/{KEY}@v2"]
+
+
+def test_a_key_with_any_characters_works(deployment: Deployment) -> None:
+    """A key with spaces, plus signs, percent signs and umlauts is published under its own name."""
+    key = "shop/orders/Flüge 2013+01 (100%25).parquet"
+    landed = deployment.land(key)
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).landed.key == key
+    assert deployment.published_files() == [f"s3://landing/{key}@v1"]
+
+
+def test_only_what_was_audited_is_published(deployment: Deployment) -> None:
+    """What somebody adds to the branch after the audit does not come to main with it."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    branch = deployment.ingestion(landed).branch
+    deployment.catalog.commit(branch, TABLE, FakeTable("x", ("unaudited",)))
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v1"]
+
+
+def test_a_conflict_is_rebased_without_another_run(deployment: Deployment) -> None:
+    """Files that land together for one table are all published, with one job run each."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    for n in range(5):
+        deployment.land(f"shop/orders/{n}.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    assert len(deployment.published_files()) == 6
+    assert len(deployment.jobs.runs()) == 6
+
+
+def test_a_replaced_branch_is_gone_before_its_successor_is_merged(deployment: Deployment) -> None:
+    """Once the intent has moved on, the branch it moved on from is deleted first of all."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    deployment.land(KEY)
+    landed = deployment.land("shop/orders/b.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    replaced = deployment.ingestion(landed).branch
+    seen: list[bool] = []
+
+    def look() -> None:
+        moved = deployment.ingestion(landed).branch != replaced
+        if moved and not seen:
+            seen.append(replaced in deployment.catalog.branches("ingest/"))
+
+    deployment.journal.strike("catalog.merge", Fault(look, times=9))
+    deployment.settle()
+    check_promises(deployment)
+    assert seen == [False]
+
+
+def test_a_failed_rebase_leaves_no_branch(deployment: Deployment) -> None:
+    """A rebase that could not be written down drops its fresh branch at once."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    deployment.land(KEY)
+    landed = deployment.land("shop/orders/b.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    fault = Fault(lambda: deployment.journal.strike("ledger.save", Fault(unavailable)), "after")
+    deployment.journal.strike("tables.append_again", fault)
+    deployment.deliver()
+    assert deployment.ingestion(landed).state is State.AUDITED
+    assert deployment.catalog.branches("ingest/") == [deployment.ingestion(landed).branch]
+    deployment.settle()
+    check_promises(deployment)
+
+
+def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Deployment) -> None:
+    """Where main's table cannot take the files as they are, a fresh attempt is published."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.state is State.PUBLISHED
+    assert ingestion.attempt == 2
+    assert [run.name for run in deployment.jobs.runs()] == [f"{ingestion.id}-{n}" for n in (1, 2)]
+
+
+def test_a_second_attempt_that_is_rejected_leaves_only_its_own_branch(
+    deployment: Deployment,
+) -> None:
+    """When the job runs again, the branch of the attempt before does not outlive it."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    deployment.deliver()
+    (_, second) = deployment.jobs.runs()
+    deployment.jobs.end(second.id, RunState.FAILED)
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.ERRORED
+    assert deployment.catalog.branches("ingest/") == [deployment.ingestion(landed).branch]
+
+
+def test_a_late_event_of_an_earlier_attempt_changes_nothing(deployment: Deployment) -> None:
+    """The end of attempt 1, told again while attempt 2 runs, is no verdict on attempt 2."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    deployment.deliver()
+    (first, _) = deployment.jobs.runs()
+    deployment.send_job_run(first.id)
+    deployment.deliver()
+    ingestion = deployment.ingestion(landed)
+    assert (ingestion.state, ingestion.attempt) == (State.SUBMITTED, 2)
+
+
+def test_too_many_conflicts_are_alerted() -> None:
+    """A table that moves under every attempt ends the ingestion errored, with all its runs made."""
+    deployment = Deployment(replace(SETTINGS, max_attempts=3))
+    landed = deployment.land(KEY)
+    for attempt in range(1, 4):
+        deployment.deliver()
+        deployment.run_jobs()
+        deployment.catalog.commit("main", TABLE, FakeTable(f"table {attempt}"))
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "TOO_MANY_CONFLICTS"
+    assert len(deployment.jobs.runs()) == 3
+
+
+def test_a_merged_branch_that_is_gone_was_published(deployment: Deployment) -> None:
+    """Where the merge was done and the branch then deleted, main's log decides: no second run."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(unavailable, "after"))
+    deployment.deliver()
+    assert len(deployment.published_files()) == 1
+    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
+    deployment.settle()
+    check_promises(deployment)
+    assert len(deployment.jobs.runs()) == 1
+
+
+def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
+    """Where the branch is gone and nothing was merged, a fresh attempt is published."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
+    """While Slack is away nothing is lost: the verdict stands, the alert comes when it is back."""
+    deployment.journal.strike("alerts.post", Fault(unavailable, times=float("inf")))
+    landed = deployment.land(KEY, script=rejected)
+    for _ in range(8):
+        deployment.deliver()
+        deployment.run_jobs()
+    assert deployment.ingestion(landed).state is State.REJECTED
+    assert deployment.alerts.posted == []
+    deployment.journal.repair("alerts.post")
+    deployment.settle()
+    check_promises(deployment)
+    assert len(deployment.alerts.posted) == 1
+
+
+def test_a_redelivered_upload_tells_what_is_still_untold(deployment: Deployment) -> None:
+    """An alert that failed is posted by the next delivery already, without the sweep."""
+    deployment.journal.strike("alerts.post", Fault(unavailable))
+    landed = deployment.land("elsewhere/a.parquet")
+    deployment.deliver()
+    assert deployment.alerts.posted == []
+    deployment.deliver()
+    assert len(deployment.alerts.posted) == 1
+    assert deployment.ingestion(landed).alerted
+
+
+def test_an_alert_that_its_channel_refuses_goes_to_the_default_one(deployment: Deployment) -> None:
+    """A contract that names a channel that is not there still gets its people told."""
+    deployment.alerts.closed.add("#orders")
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+    check_promises(deployment)
+    assert [channel for channel, _ in alerts(deployment)] == ["#lakegate"]
