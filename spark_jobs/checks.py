@@ -43,14 +43,14 @@ def violation(check: Check, types: dict[str, str]) -> Expression:
     if check.metric is Metric.NULL:
         return value.isNull()
     if check.metric is Metric.MISSING:
-        return _is_missing(value, check.rule)
+        return _is_missing(value, check.rule, types[name])
     broken = _broken_rules(value, check.rule, types[name])
     return F.coalesce(reduce(lambda a, b: a | b, broken, F.lit(False)), F.lit(False))
 
 
-def _is_missing(value: Expression, rule: Rule) -> Expression:
-    texts = [text for text in rule.missing_values if text is not None]
-    listed = F.coalesce(value.cast("string").isin(texts), F.lit(False))
+def _is_missing(value: Expression, rule: Rule, type_: str) -> Expression:
+    texts = [_literal(text, type_) for text in rule.missing_values if text is not None]
+    listed = F.coalesce(value.isin(texts), F.lit(False))
     return listed | value.isNull() if None in rule.missing_values else listed
 
 

@@ -5,7 +5,7 @@ views and caches are its own, and `SparkSession.builder.getOrCreate()` finds it.
 hold for that session; the SparkContext's own (cores, memory, extensions) are the driver's.
 """
 
-import contextlib
+import atexit
 import json
 import os
 import runpy
@@ -13,10 +13,12 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from py4j.clientserver import ClientServer
+from py4j.finalizer import ThreadSafeFinalizer
+from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -35,14 +37,15 @@ def execute(order: Order, report: int) -> int:
     sys.argv = [order["entry_point"], *order["arguments"]]
     code, details = 0, ""
     try:
-        with _session(order):
-            runpy.run_path(order["entry_point"], run_name="__main__")
+        _attach(order)
+        runpy.run_path(order["entry_point"], run_name="__main__")
     except SystemExit as error:
         code, details = _exit_code(error), f"SystemExit: {error.code}"
     except BaseException as error:  # noqa: BLE001  whatever the job raises, it failed
         traceback.print_exc()
         # a JVM's error has its name in the second line, and its stack in the others
         code, details = 1, " ".join(f"{type(error).__name__}: {error}".splitlines()[:2])
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # too late for a cancel
     os.write(report, json.dumps({"exit": code, "details": details}).encode())
     return code
 
@@ -54,9 +57,8 @@ def _exit_code(error: SystemExit) -> int:
     return 1
 
 
-@contextlib.contextmanager
-def _session(order: Order) -> Iterator[None]:
-    """Attach this process to the JVM, with a session and modules of the run's own."""
+def _attach(order: Order) -> None:
+    """Give this process a session in the JVM, and the run's own modules."""
     gateway = launch_gateway()  # the environment says where the JVM is
     jvm = gateway.jvm
     scala = jvm.org.apache.spark.SparkContext.getOrCreate(jvm.SparkConf())
@@ -64,22 +66,27 @@ def _session(order: Order) -> Iterator[None]:
         conf=SparkConf(_jconf=scala.getConf()),
         gateway=gateway,
         jsc=jvm.JavaSparkContext(scala),
-        # Python workers live on: those of the same modules may be used again, others never
+        # Spark's Python workers live on, but those of other modules are never used again
         environment={"PYTHONPATH": os.pathsep.join(_modules(order))},
     )
     getattr(jvm, "org.apache.spark.sql.classic.SparkSession").clearDefaultSession()
     session = SparkSession(context, options=_options(order["conf"]))
-    shared = session._jsparkSession.sharedState()  # noqa: SLF001
-    listener = shared.statusStore().listener().get()
     strange = (str(_PROJECT), str(Path.cwd()), "")
     others = [path for path in sys.path if path not in strange]
     sys.path[:] = [str(Path(order["entry_point"]).parent), *_modules(order), *others]
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=context.cancelAllJobs).start())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway, and in order
-        scala.removeSparkListener(listener)  # each session adds one
+    shared = session._jsparkSession.sharedState()  # noqa: SLF001
+    atexit.register(_detach, gateway, scala, shared.statusStore().listener().get())
+
+
+def _detach(gateway: ClientServer, scala: JavaObject, listener: JavaObject) -> None:
+    """Have the JVM forget what the session added to it, and every object that was used here."""
+    scala.removeSparkListener(listener)
+    client = gateway._gateway_client  # noqa: SLF001
+    for reference in list(ThreadSafeFinalizer.finalizers.values()):
+        used = reference()
+        if used is not None:
+            client.garbage_collect_object(used._get_object_id(), enqueue=False)  # noqa: SLF001
 
 
 def _modules(order: Order) -> list[str]:

@@ -210,9 +210,9 @@ def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> Non
     bad = tmp_path / "template.yaml"
     wrong = """
   Wrong:
-    Type: AWS::SNS::Subscription
+    Type: AWS::Lambda::Url
     DependsOn: [LakeBucket, LedgerTable]
-    Properties: {Protocol: sqs, TopicArn: nothing, Endpoint: nothing}
+    Properties: {TargetFunctionArn: nobody, AuthType: NONE}
 
 Outputs:"""
     bad.write_text(good.read_text().replace("\nOutputs:", wrong))

@@ -169,6 +169,20 @@ def test_a_part_that_died_is_started_again(local: Local) -> None:
     assert stack.read(local.home).slack == address
 
 
+def test_a_stack_that_was_killed_comes_up_again(local: Local) -> None:
+    """After a power cut `up` finds main as it was, down to the last commit before it."""
+    path = f"/main@{local.main()['hash']}/history/commit"
+    assert local.ask_nessie("publisher", "POST", path, commit("last")) == 200
+    before = local.main()
+    for pid in local.pids().values():
+        os.kill(pid, signal.SIGKILL)
+
+    local.up()
+
+    assert local.health() == dict.fromkeys(NAMES, "up")
+    assert local.main() == before
+
+
 def test_only_the_publisher_changes_main(local: Local) -> None:
     """Committing to main is refused for every role but the publisher's."""
     path = f"/main@{local.main()['hash']}/history/commit"

@@ -1,0 +1,138 @@
+"""The `lakegate` command as a person and a program use it, on the running stack."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from tests.e2e.conftest import Gate, contract
+
+pytestmark = pytest.mark.stack
+
+TABLE = "cli.orders"
+GOOD, BAD = b"id,amount\n1,10.5\n2,20\n", b"id,amount\n3,30\n4,400\n"
+
+
+def lakegate(*arguments: str) -> Result:
+    """A command as in a terminal where nothing but LAKEGATE_HOME is set."""
+    return CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
+
+
+def document(*arguments: str) -> Any:
+    """The JSON that a command prints, which must be all that it prints."""
+    said = lakegate(*arguments, "--json")
+    assert said.exit_code == 0, said.stderr
+    return json.loads(said.stdout)
+
+
+@pytest.fixture(scope="module")
+def dropped(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    """A good and a bad file, each dropped by the command and awaited."""
+    gate.put_contract(contract(TABLE, "csv"))
+    directory = tmp_path_factory.mktemp("files")
+    results = {}
+    for name, body in {"good.csv": GOOD, "bad.csv": BAD}.items():
+        Path(directory / name).write_bytes(body)
+        results[name] = lakegate("drop", str(directory / name), "--table", TABLE, "--wait")
+    return results
+
+
+def test_drop_waits_for_the_verdict(dropped: dict[str, Result]) -> None:
+    """The exit code is the verdict; the way is told on stderr, and stdout has the id."""
+    good, bad = dropped["good.csv"], dropped["bad.csv"]
+
+    assert (good.exit_code, bad.exit_code) == (0, 3)
+    assert "good.csv: published 2 rows" in good.stderr
+    assert "bad.csv: rejected, 1 of " in bad.stderr
+    assert good.stdout.split()[1] == "s3://lakegate-local-landing-000000000000/cli/orders/good.csv"
+
+
+def test_runs_and_show_tell_the_same_story(dropped: dict[str, Result]) -> None:
+    """The newest comes first; `show` of a beginning of an id adds the report to the same facts."""
+    newest, oldest = document("runs", "--table", TABLE)
+    shown = document("show", newest["id"][:10])
+
+    assert (newest["state"], oldest["state"]) == ("rejected", "published")
+    assert newest["id"] == dropped["bad.csv"].stdout.split()[0]
+    assert newest["reason"]["code"] == "CHECKS_FAILED"
+    assert {name: shown[name] for name in newest} == newest
+    failed = [check for check in shown["report"]["checks"] if check["status"] == "fail"]
+    assert [check["columns"] for check in failed] == [["amount"]]
+    assert [each["id"] for each in document("runs", "--table", TABLE, "--state", "rejected")] == [
+        newest["id"]
+    ]
+    assert "rows that break" in lakegate("show", newest["id"]).stdout
+
+
+def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) -> None:
+    """Main has the good rows alone; the branch has the bad ones too, joins with itself included."""
+    branch = document("runs", "--table", TABLE, "--state", "rejected")[0]["branch"]
+    ids = f"SELECT id FROM {TABLE} ORDER BY id"
+    pairs = f"SELECT count(*) AS n FROM {TABLE} a JOIN {TABLE} b USING (id)"
+
+    assert document("query", ids) == [{"id": 1}, {"id": 2}]
+    assert document("query", ids, "--ref", branch) == [{"id": n} for n in (1, 2, 3, 4)]
+    assert document("query", pairs) == [{"n": 2}]
+    assert document("query", f"SELECT id FROM {TABLE} WHERE id > 9") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["SELECT * FROM cli.nothing"], f"main has no table cli.nothing; its tables are: {TABLE}"),
+        ([f"SELECT nothing FROM {TABLE}"], 'column "nothing" not found'),
+        (["SELEC 1"], "syntax error"),
+        ([f"DROP TABLE {TABLE}"], "one SELECT at a time"),
+        (["SELECT 1; SELECT 2"], "one SELECT at a time"),
+        ([f"SELECT * FROM {TABLE}", "--ref", "ingest/none"], "there is no branch ingest/none"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_explained(
+    dropped: dict[str, Result], arguments: list[str], said: str
+) -> None:
+    """What is wrong with a query is told in a sentence, and nothing is printed as its result."""
+    answer = lakegate("query", *arguments)
+
+    assert (answer.exit_code, answer.stdout) == (1, "")
+    assert said in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_status_is_enough_to_join_in(gate: Gate, dropped: dict[str, Result]) -> None:
+    """With what `status --json` says, any S3 and any Iceberg client can work with the lake."""
+    status = document("status")
+
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=status["s3"],
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    catalog = RestCatalog("any", uri=f"{status['iceberg']}/main", token=status["reader_token"])
+
+    landed = s3.list_objects_v2(Bucket=status["landing_bucket"], Prefix="cli/")["Contents"]
+    assert {each["Key"] for each in landed} == {"cli/orders/good.csv", "cli/orders/bad.csv"}
+    assert s3.head_bucket(Bucket=status["lake_bucket"])
+    assert catalog.table_exists(TABLE)
+    assert status["nessie"] == gate.stack.nessie
+    assert set(status["health"].values()) == {"up"}
+    assert status["counts"]["published"] >= 1
+    assert status["counts"]["rejected"] >= 1
+
+
+def test_the_demo_ends_as_it_should(gate: Gate) -> None:
+    """Four days are published, the broken one is rejected and in Slack, and the stack stays up."""
+    demo = lakegate("demo")
+
+    assert demo.exit_code == 0, demo.stderr
+    assert "2013-01-05.parquet was rejected" in demo.stdout
+    assert "0 rows before, 3,614 rows after (+3,614)" in demo.stdout
+    assert "Slack #flights-data" in demo.stdout
+    assert document("query", "SELECT count(*) AS n FROM nyc.flights") == [{"n": 3614}]
+    assert set(document("status")["health"].values()) == {"up"}

@@ -1,0 +1,57 @@
+"""The README, followed to the letter by someone new."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.deployment import ROOT
+
+pytestmark = pytest.mark.stack
+
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of someone who works in an empty folder, with the project's environment."""
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
+    env |= {"LAKEGATE_HOME": str(tmp_path / "home"), "COLUMNS": "120"}
+    yield env
+    subprocess.run([ROOT / ".venv/bin/lakegate", "down"], env=env, check=True)
+
+
+def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    """Its files written, its commands and its program run in their order, each succeeds."""
+    script = ["set -euo pipefail"]
+    for language, name, text in _BLOCK.findall((ROOT / "README.md").read_text()):
+        if name:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        elif language == "sh":
+            script.append(text)
+        elif language == "python":
+            script.append(f"python - <<'PROGRAM'\n{text}PROGRAM\n")
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=tmp_path,
+        env=newcomer,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rejected, as it should be" in done.stdout
+    assert "LOST" in done.stdout.split("rejected, as it should be")[1]
+
+
+def test_what_the_readme_makes_can_be_made() -> None:
+    """What the README says to `make` is a target of the Makefile."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert {"demo", "test"} <= set(named) <= targets
