@@ -1,9 +1,7 @@
 import json
-from dataclasses import replace
 
 from cli import documents
-from functions.ingestion import Ingestion
-from lakegate.report import AuditReport, Verdict
+from tests.fakes.deployment import Deployment
 from tests.unit.cli_examples import ERRORED, LANDED, PUBLISHED, REJECTED
 
 _PROMISED = ("id", "key", "table", "state", "branch", "rows", "reason", "checks")
@@ -43,30 +41,13 @@ def test_a_reason_has_its_code_for_programs() -> None:
 
 def test_the_report_is_the_one_beside_the_lake() -> None:
     """`show --json` carries the audit report as the job wrote it, and null where there is none."""
-    report = _report(REJECTED)
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.settle()
+    ingestion = deployment.ingestion(landed)
+    report = deployment.lake.report(ingestion.report_key)
 
-    assert documents.with_report(REJECTED, report)["report"] == json.loads(report.to_json())
+    document = json.loads(documents.text(documents.with_report(ingestion, report)))
+
+    assert document["report"] == json.loads(report.to_json())
     assert documents.with_report(ERRORED, None)["report"] is None
-
-
-def _report(ingestion: Ingestion) -> AuditReport:
-    return AuditReport(
-        ingestion=ingestion.id,
-        attempt=1,
-        verdict=Verdict.REJECTED,
-        reason=ingestion.reason,
-        table=ingestion.table,
-        branch=ingestion.branch,
-        base_hash=ingestion.base_hash,
-        audited_hash=ingestion.audited_hash,
-        source=replace(ingestion.landed, size=1),
-        format="csv",
-        contract_id="shop-orders",
-        contract_version="1",
-        contract_sha256="0",
-        rows_written=ingestion.rows,
-        data_files=("s3://lake/a.parquet",),
-        checks=(),
-        started_at="2026-03-01T12:00:01.000+00:00",
-        finished_at="2026-03-01T12:00:03.000+00:00",
-    )

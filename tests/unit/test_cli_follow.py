@@ -3,6 +3,7 @@ import pytest
 from cli.follow import Sight, dropped, ended, finished, follow, sentence
 from functions.job_run import RunState
 from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import rejected
 from tests.unit.cli_examples import ERRORED, LANDED, PUBLISHED, REJECTED, SUBMITTED
@@ -35,7 +36,7 @@ def test_a_file_has_ended_before_all_is_done_for_it() -> None:
     deployment = Deployment()
     landed = deployment.land(_KEY, script=rejected)
     deployment.settle()
-    untold = next(i for i in deployment.ledger.history(landed_id(deployment)) if i.ended)
+    untold = next(i for i in deployment.ledger.history(ingestion_id(landed)) if i.ended)
 
     assert ended(Sight(untold))
     assert not finished(Sight(untold))
@@ -43,7 +44,7 @@ def test_a_file_has_ended_before_all_is_done_for_it() -> None:
 
 
 def test_what_hangs_is_named() -> None:
-    """After its time the wait ends with an error that names the file, where it is, and what to do."""
+    """When its time is over the wait ends in an error that names the file and where it is."""
     deployment = Deployment()
     landed = deployment.land(_KEY)
     deployment.deliver()
@@ -85,8 +86,3 @@ def test_seconds_count_from_the_landing() -> None:
     """A step's seconds are those since the file landed; a step to come has none."""
     assert Sight(PUBLISHED).seconds("published") == 4.25
     assert Sight(PUBLISHED).seconds("audited") is None
-
-
-def landed_id(deployment: Deployment) -> str:
-    (only,) = deployment.ledger.all()
-    return only.id

@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 from rich.console import Console, RenderableType
@@ -19,12 +20,12 @@ from tests.unit.cli_examples import (
 
 
 def shown(renderable: RenderableType) -> str:
-    """What a pipe would get, with every run of blanks as one."""
+    """What a pipe would get: every run of blanks as one, a spinner in whichever turn as ~."""
     console = Console(file=io.StringIO(), width=200, markup=False)
     console.print(renderable)
     file = console.file
     assert isinstance(file, io.StringIO)
-    return " ".join(file.getvalue().split())
+    return re.sub("[\u2800-\u28ff]", "~", " ".join(file.getvalue().split()))
 
 
 def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
@@ -48,10 +49,10 @@ def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("ingestion", "run", "line"),
     [
-        (LANDED, None, "✓ ⠋ cutting 1.5"),
-        (SUBMITTED, RunState.QUEUED, "✓ ✓ ⠋ queued 1.5"),
-        (SUBMITTED, RunState.FAILED, "✓ ✓ ⠋ ended 1.5"),
-        (AUDITED, None, "✓ ✓ ✓ ✓ 2 ⠋ publishing 1.5"),
+        (LANDED, None, "✓ ~ cutting 1.5"),
+        (SUBMITTED, RunState.QUEUED, "✓ ✓ ~ queued 1.5"),
+        (SUBMITTED, RunState.FAILED, "✓ ✓ ~ ended 1.5"),
+        (AUDITED, None, "✓ ✓ ✓ ✓ 2 ~ publishing 1.5"),
         (PUBLISHED, None, "✓ ✓ ✓ ✓ 2 +1,842 rows 4.2"),
         (REJECTED, None, "✓ ✓ ✓ ✗ 1 of 3 rejected"),
         (ERRORED, None, "✓ errored"),
@@ -62,7 +63,7 @@ def test_the_way_shows_how_far_a_file_is(
     ingestion: Ingestion, run: RunState | None, line: str
 ) -> None:
     """Each step is done, under way or still to come; the seconds stop at the end."""
-    assert f"[red] März.csv {line}" in shown(view.way([Sight(ingestion, run)], elapsed=1.5)) + " "
+    assert shown(view.way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
 
 
 def test_only_checks_that_say_something_take_a_line() -> None:

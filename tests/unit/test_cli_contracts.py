@@ -1,0 +1,88 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.contracts import push
+from functions.storage import StoredContract
+from lakegate.errors import LakegateError
+from tests.fakes.deployment import ORDERS
+from tests.fakes.storage import FakeLake
+
+
+def nothing(text: str) -> None:
+    """Tells nobody."""
+
+
+def write(directory: Path, name: str, text: str) -> None:
+    (directory / name).write_text(text)
+
+
+def in_force(lake: Any) -> dict[str, StoredContract]:
+    return {stored.key: stored for stored in lake.contracts()}
+
+
+def test_a_pushed_contract_is_in_force(tmp_path: Path) -> None:
+    """A contract is put under its table's name, whatever its file is called, word for word."""
+    write(tmp_path, "any.yaml", ORDERS)
+    lake: Any = FakeLake()
+
+    push(lake, tmp_path, nothing)
+
+    assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
+
+
+def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
+    """What is in force already is left alone; what has changed replaces it."""
+    write(tmp_path, "orders.yaml", ORDERS)
+    lake: Any = FakeLake()
+    push(lake, tmp_path, nothing)
+    push(lake, tmp_path, nothing)
+    (same,) = in_force(lake).values()
+    write(tmp_path, "orders.yaml", ORDERS + "status: active\n")
+    push(lake, tmp_path, nothing)
+    (changed,) = in_force(lake).values()
+
+    assert (same.version, changed.version) == ("v1", "v2")
+
+
+def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:
+    """A directory is pushed as a whole or not at all, and the wrong file is named."""
+    write(tmp_path, "a.yaml", ORDERS)
+    write(tmp_path, "b.yaml", ORDERS.replace("integer", "intger"))
+    lake: Any = FakeLake()
+
+    with pytest.raises(LakegateError, match=r"b\.yaml"):
+        push(lake, tmp_path, nothing)
+
+    assert not in_force(lake)
+
+
+def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) -> None:
+    """Two tables' contracts with one landing prefix clash, also when only one is pushed now."""
+    lake: Any = FakeLake()
+    lake.put_text("contracts/shop.orders.yaml", ORDERS)
+    prefix = "customProperties: [{property: landingPrefix, value: shop/orders/}]\n"
+    write(tmp_path, "b.yaml", ORDERS.replace("shop.orders", "shop.baskets") + prefix)
+
+    with pytest.raises(LakegateError, match="landing prefix"):
+        push(lake, tmp_path, nothing)
+
+
+def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
+    """Where what is in force cannot be read any more, a push still mends it."""
+    lake: Any = FakeLake()
+    lake.put_text("contracts/shop.orders.yaml", "kind: Nonsense\n")
+    write(tmp_path, "orders.yaml", ORDERS)
+
+    push(lake, tmp_path, nothing)
+
+    assert in_force(lake)["contracts/shop.orders.yaml"].contract.table == "shop.orders"
+
+
+def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
+    """A push that would push nothing says so."""
+    lake: Any = FakeLake()
+
+    with pytest.raises(LakegateError, match="NO_CONTRACTS"):
+        push(lake, tmp_path, nothing)

@@ -1,0 +1,100 @@
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from cli import deployment
+from infra.local.stack import Stack
+from lakegate.errors import LakegateError
+from tests.fakes.deployment import SETTINGS
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path) -> Iterator[None]:
+    """An environment without any Lakegate, given back afterwards."""
+    before = dict(os.environ)
+    for name in [n for n in os.environ if n.startswith(("LAKEGATE_", "AWS_"))]:
+        del os.environ[name]
+    os.environ["LAKEGATE_HOME"] = str(tmp_path)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def settings() -> dict[str, str]:
+    return {f"LAKEGATE_{name.upper()}": str(value) for name, value in asdict(SETTINGS).items()}
+
+
+def a_stack() -> Stack:
+    return Stack(
+        s3="http://127.0.0.1:1",
+        nessie="http://127.0.0.1:2",
+        iceberg="http://127.0.0.1:2/iceberg",
+        emr="http://127.0.0.1:3",
+        slack="http://127.0.0.1:4",
+        landing_bucket="landing",
+        lake_bucket="lake",
+        ledger_table="ledger",
+        reader_token="reader",
+        queues={},
+        functions={},
+        env={**settings(), "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "test"},
+    )
+
+
+def test_the_local_stack_is_used_whatever_account_is_at_hand() -> None:
+    """Nothing of a person's own AWS account or proxy is left that could lead a client elsewhere."""
+    os.environ |= {
+        "AWS_PROFILE": "production",
+        "AWS_ENDPOINT_URL_S3": "http://elsewhere",
+        "HTTPS_PROXY": "http://proxy",
+        "PATH": os.environ["PATH"],
+    }
+
+    found = deployment.of_stack(a_stack())
+
+    assert found.local
+    assert found.settings == SETTINGS
+    assert found.addresses["iceberg"] == "http://127.0.0.1:2/iceberg"
+    assert found.reader_token == "reader"
+    assert os.environ["AWS_ACCESS_KEY_ID"] == "test"
+    assert not {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "HTTPS_PROXY"} & os.environ.keys()
+    assert "PATH" in os.environ
+
+
+def test_the_stacks_place_is_still_known_when_it_is_used(tmp_path: Path) -> None:
+    """LAKEGATE_HOME leads to the same stack before and after its environment was taken on."""
+    deployment.of_stack(a_stack())
+
+    assert deployment.home() == tmp_path
+
+
+def test_an_environment_that_names_a_ledger_is_a_deployment() -> None:
+    """With AWS settings given the command works on AWS, and invents no reader's token."""
+    os.environ |= {**settings(), "AWS_REGION": "eu-central-1"}
+
+    found = deployment.find()
+
+    assert not found.local
+    assert found.addresses == {
+        "s3": "https://s3.eu-central-1.amazonaws.com",
+        "nessie": "http://nessie:19120",
+        "iceberg": "http://nessie:19120/iceberg",
+    }
+    assert found.reader_token == ""
+
+
+def test_without_anything_a_person_is_told_to_start_the_stack() -> None:
+    """Neither settings nor a stack: the error says what to do."""
+    with pytest.raises(LakegateError, match="lakegate up"):
+        deployment.find()
+
+
+def test_a_setting_that_is_missing_is_named() -> None:
+    """A deployment that is described by half is refused with what is missing."""
+    os.environ["LAKEGATE_LEDGER_TABLE"] = "ledger"
+
+    with pytest.raises(LakegateError, match="LAKEGATE_LAKE_BUCKET"):
+        deployment.find()

@@ -1,0 +1,146 @@
+"""Names are derived from what landed: always the same, and allowed wherever they are used."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lakegate.landing import (
+    LandedObject,
+    branch_name,
+    ignore_rule,
+    ingestion_id,
+    parse_run_name,
+    report_key,
+    run_name,
+)
+
+LANDED = LandedObject("landing", "nyc/flights/a.parquet", "v1", "e1", 10, "s1", "2026-03-01")
+KEYS = st.text(min_size=1, max_size=200).filter(lambda key: key.isprintable())
+TABLES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}\.[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True)
+IDS = st.from_regex(r"[0-9a-f]{32}", fullmatch=True)
+# Nessie's own, from its API's class Validation.
+REFERENCE_NAME = re.compile(
+    r"(?:[A-Za-z](?:(?:(?![.][.])[A-Za-z0-9./_-])*[A-Za-z0-9_-])?)|-", re.ASCII
+)
+
+
+@given(st.integers(0), st.text(), st.text(), st.text())
+def test_identity_is_bucket_key_and_version(
+    size: int, etag: str, sequencer: str, landed_at: str
+) -> None:
+    """However an object was noticed, its bucket, key and version give the same identity."""
+    noticed = replace(LANDED, size=size, etag=etag, sequencer=sequencer, landed_at=landed_at)
+    assert ingestion_id(noticed) == ingestion_id(LANDED)
+
+
+@given(st.tuples(KEYS, KEYS, KEYS), st.tuples(KEYS, KEYS, KEYS))
+@example(("a", "bc", "d"), ("ab", "c", "d"))
+@example(("a", "b", "cd"), ("a", "bc", "d"))
+def test_another_object_has_another_identity(
+    one: tuple[str, str, str], other: tuple[str, str, str]
+) -> None:
+    """Two objects have one identity only if bucket, key and version are all the same."""
+    ids = [ingestion_id(LandedObject(*names, etag="", size=0)) for names in (one, other)]
+    assert (ids[0] == ids[1]) == (one == other)
+
+
+def test_identity_never_changes() -> None:
+    """The identity of an object is this one for ever: ledgers and branches are kept under it."""
+    assert ingestion_id(LANDED) == "f6c62188944d12cfc3eff561186f9c5a"
+
+
+@given(TABLES, KEYS, IDS, st.integers(1, 99))
+@example("a.b", "nyc/flights/..", "0" * 32, 1)
+@example("a.b", "ümläute + spaces.parquet", "0" * 32, 1)
+def test_a_branch_name_is_one_that_nessie_takes(
+    table: str, key: str, ingestion: str, attempt: int
+) -> None:
+    """Whatever the key, its branch name is a reference name of Nessie's, under the table's."""
+    name = branch_name(table, key, ingestion, attempt)
+    assert REFERENCE_NAME.fullmatch(name)
+    assert name.startswith(f"ingest/{table}/")
+    assert name.count("/") == 2
+
+
+@given(KEYS, KEYS, IDS, IDS)
+def test_branches_of_two_ingestions_differ(
+    one: str, other: str, first: str, second: str
+) -> None:
+    """Ingestions whose ids begin differently never share a branch, nor do attempts of one."""
+    if first[:12] != second[:12]:
+        assert branch_name("a.b", one, first, 1) != branch_name("a.b", other, second, 1)
+    assert branch_name("a.b", one, first, 1) != branch_name("a.b", one, first, 2)
+
+
+@given(KEYS, IDS, st.integers(2, 99))
+def test_later_branches_begin_like_the_first(key: str, ingestion: str, attempt: int) -> None:
+    """All branches of an ingestion are found by the name of its first: clean-up relies on it."""
+    first = branch_name("a.b", key, ingestion, 1)
+    assert branch_name("a.b", key, ingestion, attempt).startswith(first)
+
+
+def test_a_branch_name_can_be_read() -> None:
+    """People recognise table and file in the branch's name."""
+    name = branch_name("nyc.flights", "nyc/flights/2013-01-01 (new).parquet", "0123456789abcd", 1)
+    assert name == "ingest/nyc.flights/2013-01-01-new-parquet-0123456789ab"
+    assert branch_name("nyc.flights", "x/ü", "0123456789abcd", 3).endswith("/file-0123456789ab-3")
+
+
+@given(IDS, st.integers(1, 10**6))
+def test_a_run_name_says_whose_run_it_is(ingestion: str, attempt: int) -> None:
+    """A run's name is a client token that EMR takes, and leads back to ingestion and attempt."""
+    name = run_name(ingestion, attempt)
+    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name)
+    assert parse_run_name(name) == (ingestion, attempt)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "nightly",
+        "a" * 32,
+        "a" * 32 + "-0",
+        "a" * 32 + "-01",
+        "a" * 32 + "-1\n",
+        "A" * 32 + "-1",
+        "a" * 31 + "-1",
+        "x" + "a" * 32 + "-1",
+    ],
+)
+def test_a_strange_run_name_is_refused(name: str) -> None:
+    """The name of a run that is not ours is no ingestion's."""
+    with pytest.raises(ValueError, match="not the name"):
+        parse_run_name(name)
+
+
+@pytest.mark.parametrize(
+    ("key", "is_ignored"),
+    [
+        ("nyc/flights/_SUCCESS", True),
+        ("nyc/flights/.part-0.parquet.crc", True),
+        ("nyc/flights/", True),
+        ("_SUCCESS", True),
+        ("nyc/", True),
+        ("nyc/flights/a.parquet", False),
+        ("nyc/flights/a_b.parquet", False),
+        ("_old/flights/a.parquet", False),
+        ("a", False),
+    ],
+)
+def test_markers_are_ignored_and_nothing_else(key: str, is_ignored: bool) -> None:
+    """Folder markers, and names that begin with _ or a dot, are ignored by a rule in words."""
+    assert bool(ignore_rule(key)) == is_ignored
+
+
+def test_each_attempt_has_its_own_report() -> None:
+    """Reports lie under their table and ingestion, one an attempt."""
+    assert report_key("nyc.flights", "abc", 2) == "reports/nyc.flights/abc/2.json"
+
+
+def test_an_object_has_an_address() -> None:
+    """People see an object's address as they would type it."""
+    assert LANDED.uri == "s3://landing/nyc/flights/a.parquet"

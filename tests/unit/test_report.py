@@ -1,0 +1,127 @@
+"""A report is read back as it was written, and one in doubt is never a pass."""
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakegate.errors import Permanent
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+
+CHECK = CheckResult(
+    id="carrier",
+    metric="invalidValues",
+    columns=("carrier",),
+    severity="error",
+    status=Status.FAIL,
+    expected="0 rows",
+    found="2 rows",
+    message="two characters",
+    samples=({"carrier": "Zürich", "flight": None},),
+)
+REPORT = AuditReport(
+    ingestion="a" * 32,
+    attempt=1,
+    verdict=Verdict.REJECTED,
+    reason=Reason("CHECKS_FAILED", "1 of 1 checks failed"),
+    table="nyc.flights",
+    branch="ingest/nyc.flights/x",
+    base_hash="b",
+    audited_hash="c",
+    source=LandedObject("landing", "k", "v1", "e1", 10),
+    format="parquet",
+    contract_id="nyc-flights",
+    contract_version="1.0.0",
+    contract_sha256="d",
+    rows_written=842,
+    checks=(CHECK,),
+    started_at="2026-03-01T12:00:00.000+00:00",
+    finished_at="2026-03-01T12:00:09.000+00:00",
+    cost={"append": 1.5},
+    engine={"spark": "4.1.1"},
+)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """The report's document, with changes."""
+    return {**json.loads(REPORT.to_json()), **changes}
+
+
+@given(st.text(), st.text(), st.sampled_from(Status), st.none() | st.text())
+def test_a_report_survives_the_way(
+    message: str, found: str, status: Status, cell: str | None
+) -> None:
+    """Whatever a report says is read back the same."""
+    check = replace(CHECK, found=found, status=status, samples=({found: cell},))
+    report = replace(REPORT, reason=Reason("X", message), checks=(check, CHECK))
+    assert AuditReport.from_json(report.to_json()) == report
+
+
+def test_people_can_read_a_report() -> None:
+    """A report is indented, and its text not escaped."""
+    assert '\n  "table": "nyc.flights"' in REPORT.to_json()
+    assert "Zürich" in REPORT.to_json()
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(AuditReport) if f.name[0] not in "ec"])
+def test_a_report_that_lacks_a_field_is_refused(name: str) -> None:
+    """A report without one of the fields that decide is no report."""
+    incomplete = document()
+    del incomplete[name]
+    with pytest.raises(Permanent, match="BAD_REPORT"):
+        AuditReport.from_json(json.dumps(incomplete))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        b"\xff\xfe\xfd",
+        REPORT.to_json()[:-10],
+        json.dumps(document(schema="audit-report/2")),
+        json.dumps(document(verdict="perhaps")),
+        json.dumps(document(more=1)),
+        json.dumps(document(rows_written=None)),
+        json.dumps(document(rows_written="842")),
+        json.dumps(document(rows_written=True)),
+        json.dumps(document(audited_hash=1)),
+        json.dumps(document(reason={"code": "x"})),
+        json.dumps(document(source={})),
+        json.dumps(document(checks=[{**document()["checks"][0], "status": "maybe"}])),
+    ],
+)
+def test_a_report_in_doubt_is_refused(text: str | bytes) -> None:
+    """What is not a whole report of the known schema, with the right types, is refused."""
+    with pytest.raises(Permanent, match="BAD_REPORT"):
+        AuditReport.from_json(text)
+
+
+@given(st.sampled_from([f.name for f in fields(AuditReport)]), ANY_JSON)
+def test_whatever_a_field_holds_there_is_an_answer(name: str, value: Any) -> None:
+    """Any JSON in any field gives a report or a refusal, never another error."""
+    try:
+        AuditReport.from_json(json.dumps(document(**{name: value})))
+    except Permanent as refusal:
+        assert refusal.code == "BAD_REPORT"
+
+
+@pytest.mark.parametrize(
+    ("status", "blocks"),
+    [(Status.PASS, False), (Status.WARN, False), (Status.FAIL, True), (Status.ERROR, True)],
+)
+def test_failed_and_unevaluated_checks_block(status: Status, blocks: bool) -> None:
+    """A check that fails or could not be evaluated blocks publishing; a warning does not."""
+    check = replace(CHECK, status=status)
+    assert replace(REPORT, checks=(check,)).failed == ((check,) if blocks else ())
