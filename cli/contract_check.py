@@ -52,7 +52,8 @@ def _holds(outer: str, inner: str) -> bool:
 
 
 def _schema_problems(tree: Node) -> list[Problem]:
-    schema = resources.files("open_data_contract_standard").joinpath("schema.json").read_text()
+    file = resources.files("open_data_contract_standard") / "schema.json"
+    schema = file.read_text(encoding="utf-8")
     errors = list(Draft201909Validator(json.loads(schema)).iter_errors(tree.plain()))
     telling = [error for error in errors if error.validator != "unevaluatedProperties"]
     telling += [e for e in errors if e not in telling and not any(_inside(t, e) for t in telling)]

@@ -54,8 +54,8 @@ def _perform(console: Console, deployment: Deployment, tell: local.Tell) -> None
         console.print(view.way(sights))
     after = _count(deployment, contract.table)
     *good, bad = sights
-    _refuse_surprises(good, bad, written, after - before)
-    console.print(_counted(contract.table, before, after))
+    refuse_surprises(good, bad, written, after - before)
+    console.print(_counted(contract.table, before, after, written))
     _show_rejection(console, deployment, bad)
     _show_commands(console, bad)
 
@@ -83,15 +83,15 @@ def _drop(world: World, contract: Contract) -> tuple[list[Sight], int]:
     from cli import flights  # pyarrow takes its time, which no other command has to wait for
 
     everything = flights.read(contract.columns)
-    keys = _next_days(contract.landing_prefix, {each.key for each in world.landing.landed()})
+    keys = next_days(contract.landing_prefix, {each.key for each in world.landing.landed()})
     *good, bad = [(key, flights.of_day(everything, day)) for key, day in keys.items()]
     files = [*good, (bad[0], flights.broken(bad[1]))]
     sights = [dropped(world.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
     return sights, sum(rows.num_rows for _, rows in good)
 
 
-def _next_days(prefix: str, landed: set[str]) -> dict[str, date]:
-    """The keys of the first days that have not landed yet."""
+def next_days(prefix: str, landed: set[str]) -> dict[str, date]:
+    """The keys of the first days that have not landed yet. Raises LakegateError NO_DAYS_LEFT."""
     year = [_NEW_YEAR + timedelta(n) for n in range((_LAST_DAY - _NEW_YEAR).days + 1)]
     keys = {f"{prefix}{day}.parquet": day for day in year}
     left = [key for key in keys if key not in landed]
@@ -109,7 +109,7 @@ def _count(deployment: Deployment, table: str) -> int:
         return int(next(rows(answer))[0])
 
 
-def _refuse_surprises(good: list[Sight], bad: Sight, written: int, gained: int) -> None:
+def refuse_surprises(good: list[Sight], bad: Sight, written: int, gained: int) -> None:
     """Raises LakegateError where the demo did not end as it should."""
     wanted = [(sight, State.PUBLISHED) for sight in good] + [(bad, State.REJECTED)]
     wrong = [
@@ -124,11 +124,12 @@ def _refuse_surprises(good: list[Sight], bad: Sight, written: int, gained: int) 
         raise LakegateError("DEMO_FAILED", "\n".join([*wrong, f"The logs are in {home()}/logs."]))
 
 
-def _counted(table: str, before: int, after: int) -> Text:
+def _counted(table: str, before: int, after: int, written: int) -> Text:
+    others = after - before - written  # of a demo that was interrupted
     return Text.assemble(
         f"{table} on main: {before:,} rows before, ",
         (f"{after:,} rows after", "bold green"),
-        f" ({after - before:+,})\n",
+        f" ({after - before:+,}" + (f", {others:,} of an earlier demo)\n" if others else ")\n"),
     )
 
 

@@ -13,7 +13,7 @@ from functions.secret_store import secret
 from functions.settings import Settings
 from functions.wiring import connect
 from functions.world import World
-from infra.local import stack
+from infra.local import processes, stack
 from lakegate.errors import LakegateError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,16 +49,19 @@ def home() -> Path:
     return Path(os.environ.get("LAKEGATE_HOME") or ROOT / ".lakegate").resolve()
 
 
-def find(stage: str | None = None) -> Deployment:
+def find(stage: str | None = None, *, running: bool = True) -> Deployment:
     """The deployment to work on; this process's environment is made to be the one it needs.
 
     That is the stage that is named, or else the one that the environment describes, or else the
-    local stack. Raises LakegateError when there is none.
+    local stack, which must run unless `running` is False. Raises LakegateError when there is none.
     """
     if stage:
         os.environ.update(_deployed(f"lakegate-{stage}"))
     elif not os.environ.get("LAKEGATE_LEDGER_TABLE"):
-        return of_stack(stack.read(home()))
+        local = stack.read(home())
+        if running and processes.running(home(), "ministack") is None:
+            raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")
+        return of_stack(local)
     return _of_environment()
 
 

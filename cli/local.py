@@ -50,7 +50,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show addresses, buckets, the health of every part, and counts by state."""
-    found = find(context.obj)
+    found = find(context.obj, running=False)
     document = _status(found)
     if as_json:
         typer.echo(documents.text(document))

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, object_version
 
 
 def landed_objects(body: str) -> list[LandedObject]:
@@ -30,9 +30,12 @@ def ended_run(body: str) -> str:
     Raises Permanent BAD_EVENT when the text is not such an event.
     """
     try:
-        return str(json.loads(body)["detail"]["jobRunId"])
+        run = json.loads(body)["detail"]["jobRunId"]
+        if not run or not isinstance(run, str):
+            raise ValueError("no job run's id")
     except (ValueError, KeyError, TypeError) as error:
         raise _bad("a job run's change of state", body, error) from error
+    return run
 
 
 def _landed(record: dict[str, Any]) -> LandedObject:
@@ -41,7 +44,7 @@ def _landed(record: dict[str, Any]) -> LandedObject:
     return LandedObject(
         bucket=record["s3"]["bucket"]["name"],
         key=unquote_plus(found["key"]),
-        version=found.get("versionId") or etag,
+        version=object_version(found.get("versionId"), etag),
         etag=etag,
         size=int(found["size"]),
         sequencer=found.get("sequencer", ""),

@@ -10,11 +10,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, object_version
 from lakegate.report import AuditReport
 
 _CONTRACTS = "contracts/"
-_UNVERSIONED = "null"
 
 
 class Missing(LakegateError):
@@ -28,6 +27,15 @@ class StoredContract:
     contract: Contract
     key: str
     version: str
+
+    @classmethod
+    def read(cls, body: bytes, key: str, version: str) -> "StoredContract":
+        """The contract in an object's bytes. Raises ContractInvalid."""
+        try:
+            return cls(parse(body.decode(), key), key, version)
+        except UnicodeDecodeError as error:
+            line = body.count(b"\n", 0, error.start) + 1
+            raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error
 
 
 class Landing:
@@ -51,14 +59,15 @@ class Landing:
         with _translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
         etag = answer["ETag"].strip('"')
-        return LandedObject(self.bucket, key, answer.get("VersionId", etag), etag, len(body))
+        version = object_version(answer.get("VersionId"), etag)
+        return LandedObject(self.bucket, key, version, etag, len(body))
 
     def _landed(self, found: dict[str, Any]) -> LandedObject:
         etag = found["ETag"].strip('"')
         return LandedObject(
             bucket=self.bucket,
             key=found["Key"],
-            version=etag if found["VersionId"] == _UNVERSIONED else found["VersionId"],
+            version=object_version(found["VersionId"], etag),
             etag=etag,
             size=found["Size"],
             landed_at=found["LastModified"].astimezone(UTC).isoformat(timespec="milliseconds"),
@@ -100,20 +109,12 @@ class Lake:
 
     def _contract(self, key: str) -> StoredContract:
         body, version = self._read(key)
-        return StoredContract(parse(_text(body, key), key), key, version)
+        return StoredContract.read(body, key, version)
 
     def _read(self, key: str) -> tuple[bytes, str]:
         with _translated(key):
             found = self._client.get_object(Bucket=self.bucket, Key=key)
             return found["Body"].read(), found.get("VersionId", "")
-
-
-def _text(body: bytes, source: str) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
-        raise ContractInvalid(source, [Problem(line, "", "is not UTF-8 text")]) from error
 
 
 @contextmanager

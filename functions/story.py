@@ -32,9 +32,10 @@ from lakegate.report import AuditReport, Reason
 
 def take_in(world: World, landed: LandedObject) -> Ingestion:
     """Begin the ingestion of a landed object, or carry on where an earlier try stopped."""
-    first = Ingestion(id=ingestion_id(landed), landed=landed)
+    timed = replace(landed, landed_at=landed.landed_at or world.now())
+    first = Ingestion(id=ingestion_id(landed), landed=timed)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
-        ingestion = world.ledger.begin(first.step("landed", landed.landed_at or world.now()))
+        ingestion = world.ledger.begin(first.step("landed", timed.landed_at))
         if ingestion.state in (State.LANDED, State.BRANCHED):
             return submit(world, ingestion)
         logger.info("known already", extra={"state": ingestion.state})

@@ -33,7 +33,7 @@ _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
 # Lambda's python3.11 has glibc 2.26. uv knows no name between 2.17, which pyroaring does not serve,
-# and 2.28; tests/stack/test_stack.py checks what the chosen files really need.
+# and 2.28; tests/e2e/test_stack.py checks what the chosen files really need.
 _PLATFORM = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

@@ -37,6 +37,14 @@ class LandedObject:
         return f"s3://{self.bucket}/{self.key}"
 
 
+def object_version(version_id: str | None, etag: str) -> str:
+    """What tells one version of a key from the next.
+
+    Where a bucket keeps no versions, S3 says "null" of them, or nothing: then it is the etag.
+    """
+    return etag if version_id in (None, "", "null") else version_id
+
+
 def ingestion_id(landed: LandedObject) -> str:
     """The identity of the one ingestion that a landed object causes: 32 hexadecimal digits.
 

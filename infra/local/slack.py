@@ -1,14 +1,210 @@
-# placeholder, to be replaced
-import argparse, json
+"""A stand-in for Slack: takes messages as Slack's Web API does, and shows them to whoever asks.
+
+    python -m infra.local.slack --port 4568 --home DIR [--token xoxb-...]
+
+`chat.postMessage`, `chat.update` and `auth.test` are under `/api/`, for any slack_sdk client with
+that base URL. They check what Slack checks and answer with its errors; see "chat.postMessage",
+"Rate limits" and the Block Kit reference in Slack's documentation.
+
+`GET /messages` gives every message as it is now, oldest first: `channel` as the sender named it,
+`ts`, `text`, `blocks`, `received_at`. They are kept in `messages.jsonl` under the home directory.
+`PUT /_control` tells it what is to go wrong; each PUT replaces the one before:
+
+    {"fail_next": 2,            the next 2 calls are answered with HTTP 503
+     "away_seconds": 30,        so is every call in the next 30 seconds
+     "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After
+     "burst": 3,                more than 3 messages at once to a channel are, too; then 1 a second
+     "missing_channels": ["#x"]}    such a channel does not exist
+"""
+
+import argparse
+import hashlib
+import json
+import logging
+import re
+import threading
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from flask import Flask, request
-p = argparse.ArgumentParser(); p.add_argument("--port", type=int); p.add_argument("--home", type=Path); o, _ = p.parse_known_args()
-app = Flask("slack"); M = []
-@app.post("/api/chat.postMessage")
-def post():
-    b = request.get_json(silent=True) or request.form.to_dict(); M.append(b); return {"ok": True, "channel": b.get("channel"), "ts": f"{len(M)}.0", "message": b}
-@app.get("/messages")
-def messages(): return M
-@app.get("/")
-def root(): return "ok"
-app.run("127.0.0.1", o.port)
+from typing import Any
+
+from flask import Flask, jsonify, request
+from werkzeug.serving import make_server
+
+from infra.local.slack_blocks import problems
+from infra.local.slack_faults import Faults, SlackError, Unavailable, Weather
+
+Message = dict[str, Any]
+Answer = dict[str, Any]
+
+_CHANNEL_ID = re.compile(r"[CDG][A-Z0-9]{8,}")
+_CHANNEL = re.compile(rf"{_CHANNEL_ID.pattern}|#?[^\sA-Z.,!?#@]{{1,80}}")
+_USER = "U0LAKEGATE"
+_LONGEST_TEXT = 40_000
+
+
+class Messages:
+    """Every message, kept in a file with one line for each and for each change."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._by_ts: dict[str, Message] = {}
+        if file.exists():
+            changes = map(json.loads, file.read_text("utf-8").splitlines())
+            self._by_ts = {message["ts"]: message for message in changes}
+
+    def put(self, message: Message) -> None:
+        """Keep a message, or a newer form of it."""
+        with self._file.open("ab", buffering=0) as file:
+            file.write(json.dumps(message).encode() + b"\n")
+        self._by_ts[message["ts"]] = message
+
+    def get(self, ts: str) -> Message:
+        """The message of that time. Raises SlackError."""
+        if ts not in self._by_ts:
+            raise SlackError("message_not_found")
+        return self._by_ts[ts]
+
+    def all(self) -> list[Message]:
+        """Every message, oldest first."""
+        return list(self._by_ts.values())
+
+
+class Slack:
+    """The Web API's methods: each takes the arguments of a call and gives its answer."""
+
+    def __init__(self, messages: Messages, token: str) -> None:
+        self.messages = messages
+        self.weather = Weather(Faults())
+        self._token = token
+        self._last = 0.0
+        self._lock = threading.Lock()
+
+    def call(self, method: str, token: str, arguments: dict[str, Any]) -> Answer:
+        """Answer a call. Raises SlackError and Unavailable."""
+        methods = {
+            "auth.test": self._auth_test,
+            "chat.postMessage": self._post_message,
+            "chat.update": self._update,
+        }
+        with self._lock:
+            self.weather.check_call()
+            if method not in methods:
+                raise SlackError("unknown_method", req_method=method)
+            if token != self._token:
+                raise SlackError("invalid_auth" if token else "not_authed")
+            return {"ok": True, **methods[method](arguments)}
+
+    def _auth_test(self, _: dict[str, Any]) -> Answer:
+        return {"team": "Lakegate", "user": "lakegate", "user_id": _USER, "bot_id": "B0LAKEGATE"}
+
+    def _post_message(self, arguments: dict[str, Any]) -> Answer:
+        channel = _channel(arguments)
+        content = _content(arguments)
+        self.weather.check_channel(channel)
+        self._last = max(time.time(), self._last + 1e-6)
+        message = {"channel": channel, "ts": f"{self._last:.6f}", **content}
+        if "thread_ts" in arguments:
+            message["thread_ts"] = arguments["thread_ts"]
+        self.messages.put({**message, "received_at": datetime.now(UTC).isoformat()})
+        return _shown(message)
+
+    def _update(self, arguments: dict[str, Any]) -> Answer:
+        channel = _channel(arguments)
+        known = self.messages.get(str(arguments.get("ts")))
+        if channel not in (known["channel"], _id(known["channel"])):
+            raise SlackError("message_not_found")
+        message = {**known, **_content(arguments)}
+        self.messages.put(message)
+        return _shown(message)
+
+
+def _channel(arguments: dict[str, Any]) -> str:
+    """The channel that a call names. Raises SlackError."""
+    channel = arguments.get("channel")
+    if not isinstance(channel, str) or not _CHANNEL.fullmatch(channel):
+        raise SlackError("channel_not_found")
+    return channel
+
+
+def _content(arguments: dict[str, Any]) -> Message:
+    """The text and the blocks of a call, as a message has them. Raises SlackError."""
+    text, blocks = arguments.get("text") or "", arguments.get("blocks") or []
+    if isinstance(blocks, str):
+        try:
+            blocks = json.loads(blocks)
+        except ValueError as error:
+            raise SlackError("invalid_blocks_format") from error
+    if not text and not blocks:
+        raise SlackError("no_text")
+    if len(text) > _LONGEST_TEXT:
+        raise SlackError("msg_too_long")
+    if found := problems(blocks):
+        told = [f"[ERROR] {problem}" for problem in found]
+        raise SlackError("invalid_blocks", errors=found, response_metadata={"messages": told})
+    return {"text": text, "blocks": blocks}
+
+
+def _shown(message: Message) -> Answer:
+    """A message in the answer to the call that made it: its channel by id."""
+    inner = {name: message[name] for name in ("text", "blocks", "ts")}
+    inner |= {"type": "message", "user": _USER, "bot_id": "B0LAKEGATE"}
+    return {"channel": _id(message["channel"]), "ts": message["ts"], "message": inner}
+
+
+def _id(channel: str) -> str:
+    """A channel's id; here it follows from the name."""
+    if _CHANNEL_ID.fullmatch(channel):
+        return channel
+    return "C" + hashlib.sha256(channel.lstrip("#").encode()).hexdigest()[:10].upper()
+
+
+def web_app(slack: Slack) -> Flask:
+    """The service: the Web API, `/messages` and `/_control`."""
+    app = Flask("slack")
+    app.add_url_rule("/api/<method>", "call", partial(_call, slack), methods=["POST", "GET"])
+    app.add_url_rule("/messages", "messages", lambda: jsonify(slack.messages.all()))
+    app.add_url_rule("/_control", "control", partial(_control, slack), methods=["PUT"])
+    return app
+
+
+def _call(slack: Slack, method: str) -> tuple[Answer, int, dict[str, str]]:
+    is_json = request.is_json and request.content_length
+    arguments = request.get_json(silent=True) if is_json else request.values.to_dict()
+    header = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    try:
+        if not isinstance(arguments, dict):
+            raise SlackError("invalid_json")
+        return slack.call(method, header or arguments.get("token", ""), arguments), 200, {}
+    except SlackError as error:
+        return error.answer, 200, {}
+    except Unavailable as error:
+        return error.answer, error.status, error.headers
+
+
+def _control(slack: Slack) -> tuple[dict[str, Any], int]:
+    try:
+        faults = Faults(**request.get_json())
+    except TypeError as error:
+        return {"message": str(error)}, 400
+    slack.weather = Weather(faults)
+    return asdict(faults), 200
+
+
+def main() -> None:
+    """Serve on 127.0.0.1 until stopped."""
+    parser = argparse.ArgumentParser(prog="python -m infra.local.slack")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--home", type=Path, required=True, help="where messages are kept")
+    parser.add_argument("--token", default="xoxb-lakegate-local", help="the only valid one")
+    options = parser.parse_args()
+    options.home.mkdir(parents=True, exist_ok=True)
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    slack = Slack(Messages(options.home / "messages.jsonl"), options.token)
+    make_server("127.0.0.1", options.port, web_app(slack), threaded=True).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

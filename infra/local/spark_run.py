@@ -16,9 +16,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from py4j.clientserver import ClientServer
-from py4j.finalizer import ThreadSafeFinalizer
-from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -61,6 +58,8 @@ def _attach(order: Order) -> None:
     """Give this process a session in the JVM, and the run's own modules."""
     gateway = launch_gateway()  # the environment says where the JVM is
     jvm = gateway.jvm
+    names = gateway.java_gateway_server.getGateway().getBindings().keySet()
+    atexit.register(names.retainAll, jvm.java.util.HashSet(names))  # free all that the run used
     scala = jvm.org.apache.spark.SparkContext.getOrCreate(jvm.SparkConf())
     context = SparkContext(
         conf=SparkConf(_jconf=scala.getConf()),
@@ -75,18 +74,8 @@ def _attach(order: Order) -> None:
     others = [path for path in sys.path if path not in strange]
     sys.path[:] = [str(Path(order["entry_point"]).parent), *_modules(order), *others]
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=context.cancelAllJobs).start())
-    shared = session._jsparkSession.sharedState()  # noqa: SLF001
-    atexit.register(_detach, gateway, scala, shared.statusStore().listener().get())
-
-
-def _detach(gateway: ClientServer, scala: JavaObject, listener: JavaObject) -> None:
-    """Have the JVM forget what the session added to it, and every object that was used here."""
-    scala.removeSparkListener(listener)
-    client = gateway._gateway_client  # noqa: SLF001
-    for reference in list(ThreadSafeFinalizer.finalizers.values()):
-        used = reference()
-        if used is not None:
-            client.garbage_collect_object(used._get_object_id(), enqueue=False)  # noqa: SLF001
+    status = session._jsparkSession.sharedState().statusStore()  # noqa: SLF001
+    atexit.register(scala.removeSparkListener, status.listener().get())
 
 
 def _modules(order: Order) -> list[str]:

@@ -75,7 +75,7 @@ class Deployment:
         self.alerts = FakeAlerts()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
-        self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS)
+        self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
         self.loses_events = False
         self.world = self._world()
         self._scripts: dict[str, Script] = {}

@@ -54,9 +54,7 @@ def crashed(report: AuditReport) -> None:
     """The run that dies before it writes a report."""
 
 
-def run_job(
-    run: str, script: Script, catalog: FakeCatalog, lake: FakeLake, jobs: FakeJobs
-) -> None:
+def run_job(run: str, script: Script, catalog: FakeCatalog, lake: FakeLake, jobs: FakeJobs) -> None:
     """Carry out a job run to its end, as spark_jobs.main does."""
     spec = jobs.spec(run)
     try:
@@ -66,7 +64,7 @@ def run_job(
     if report is None:
         jobs.end(run, RunState.FAILED, "Job execution failed. ExitCode: 1.")
         return
-    lake.put_text(spec.report_key, report.to_json())
+    lake.put_text(spec.report_key, report.to_json().encode())
     state = RunState.SUCCESS if report.verdict is Verdict.PASSED else RunState.FAILED
     jobs.end(run, state, "" if state is RunState.SUCCESS else "ExitCode: 3.")
 

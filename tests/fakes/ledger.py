@@ -58,6 +58,8 @@ class FakeLedger:
         return list(self._revisions[ingestion])
 
     def _keep(self, ingestion: Ingestion) -> Ingestion:
+        if not ingestion.landed.landed_at:
+            raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
         saved = replace(ingestion, revision=ingestion.revision + 1)
         self._revisions[ingestion.id].append(saved)
         return saved

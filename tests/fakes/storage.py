@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import md5
 
 from functions.storage import Missing, StoredContract
-from lakegate.contract import Contract, parse
+from lakegate.contract import Contract
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
 from tests.fakes.clock import FakeClock
@@ -40,13 +40,13 @@ class FakeLake:
     """What lies beside the tables: texts of contracts and reports, every version of them."""
 
     def __init__(self) -> None:
-        self._texts: defaultdict[str, list[str]] = defaultdict(list)
+        self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
         self.bucket = "lake"
 
     def contracts(self) -> list[StoredContract]:
         """See Lake.contracts."""
         return [
-            StoredContract(_parsed(texts[-1], key), key, f"v{len(texts)}")
+            _read(texts[-1], key, f"v{len(texts)}")
             for key, texts in sorted(self._texts.items())
             if key.startswith("contracts/")
         ]
@@ -54,7 +54,7 @@ class FakeLake:
     def put_contract(self, contract: Contract, text: str) -> str:
         """See Lake.put_contract."""
         key = f"contracts/{contract.table}.yaml"
-        self.put_text(key, text)
+        self.put_text(key, text.encode())
         return key
 
     def report(self, key: str) -> AuditReport:
@@ -63,9 +63,9 @@ class FakeLake:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return AuditReport.from_json(self._texts[key][-1])
 
-    def put_text(self, key: str, text: str) -> None:
+    def put_text(self, key: str, text: bytes) -> None:
         """What a job, or a person past all checks, puts into the bucket."""
         self._texts[key].append(text)
 
 
-_parsed = cache(parse)
+_read = cache(StoredContract.read)

@@ -283,7 +283,7 @@ def test_a_cancel_ends_the_spark_job(bench: Bench) -> None:
         SESSION
         + """print("running", flush=True)
 try:
-    spark.range(10**15).selectExpr("sum(id * id % 7)").collect()
+    spark.range(10**15).selectExpr("sum(id % 7)").collect()
 finally:
     print("cleaned up")"""
     )
@@ -308,7 +308,6 @@ def _cancelled(bench: Bench, run: str) -> bool:
     [
         (SESSION + "spark._jvm.java.lang.System.exit(3)", "its JVM ended with exit code 3"),
         ("import os; os.kill(os.getpid(), 9)", "process was killed by signal 9"),
-        ("import os; os._exit(0)", "process ended with exit code 0 before it was done"),
     ],
 )
 def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:

@@ -1,9 +1,14 @@
+import io
+import json
 import os
+import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import boto3
 import pytest
+from moto import mock_aws
 
 from cli import deployment
 from infra.local.stack import Stack
@@ -90,6 +95,58 @@ def test_without_anything_a_person_is_told_to_start_the_stack() -> None:
     """Neither settings nor a stack: the error says what to do."""
     with pytest.raises(LakegateError, match="lakegate up"):
         deployment.find()
+
+
+def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
+    """Where the last stack was stopped a command says so at once; only `status` still looks."""
+    (tmp_path / "stack.json").write_text(json.dumps(asdict(a_stack())))
+
+    with pytest.raises(LakegateError, match="STACK_DOWN"):
+        deployment.find()
+
+    assert deployment.find(running=False).reader_token == "reader"
+
+
+@mock_aws
+def test_a_stage_is_found_by_its_stack() -> None:
+    """The settings of `--stage S` are those that the functions of the stack lakegate-S have."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+    deploy("lakegate-prod", settings())
+
+    found = deployment.find("prod")
+
+    assert found.settings == SETTINGS
+    assert found.addresses["nessie"] == "http://nessie:19120"
+    assert not found.local
+
+
+@mock_aws
+def test_a_stage_that_is_not_there_is_named() -> None:
+    """A stage without a stack ends in a sentence, not in botocore's own error."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+
+    with pytest.raises(LakegateError, match="the CloudFormation stack lakegate-nowhere"):
+        deployment.find("nowhere")
+
+
+def deploy(name: str, settings: dict[str, str]) -> None:
+    """A stack as the template makes it, as far as the command looks at it."""
+    role = boto3.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")["Role"]
+    code = io.BytesIO()
+    zipfile.ZipFile(code, "w").close()
+    boto3.client("lambda").create_function(
+        FunctionName="on-job-run",
+        Runtime="python3.11",
+        Handler="h.h",
+        Role=role["Arn"],
+        Code={"ZipFile": code.getvalue()},
+        Environment={"Variables": settings},
+    )
+    template = {
+        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
+        "Outputs": {"OnJobRunFunctionName": {"Value": "on-job-run"}},
+    }
+    boto3.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
 
 
 def test_a_setting_that_is_missing_is_named() -> None:

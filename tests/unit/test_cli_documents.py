@@ -15,8 +15,10 @@ def test_a_document_has_what_programs_rely_on() -> None:
 
 def test_a_document_says_what_the_ledger_says() -> None:
     """Values come through as they are: the id whole, the key unescaped, hashes and times."""
-    document = json.loads(documents.text(documents.of_ingestion(PUBLISHED)))
+    text = documents.text(documents.of_ingestion(PUBLISHED))
+    document = json.loads(text)
 
+    assert "März" in text
     assert document["id"] == PUBLISHED.id
     assert document["key"] == "shop/orders/[red] März.csv"
     assert (document["bucket"], document["version"]) == ("landing", "v1")

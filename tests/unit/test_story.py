@@ -167,7 +167,7 @@ def test_a_report_that_cannot_be_read_is_no_pass(deployment: Deployment) -> None
     landed = deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
-    deployment.lake.put_text(deployment.jobs.spec(run.id).report_key, '{"verdict": "passed"}')
+    deployment.lake.put_text(deployment.jobs.spec(run.id).report_key, b'{"verdict": "passed"}')
     deployment.jobs.end(run.id, RunState.SUCCESS)
     deployment.send_job_run(run.id)
     deployment.settle()
@@ -282,7 +282,9 @@ def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str)
 
 def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
     """A file that meets a contract nobody can understand ends errored, with what is wrong."""
-    deployment.lake.put_text("contracts/shop.orders.yaml", ORDERS.replace("integer", "intger"))
+    deployment.lake.put_text(
+        "contracts/shop.orders.yaml", ORDERS.replace("integer", "intger").encode()
+    )
     landed = deployment.land(KEY)
     deployment.deliver()
     check_promises(deployment)

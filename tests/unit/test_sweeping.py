@@ -7,6 +7,7 @@ import pytest
 from functions.ingestion import State
 from functions.job_run import RunState
 from functions.sweeping import sweep
+from tests.fakes import messages
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected
@@ -147,6 +148,24 @@ def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
     assert deployment.sweep()["dead_letters"] == 1
     assert deployment.dead_uploads.waiting() == []
     assert deployment.ingestion(landed).state is State.SUBMITTED
+
+
+def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
+    """While the reason has not passed, the message is kept and nobody is bothered."""
+    deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
+    deployment.journal.strike("ledger.begin", Fault(unavailable, times=2))
+    assert deployment.sweep() == {**NOTHING, "failed": 2}
+    assert len(deployment.dead_uploads.waiting()) == 1
+    assert deployment.alerts.posted == []
+
+
+def test_an_untold_end_is_told(deployment: Deployment) -> None:
+    """What ended while Slack was away is told by the sweep."""
+    deployment.land("elsewhere/a.parquet")
+    deployment.journal.strike("alerts.post", Fault(unavailable))
+    assert deployment.sweep() == {**NOTHING, "failed": 1}
+    assert deployment.sweep() == {**NOTHING, "resumed": 1}
+    check_promises(deployment)
 
 
 @pytest.mark.parametrize("body", ["", "no JSON", "{}", "[]", '{"Records": [{}]}'])

@@ -1,0 +1,238 @@
+"""What a ledger does, in memory and in DynamoDB."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+from botocore.config import Config
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from functions.ingestion import Ingestion, State
+from functions.ledger import Ledger, UnknownIngestion
+from lakegate.errors import Transient
+from lakegate.landing import LandedObject
+from lakegate.report import Reason
+from tests.fakes.ledger import FakeLedger
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+AnyLedger = Ledger | FakeLedger
+
+
+class Template(yaml.SafeLoader):
+    """Reads CloudFormation's YAML, without resolving what refers to something."""
+
+
+Template.add_multi_constructor("!", lambda loader, tag, node: tag)
+
+
+@pytest.fixture(scope="module")
+def dynamodb() -> Iterator[Any]:
+    """DynamoDB in this process."""
+    with mock_aws():
+        yield boto3.resource("dynamodb", **ACCOUNT)
+
+
+@pytest.fixture(params=["in memory", "DynamoDB"])
+def ledger(request: pytest.FixtureRequest, dynamodb: Any) -> AnyLedger:
+    """An empty ledger, in a table with the template's keys and indexes."""
+    if request.param == "in memory":
+        return FakeLedger()
+    template = Template(TEMPLATE.read_text()).get_single_data()
+    described = template["Resources"]["LedgerTable"]["Properties"]
+    keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+    name = f"ledger-{uuid.uuid4().hex}"
+    return Ledger(dynamodb.create_table(TableName=name, **{key: described[key] for key in keys}))
+
+
+def ingestion(number: int = 1, **changes: Any) -> Ingestion:
+    """An ingestion whose object landed in that minute."""
+    time = f"2026-03-01T12:{number:02}:00.000+00:00"
+    landed = LandedObject("landing", f"shop/orders/{number}", "v1", "e1", 10, "s", time)
+    begun = Ingestion(id=f"{number:032x}", landed=landed).step("landed", time)
+    return replace(begun, **changes)
+
+
+def ids(found: Iterator[Ingestion]) -> list[int]:
+    """The numbers of what was found, in its order."""
+    return [int(each.id, 16) for each in found]
+
+
+def test_an_ingestion_begins_once(ledger: AnyLedger) -> None:
+    """Who begins it again gets what is there, as far as it has come by now."""
+    begun = ledger.begin(ingestion())
+    assert begun == replace(ingestion(), revision=1)
+    moved = ledger.save(begun.step("branched", "2026-03-01T13", state=State.BRANCHED))
+    assert ledger.begin(ingestion(channel="#other")) == moved
+
+
+def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
+    """Nobody gets an ingestion that was never begun, nor is one saved."""
+    with pytest.raises(UnknownIngestion, match=ingestion().id):
+        ledger.get(ingestion().id)
+    with pytest.raises(Transient, match="LEDGER_MOVED"):
+        ledger.save(ingestion())
+    assert list(ledger.all()) == []
+
+
+def test_an_ingestion_has_a_time(ledger: AnyLedger) -> None:
+    """An ingestion that does not say when its object landed cannot be listed, so it is refused."""
+    timeless = ingestion(landed=replace(ingestion().landed, landed_at=""))
+    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
+        ledger.begin(timeless)
+
+
+def test_everything_is_kept(ledger: AnyLedger) -> None:
+    """What is saved is read back the same, in every field."""
+    full = Ingestion(
+        id="f" * 32,
+        landed=LandedObject("b", "Flüge/ä +.csv", "v", "e", 10**12, "0A", "2026-03-01T12"),
+        state=State.ERRORED,
+        attempt=3,
+        table="shop.orders",
+        contract_key="contracts/shop.orders.yaml",
+        contract_version="c1",
+        channel="#orders",
+        branch="ingest/shop.orders/x",
+        base_hash="base",
+        job_run="00run",
+        report_key="reports/x",
+        audited_hash="audited",
+        merge_hash="merged",
+        rows=5_000_000_000,
+        reason=Reason("CODE", "Weil's so ist"),
+        checks=({"id": "ü", "columns": ["a"], "status": "fail"},),
+        alerted=True,
+        cleaned=True,
+        times={"landed": "2026-03-01T12", "ended": "2026-03-01T13"},
+    )
+    ledger.begin(full)
+    assert ledger.get(full.id) == replace(full, revision=1)
+
+
+def test_a_save_counts(ledger: AnyLedger) -> None:
+    """Each save is a revision, and the next one builds on it."""
+    first = ledger.begin(ingestion())
+    second = ledger.save(replace(first, rows=1))
+    third = ledger.save(replace(second, rows=2))
+    assert [each.revision for each in (first, second, third)] == [1, 2, 3]
+    assert ledger.get(first.id) == third
+
+
+def test_old_knowledge_is_not_saved(ledger: AnyLedger) -> None:
+    """Of two who decide on the same revision one wins; the other is told and changes nothing."""
+    begun = ledger.begin(ingestion())
+    won = ledger.save(replace(begun, branch="mine"))
+    with pytest.raises(Transient, match="LEDGER_MOVED"):
+        ledger.save(replace(begun, branch="yours"))
+    assert ledger.get(begun.id) == won
+
+
+def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
+    """Of many ids, more than DynamoDB looks up at a time, exactly the entered ones are known."""
+    for number in range(0, 250, 3):
+        ledger.begin(ingestion(number))
+    asked = [ingestion(number).id for number in range(250)]
+    assert ledger.known(asked) == {ingestion(number).id for number in range(0, 250, 3)}
+    assert ledger.known([]) == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_due"),
+    [
+        ({"state": State.LANDED}, True),
+        ({"state": State.BRANCHED}, True),
+        ({"state": State.SUBMITTED}, True),
+        ({"state": State.AUDITED}, True),
+        ({"state": State.PUBLISHED}, True),
+        ({"state": State.PUBLISHED, "cleaned": True}, False),
+        ({"state": State.REJECTED}, True),
+        ({"state": State.REJECTED, "alerted": True}, False),
+        ({"state": State.ERRORED}, True),
+        ({"state": State.ERRORED, "alerted": True}, False),
+        ({"state": State.IGNORED}, False),
+    ],
+)
+def test_due_is_what_has_a_step_left(
+    ledger: AnyLedger, changes: dict[str, Any], is_due: bool
+) -> None:
+    """Listed as unfinished is what is in flight, untold or not cleaned up, and nothing else."""
+    begun = ledger.begin(ingestion())
+    ledger.save(replace(begun, **changes))
+    assert ids(ledger.unfinished("2026-03-02")) == [1] * is_due
+
+
+def test_the_recent_is_not_due(ledger: AnyLedger) -> None:
+    """Due is what was last saved before the time asked for, the longest ago first."""
+    for number in (3, 1, 2):
+        ledger.begin(ingestion(number))
+    assert ids(ledger.unfinished("2026-03-01T12:03:00.000+00:00")) == [1, 2]
+    first = ledger.get(ingestion(1).id)
+    ledger.save(first.step("branched", "2026-03-01T12:30:00.000+00:00", state=State.BRANCHED))
+    assert ids(ledger.unfinished("2026-03-01T12:30:00.000+00:00")) == [2, 3]
+
+
+def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
+    """Each state lists the ingestions that are in it now, the newest landing first."""
+    for number in (2, 3, 1):
+        ledger.begin(ingestion(number))
+    ledger.save(replace(ledger.get(ingestion(2).id), state=State.REJECTED))
+    assert ids(ledger.in_state(State.LANDED)) == [3, 1]
+    assert ids(ledger.in_state(State.REJECTED)) == [2]
+    assert ids(ledger.in_state(State.PUBLISHED)) == []
+
+
+def test_all_are_all(ledger: AnyLedger) -> None:
+    """Every ingestion is listed, also when they are more than DynamoDB gives at a time."""
+    checks = ({"message": "x" * 20_000},)
+    for number in range(60):
+        ledger.begin(ingestion(number, checks=checks))
+    assert sorted(ids(ledger.all())) == list(range(60))
+    assert sorted(ids(ledger.in_state(State.LANDED))) == list(range(60))
+    assert ids(ledger.unfinished("2026-03-02")) == list(range(60))
+
+
+@pytest.mark.parametrize(
+    "code", ["ProvisionedThroughputExceededException", "InternalServerError", "AccessDenied"]
+)
+def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
+    """Throttling and other refusals of DynamoDB's are transient, and told as its own."""
+    table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
+    with Stubber(table.meta.client) as stubber:
+        for operation in ("put_item", "put_item", "get_item", "batch_get_item", "query", "scan"):
+            stubber.add_client_error(operation, code)
+        for call in calls(Ledger(table)):
+            with pytest.raises(Transient, match=f"LEDGER_UNAVAILABLE.*{code}"):
+                call()
+
+
+def test_a_dynamodb_that_is_away_is_tried_again() -> None:
+    """Where nothing answers, every call says so as a transient error."""
+    once = Config(retries={"total_max_attempts": 1})
+    address = "http://127.0.0.1:9"
+    dynamodb = boto3.resource("dynamodb", endpoint_url=address, config=once, **ACCOUNT)
+    for call in calls(Ledger(dynamodb.Table("ledger"))):
+        with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
+            call()
+
+
+def calls(ledger: Ledger) -> list[Any]:
+    """Each of the ledger's methods, ready to be called."""
+    return [
+        lambda: ledger.begin(ingestion()),
+        lambda: ledger.save(ingestion()),
+        lambda: ledger.get("x"),
+        lambda: ledger.known(["x"]),
+        lambda: list(ledger.unfinished("2026")),
+        lambda: list(ledger.all()),
+    ]

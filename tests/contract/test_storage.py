@@ -1,0 +1,221 @@
+"""What the two buckets do, in memory and on S3."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from functions.storage import Lake, Landing, Missing
+from lakegate.contract import ContractInvalid, parse
+from lakegate.errors import Permanent, Transient
+from lakegate.landing import ingestion_id
+from tests.fakes.clock import FakeClock
+from tests.fakes.deployment import ORDERS
+from tests.fakes.storage import FakeLake, FakeLanding
+from tests.unit.test_report import REPORT
+
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+ITEMS = ORDERS.replace("shop.orders", "shop.items")
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """The adapters, and how somebody else puts a text into the lake bucket."""
+
+    landing: Landing | FakeLanding
+    lake: Lake | FakeLake
+    put_text: Callable[[str, bytes], object]
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    """S3 in this process."""
+    with mock_aws():
+        yield boto3.client("s3", **ACCOUNT)
+
+
+@pytest.fixture(params=["in memory", "S3"])
+def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
+    """Two empty buckets that keep versions."""
+    if request.param == "in memory":
+        lake = FakeLake()
+        return Buckets(FakeLanding(FakeClock()), lake, lake.put_text)
+    landing, name = bucket(s3), bucket(s3)
+    return Buckets(
+        Landing(s3, landing),
+        Lake(s3, name),
+        lambda key, body: s3.put_object(Bucket=name, Key=key, Body=body),
+    )
+
+
+def bucket(s3: Any, *, versioned: bool = True) -> str:
+    """A new bucket."""
+    name = f"bucket-{uuid.uuid4().hex}"
+    s3.create_bucket(Bucket=name)
+    if versioned:
+        status = {"Status": "Enabled"}
+        s3.put_bucket_versioning(Bucket=name, VersioningConfiguration=status)
+    return name
+
+
+def test_an_upload_is_found_by_listing(buckets: Buckets) -> None:
+    """Who puts an object and who lists the bucket see the same object, under any key."""
+    key = "shop/orders/Flüge 1+1 (100%).csv"
+    put = buckets.landing.put(key, b"12345")
+    (found,) = buckets.landing.landed()
+    assert found.landed_at.endswith("+00:00")
+    assert replace(found, landed_at="") == put
+    assert (found.bucket, found.key, found.size) == (buckets.landing.bucket, key, 5)
+
+
+def test_every_version_is_an_object(buckets: Buckets) -> None:
+    """A key that was put twice, even with the same bytes, has landed twice."""
+    puts = [buckets.landing.put("a", body) for body in (b"old", b"new", b"new")]
+    buckets.landing.put("b", b"new")
+    ids = {ingestion_id(found) for found in buckets.landing.landed()}
+    assert len(ids) == 4
+    assert {ingestion_id(put) for put in puts} < ids
+
+
+def test_an_empty_bucket_is_empty(buckets: Buckets) -> None:
+    """Where nothing was put nothing is found."""
+    assert list(buckets.landing.landed()) == []
+    assert buckets.lake.contracts() == []
+
+
+def test_a_contract_in_force_is_known(buckets: Buckets) -> None:
+    """A contract that was put is there, with its key and the version of its text."""
+    contract = parse(ORDERS, "orders")
+    key = buckets.lake.put_contract(contract, ORDERS)
+    (stored,) = buckets.lake.contracts()
+    assert stored.contract == contract
+    assert stored.key == key == "contracts/shop.orders.yaml"
+    assert stored.version
+
+
+def test_a_changed_contract_is_in_force_at_once(buckets: Buckets) -> None:
+    """The next look sees the new text, and tells its version from the old one's."""
+    buckets.lake.put_contract(parse(ORDERS, "orders"), ORDERS)
+    buckets.lake.put_contract(parse(ITEMS, "items"), ITEMS)
+    before = {s.contract.table: s for s in buckets.lake.contracts()}
+    changed = ORDERS.replace("1.0.0", "2.0.0")
+    buckets.lake.put_contract(parse(changed, "orders"), changed)
+    after = {s.contract.table: s for s in buckets.lake.contracts()}
+    assert after["shop.items"] == before["shop.items"]
+    assert after["shop.orders"].contract.version == "2.0.0"
+    assert after["shop.orders"].version != before["shop.orders"].version
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"kind: Something", "DataContract"),
+        (ORDERS.replace("shop-orders", "Aufträge").encode("latin-1"), "line 3: is not UTF-8 text"),
+    ],
+)
+def test_a_broken_contract_is_refused(buckets: Buckets, text: bytes, problem: str) -> None:
+    """A text that is no contract is refused by name, whoever put it there."""
+    buckets.put_text("contracts/shop.orders.yaml", text)
+    with pytest.raises(ContractInvalid, match=r"contracts/shop\.orders\.yaml") as refusal:
+        buckets.lake.contracts()
+    assert problem in refusal.value.message
+
+
+def test_a_report_is_read(buckets: Buckets) -> None:
+    """The report that a job wrote is read back."""
+    buckets.put_text("reports/x/1.json", REPORT.to_json().encode())
+    assert buckets.lake.report("reports/x/1.json") == REPORT
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe", REPORT.to_json().encode()[:-9]])
+def test_an_unreadable_report_is_refused(buckets: Buckets, text: bytes) -> None:
+    """A report that cannot be understood is an error that no retry mends."""
+    buckets.put_text("reports/x/1.json", text)
+    with pytest.raises(Permanent, match="BAD_REPORT"):
+        buckets.lake.report("reports/x/1.json")
+
+
+def test_a_missing_report_is_missing(buckets: Buckets) -> None:
+    """A report that was never written is told from one that cannot be read."""
+    with pytest.raises(Missing, match=r"reports/x/1\.json"):
+        buckets.lake.report("reports/x/1.json")
+
+
+def test_without_versions_the_etag_is_the_version(s3: Any) -> None:
+    """In a bucket that keeps no versions, put, listing and event give one identity."""
+    landing = Landing(s3, bucket(s3, versioned=False))
+    put = landing.put("a", b"x")
+    (found,) = landing.landed()
+    assert put.version == found.version == put.etag
+    assert ingestion_id(put) == ingestion_id(found)
+
+
+def test_a_deleted_object_has_landed_all_the_same(s3: Any) -> None:
+    """A delete marker is no object, and does not undo what landed."""
+    landing = Landing(s3, bucket(s3))
+    put = landing.put("a", b"x")
+    s3.delete_object(Bucket=landing.bucket, Key="a")
+    assert [found.version for found in landing.landed()] == [put.version]
+
+
+def test_a_listing_has_no_end_of_page(s3: Any) -> None:
+    """More objects than S3 lists at a time are all found."""
+    landing = Landing(s3, bucket(s3))
+    for number in range(1001):
+        landing.put(f"{number}", b"")
+    assert len(list(landing.landed())) == 1001
+
+
+def test_a_contract_is_read_once_a_version(s3: Any) -> None:
+    """A text that has not changed is not fetched again: only the list is."""
+    lake = Lake(s3, bucket(s3))
+    lake.put_contract(parse(ORDERS, "orders"), ORDERS)
+    read: list[object] = []
+    s3.meta.events.register_first("before-call.s3.GetObject", lambda **call: read.append(call))
+    assert lake.contracts() == lake.contracts()
+    assert len(read) == 1
+
+
+def calls(client: Any) -> list[Callable[[], object]]:
+    """Each of the adapters' methods, ready to be called."""
+    landing, lake = Landing(client, "landing"), Lake(client, "lake")
+    return [
+        lambda: landing.put("a", b""),
+        lambda: list(landing.landed()),
+        lake.contracts,
+        lambda: lake.put_contract(parse(ORDERS, "orders"), ORDERS),
+        lambda: lake.report("reports/x"),
+    ]
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "InternalError", "AccessDenied", "NoSuchBucket"])
+def test_what_s3_refuses_is_tried_again(code: str) -> None:
+    """Throttling and other refusals of S3's are transient, and told as its own."""
+    client = boto3.client("s3", **ACCOUNT)
+    operations = ["put_object", "list_object_versions", "list_objects_v2"]
+    with Stubber(client) as stubber:
+        for operation in [*operations, "put_object", "get_object"]:
+            stubber.add_client_error(operation, code)
+        for call in calls(client):
+            with pytest.raises(Transient, match=f"STORAGE_UNAVAILABLE.*{code}"):
+                call()
+
+
+def test_an_s3_that_is_away_is_tried_again() -> None:
+    """Where nothing answers, every call says so as a transient error."""
+    once = Config(retries={"total_max_attempts": 1})
+    for call in calls(
+        boto3.client("s3", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
+    ):
+        with pytest.raises(Transient, match="STORAGE_UNAVAILABLE"):
+            call()
