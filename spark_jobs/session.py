@@ -31,6 +31,8 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         f"{catalog}.token": token,
         f"{catalog}.cache-enabled": "false",
         f"{catalog}.s3.delete-enabled": "true",
+        # Noting where in Python each expression was made costs more than making it.
+        "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",

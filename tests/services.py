@@ -28,25 +28,32 @@ _SECRET = "job-token"
 
 @dataclass(frozen=True)
 class Services:
-    """Where the services answer, each role's token for Nessie, and boto3's client for S3."""
+    """Where the services answer.
+
+    `tokens` are each role's for Nessie, `s3` is boto3's client, `catalog` the publisher's.
+    """
 
     nessie_uri: str
     tokens: dict[str, str]
     s3: Any
-
-    def catalog(self) -> Catalog:
-        """The catalog as the publisher sees it."""
-        return Catalog(self.nessie_uri, self.tokens["publisher"])
+    catalog: Catalog
 
     def land(self, key: str, body: bytes) -> LandedObject:
         """Put an object into the landing bucket."""
         put = self.s3.put_object(Bucket=LANDING, Key=key, Body=body)
         return LandedObject(LANDING, key, put["VersionId"], put["ETag"].strip('"'), len(body))
 
-    def spec(self, landed: LandedObject, contract: str, table: str, attempt: int = 1) -> JobSpec:
-        """What the upload Lambda would tell the job; the branch is cut as it would cut it."""
-        contract_key = f"contracts/{table}.yaml"
-        put = self.s3.put_object(Bucket=LAKE_BUCKET, Key=contract_key, Body=contract.encode())
+    def put_contract(self, table: str, text: str) -> str:
+        """Put a contract into the lake bucket; returns its version."""
+        key = f"contracts/{table}.yaml"
+        put = self.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=text.encode())
+        return str(put["VersionId"])
+
+    def spec(self, landed: LandedObject, version: str, table: str, attempt: int = 1) -> JobSpec:
+        """What the upload Lambda would tell the job; the branch is cut as it would cut it.
+
+        `version` is the contract's.
+        """
         ingestion = ingestion_id(landed)
         branch = branch_name(table, landed.key, ingestion, attempt)
         return JobSpec(
@@ -55,10 +62,10 @@ class Services:
             landed=landed,
             table=table,
             branch=branch,
-            base_hash=self.catalog().create_branch(branch),
+            base_hash=self.catalog.create_branch(branch),
             lake_bucket=LAKE_BUCKET,
-            contract_key=contract_key,
-            contract_version=put["VersionId"],
+            contract_key=f"contracts/{table}.yaml",
+            contract_version=version,
             report_key=report_key(table, ingestion, attempt),
             nessie_uri=self.nessie_uri,
             token_secret=_SECRET,
@@ -79,7 +86,8 @@ def services(home: Path) -> Iterator[Services]:
             part.wait(home)
         nessie.seed(wanted["nessie"].address, tokens["publisher"])
         os.environ.update(aws_environment(wanted["ministack"].address, "http://127.0.0.1:9"))
-        yield _prepared(Services(wanted["nessie"].address, tokens, boto3.client("s3")))
+        catalog = Catalog(wanted["nessie"].address, tokens["publisher"])
+        yield _prepared(Services(wanted["nessie"].address, tokens, boto3.client("s3"), catalog))
     finally:
         os.environ.clear()
         os.environ.update(before)

@@ -1,8 +1,9 @@
 """A driver for tests: it speaks the Spark driver's pipe protocol, and a run does what it is told.
 
-The first argument of a run says what: `succeed`, `fail`, `die`, `hang` (until it is cancelled),
-`ignore` (hangs, and does not heed a cancel), `wait PATH` (until there is such a file), or
-`fail-unless PATH` (fails, and makes that file, where there is none). The order lies in its stdout.
+The first argument of a run says what: `succeed`, `fail`, `die`, `lose` (says that it died, and
+hangs), `hang` (until it is cancelled), `ignore` (hangs, and does not heed a cancel), `wait PATH`
+(until there is such a file), or `fail-unless PATH` (fails, and makes that file, where there is
+none). The order lies in the run's stdout.
 """
 
 import json
@@ -33,6 +34,8 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
     if what == "fail-unless" and not Path(arguments[0]).exists():
         Path(arguments[0]).touch()
         return failure
+    if what == "lose":
+        return {"exit": 1, "lost": "The Spark driver died: its JVM was killed by signal 9."}
     return failure if what == "fail" else {"exit": 0, "details": ""}
 
 
@@ -45,7 +48,10 @@ def main() -> None:
             continue
         Path(order["stdout"]).write_text(json.dumps({**order, "pid": os.getpid()}))
         say({"run": order["run"]})
-        say({"run": order["run"], **run(order["arguments"][0], order["arguments"][1:])})
+        ended = run(order["arguments"][0], order["arguments"][1:])
+        say({"run": order["run"], **ended})
+        if "lost" in ended:
+            sys.stdin.read()
 
 
 if __name__ == "__main__":

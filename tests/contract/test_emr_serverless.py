@@ -2,11 +2,13 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from flask import Flask, request
 from moto.server import ThreadedMotoServer
 from werkzeug.serving import make_server
 
+from infra.local.emr.drivers import Driver
 from tests.waiting import eventually
 
 APPLICATION = "00lakegatelocal1"
@@ -229,6 +232,12 @@ class TestARun:
         service.wait_for(alive, "SUCCESS")
         assert service.order(dead)["pid"] != service.order(alive)["pid"]
 
+    def test_that_is_lost_leaves_its_driver(self, service: Service) -> None:
+        """A driver that says that it lost a run gets no other, even if it seems to live on."""
+        lost, alive = service.run("lose"), service.run("succeed")
+        assert "JVM was killed" in service.wait_for(lost, "FAILED")["stateDetails"]
+        service.wait_for(alive, "SUCCESS")
+
     def test_finds_the_driver_of_the_run_before_it(self, service: Service) -> None:
         """Runs that end in order, well or badly, share one warm driver."""
         runs = [service.run(what) for what in ("succeed", "fail", "succeed")]
@@ -313,8 +322,11 @@ class TestStarting:
     def test_whose_answer_is_lost_is_found_by_its_token(self, own_service: Service) -> None:
         """A start whose answer got lost did start: boto3's own second try finds that run."""
         service = own_service.start()
-        service.control(lose_next_answers=1)
-        run_id = service.client_with_tries(2).start_job_run(**start_request("succeed"))["jobRunId"]
+        request = start_request("succeed")
+        service.control(lose_next_answers=2)
+        with pytest.raises(service.client.exceptions.InternalServerException):
+            service.client.start_job_run(**request)
+        run_id = service.client_with_tries(2).start_job_run(**request)["jobRunId"]
         assert service.runs() == [run_id]
 
     def test_can_fail_with_any_error_of_the_model(self, service: Service) -> None:
@@ -459,6 +471,22 @@ class TestStopping:
         service.cancel(run_id, shutdownGracePeriodInSeconds=1800)
         service.cancel(run_id)  # changes nothing
         assert service.get(run_id)["state"] == "CANCELLING"
+
+    def test_takes_no_longer_than_the_run_does(self, service: Service) -> None:
+        """A run that heeds the call is CANCELLED at once, whatever grace it was given."""
+        run_id = service.run("hang")
+        service.wait_for(run_id, "RUNNING")
+        service.cancel(run_id, shutdownGracePeriodInSeconds=1800)
+        service.wait_for(run_id, "CANCELLED")
+
+    def test_concerns_no_other_run(self, tmp_path: Path) -> None:
+        """A call that comes when its run has just ended does not stop the next in the driver."""
+        driver = Driver(shlex.split(FAKE_DRIVER), tmp_path / "driver")
+        driver.interrupt("before", 0)
+        driver.tell({"run": "now", "arguments": ["succeed"], "stdout": str(tmp_path / "stdout")})
+        answers = [driver.answer("now", time.monotonic() + 10) for _ in range(2)]
+        assert answers == [{"run": "now"}, {"run": "now", "exit": 0, "details": ""}]
+        driver.kill()
 
     def test_what_has_ended_is_refused(self, service: Service) -> None:
         """A run that has ended is not in a cancellable state."""

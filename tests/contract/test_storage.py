@@ -17,8 +17,8 @@ from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS
+from tests.fakes.examples import REPORT
 from tests.fakes.storage import FakeLake, FakeLanding
-from tests.unit.test_report import REPORT
 
 ACCOUNT = {
     "region_name": "us-east-1",

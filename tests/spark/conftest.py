@@ -24,6 +24,10 @@ class Job:
     services: Services
     warm_spark: SparkSession
 
+    def spec(self, landed: LandedObject, contract: str, table: str) -> JobSpec:
+        version = self.services.put_contract(table, contract)
+        return self.services.spec(landed, version, table)
+
     def run(self, spec: JobSpec) -> tuple[int, AuditReport]:
         """The job's exit code and the report that it left."""
         fresh_session(self.warm_spark)
@@ -36,7 +40,7 @@ class Job:
         self, body: bytes, contract: str, table: str, key: str = ""
     ) -> tuple[int, AuditReport]:
         key = key or f"{table.replace('.', '/')}/file"
-        return self.run(self.services.spec(self.services.land(key, body), contract, table))
+        return self.run(self.spec(self.services.land(key, body), contract, table))
 
     def rows(self, table: str, branch: str) -> list[dict[str, Any]]:
         """What a reader sees on a branch."""

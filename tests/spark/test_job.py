@@ -42,21 +42,21 @@ def test_a_good_file_is_on_its_branch_and_passes(
     assert job_runner.rows(table, report.branch) == [
         dict(zip(GOOD, row, strict=True)) for row in zip(*GOOD.values(), strict=True)
     ]
-    assert job_runner.services.catalog().head(report.branch) == report.audited_hash
+    assert job_runner.services.catalog.head(report.branch) == report.audited_hash
 
 
 def test_main_is_untouched_by_the_job(job_runner: Job, contract: Contract, table: str) -> None:
     """Whatever the job does, main stands where it stood."""
-    before = job_runner.services.catalog().head("main")
+    before = job_runner.services.catalog.head("main")
     job_runner.ingest(parquet(GOOD), contract(), table)
-    assert job_runner.services.catalog().head("main") == before
+    assert job_runner.services.catalog.head("main") == before
 
 
 def test_a_run_that_is_repeated_finds_its_report(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
     """Running a finished run again writes nothing and answers the same."""
-    spec = job_runner.services.spec(
+    spec = job_runner.spec(
         job_runner.services.land("tests/again", parquet(GOOD)), contract(), table
     )
     first = job_runner.run(spec)
@@ -68,9 +68,7 @@ def test_a_run_that_was_cut_off_begins_again(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
     """What a try without a report left on the branch is undone by the next: no row doubles."""
-    spec = job_runner.services.spec(
-        job_runner.services.land("tests/cut", parquet(GOOD)), contract(), table
-    )
+    spec = job_runner.spec(job_runner.services.land("tests/cut", parquet(GOOD)), contract(), table)
     job_runner.run(spec)
     job_runner.services.s3.delete_object(Bucket=spec.lake_bucket, Key=spec.report_key)
     code, _ = job_runner.run(spec)
@@ -84,7 +82,7 @@ def test_exactly_the_landed_version_is_read(
     """A key that has a newer version by the time of the run is read in the version that landed."""
     landed = job_runner.services.land("tests/replaced.parquet", parquet(GOOD))
     job_runner.services.land("tests/replaced.parquet", changed(id=[7, 8, 9]))
-    _, report = job_runner.run(job_runner.services.spec(landed, contract(), table))
+    _, report = job_runner.run(job_runner.spec(landed, contract(), table))
     assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 2, 3]
 
 

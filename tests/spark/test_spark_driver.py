@@ -134,12 +134,17 @@ def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
         + """if __name__ == "__main__":
             import json, sys
             names = ("spark.mine", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
-            print(json.dumps([sys.argv[1:], *map(spark.conf.get, names)]))""",
+            hadoop = spark._jsparkSession.sessionState().newHadoopConf().get("fs.mine")
+            print(json.dumps([sys.argv[1:], hadoop, *map(spark.conf.get, names)]))""",
         "a b",
         "{}",
-        conf={"spark.mine": "x=y", "spark.sql.shuffle.partitions": "7"},
+        conf={
+            "spark.mine": "x=y",
+            "spark.sql.shuffle.partitions": "7",
+            "spark.hadoop.fs.mine": "yes",
+        },
     )
-    assert ended.found == [["a b", "{}"], "x=y", "UTC", "7"]
+    assert ended.found == [["a b", "{}"], "yes", "x=y", "UTC", "7"]
     assert ended.said["details"] == ""
 
 
@@ -188,8 +193,20 @@ def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: 
         "job": None,
         "names": ["spark_catalog", "default"],
     }
-    listeners = "print(spark._jsc.sc().listenerBus().listeners().size())"
-    assert bench.run(SESSION + listeners).found == bench.run(SESSION + listeners).found
+
+
+def test_runs_do_not_fill_the_jvm(bench: Bench) -> None:
+    """When a run has ended, the JVM holds no more objects and listeners than before it."""
+    script = (
+        SESSION
+        + """for n in range(100):
+    spark.range(n)
+objects = spark.sparkContext._gateway.java_gateway_server.getGateway().getBindings().size()
+print([objects, spark._jsc.sc().listenerBus().listeners().size()])"""
+    )
+    first, second, third = (bench.run(script).found for _ in range(3))
+    assert second[1] == third[1] == first[1]
+    assert abs(third[0] - first[0]) < 100
 
 
 @pytest.mark.parametrize(

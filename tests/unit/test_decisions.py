@@ -7,47 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.decisions import Publish, Refuse, decide
-from functions.ingestion import Ingestion, State
+from functions.ingestion import State
 from functions.job_run import JobRun, RunState
-from lakegate.landing import LandedObject, run_name
+from lakegate.landing import run_name
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+from tests.fakes import examples
 
 ENDS = [RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED]
-LANDED = LandedObject("landing", "shop/orders/a.parquet", "v1", "e1", 10)
-INGESTION = Ingestion(
-    id="a" * 32,
-    landed=LANDED,
-    state=State.SUBMITTED,
-    table="shop.orders",
-    branch="ingest/shop.orders/a",
-    base_hash="base",
+INGESTION = replace(
+    examples.INGESTION, state=State.SUBMITTED, base_hash="base", audited_hash="", reason=None
 )
 WHY = Reason("CHECKS_FAILED", "1 of 2 checks failed")
 
 
 def check(status: Status) -> CheckResult:
     """A check with that outcome."""
-    return CheckResult("id", "nullValues", ("id",), "error", status, "0 rows", "1 row")
+    return replace(examples.FAILED, status=status)
 
 
-PASSED = AuditReport(
-    ingestion=INGESTION.id,
-    attempt=1,
+PASSED = replace(
+    examples.REPORT,
     verdict=Verdict.PASSED,
     reason=None,
-    table="shop.orders",
-    branch=INGESTION.branch,
     base_hash="base",
     audited_hash="audited",
-    source=LANDED,
-    format="parquet",
-    contract_id="orders",
-    contract_version="1",
-    contract_sha256="",
-    rows_written=3,
     checks=(check(Status.PASS), check(Status.WARN)),
-    started_at="",
-    finished_at="",
 )
 
 

@@ -8,50 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.ingestion import Ingestion, State
+from functions.ingestion import State
 from functions.messages import Alert, alert, unreadable_event
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.report import Reason
+from tests.fakes.examples import FAILED, INGESTION, REPORT
 
-INGESTION = Ingestion(
-    id="a" * 32,
-    landed=LandedObject("landing", "shop/orders/a.csv", "v1", "e1", 10),
-    state=State.REJECTED,
-    table="shop.orders",
-    branch="ingest/shop.orders/a-csv-aaaaaaaaaaaa",
-    audited_hash="f" * 64,
-    reason=Reason("CHECKS_FAILED", "1 of 2 checks failed: carrier"),
-)
-CHECK = CheckResult(
-    id="carrier",
-    metric="invalidValues",
-    columns=("carrier", "flight"),
-    severity="error",
-    status=Status.FAIL,
-    expected="0 rows",
-    found="2 rows",
-    message="two characters",
-    samples=({"carrier": "x1", "flight": None}, {"carrier": "x2", "flight": "7"}),
-)
-REPORT = AuditReport(
-    ingestion=INGESTION.id,
-    attempt=1,
-    verdict=Verdict.REJECTED,
-    reason=INGESTION.reason,
-    table="shop.orders",
-    branch=INGESTION.branch,
-    base_hash="b",
-    audited_hash="f" * 64,
-    source=INGESTION.landed,
-    format="csv",
-    contract_id="orders",
-    contract_version="1",
-    contract_sha256="",
-    rows_written=3,
-    checks=(replace(CHECK, id="fine", status=Status.PASS), CHECK),
-    started_at="",
-    finished_at="",
-)
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=5000) | st.sampled_from(
     ["<!channel>" * 500, "`" * 4000, "&" * 4000, "```\n" * 1000, "<https://x|y>"]
 )
@@ -78,7 +39,7 @@ def test_a_rejection_says_what_and_why() -> None:
         "`ingest/shop.orders/a-csv-aaaaaaaaaaaa`",
         "*carrier* on `carrier, flight`: expected 0 rows, found 2 rows",
         "two characters",
-        "carrier=x1, flight=null\ncarrier=x2, flight=7",
+        "carrier=Zürich, flight=null\ncarrier=x2, flight=7",
     ):
         assert part in text
     assert "fine" not in text
@@ -109,7 +70,7 @@ def test_an_error_needs_no_report() -> None:
 
 def test_many_failed_checks_are_counted_not_shown() -> None:
     """More than ten failed checks are told as a number: a message stays one screen long."""
-    report = replace(REPORT, checks=tuple(replace(CHECK, id=f"check {n}") for n in range(60)))
+    report = replace(REPORT, checks=tuple(replace(FAILED, id=f"check {n}") for n in range(60)))
     message = alert(INGESTION, report)
     assert len(message.blocks) <= 50
     assert "check 9*" in shown(message)
@@ -120,7 +81,7 @@ def test_many_failed_checks_are_counted_not_shown() -> None:
 def test_a_few_samples_are_enough() -> None:
     """At most three of the sample rows are shown."""
     samples = tuple({"n": f"row {n}"} for n in range(9))
-    text = shown(alert(INGESTION, replace(REPORT, checks=(replace(CHECK, samples=samples),))))
+    text = shown(alert(INGESTION, replace(REPORT, checks=(replace(FAILED, samples=samples),))))
     assert "row 2" in text
     assert "row 3" not in text
 
@@ -141,7 +102,7 @@ def test_no_text_breaks_the_limits_or_pings(key: str, reason: str, found: str, c
         landed=replace(INGESTION.landed, key=key),
         reason=Reason("CODE", reason),
     )
-    check = replace(CHECK, id=found, found=found, message=found, samples=({found: cell},) * 9)
+    check = replace(FAILED, id=found, found=found, message=found, samples=({found: cell},) * 9)
     for message in (
         alert(ingestion, replace(REPORT, checks=(check,) * 20)),
         unreadable_event("uploads-dead", cell, reason),
@@ -171,7 +132,7 @@ def assert_slack_takes(message: Alert) -> None:
 @pytest.mark.parametrize("length", range(2990, 3010))
 def test_a_cut_closes_what_it_opened(length: int) -> None:
     """Samples that are cut off still end their block of code, so what follows reads normally."""
-    check = replace(CHECK, expected="x" * (length - 600), samples=({"n": "y" * 2000},))
+    check = replace(FAILED, expected="x" * (length - 600), samples=({"n": "y" * 2000},))
     for text in texts(alert(INGESTION, replace(REPORT, checks=(check,)))):
         assert text.count("```") % 2 == 0
 

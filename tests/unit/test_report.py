@@ -10,41 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.report import AuditReport, Reason, Status
+from tests.fakes.examples import FAILED, REPORT
 
-CHECK = CheckResult(
-    id="carrier",
-    metric="invalidValues",
-    columns=("carrier",),
-    severity="error",
-    status=Status.FAIL,
-    expected="0 rows",
-    found="2 rows",
-    message="two characters",
-    samples=({"carrier": "Zürich", "flight": None},),
-)
-REPORT = AuditReport(
-    ingestion="a" * 32,
-    attempt=1,
-    verdict=Verdict.REJECTED,
-    reason=Reason("CHECKS_FAILED", "1 of 1 checks failed"),
-    table="nyc.flights",
-    branch="ingest/nyc.flights/x",
-    base_hash="b",
-    audited_hash="c",
-    source=LandedObject("landing", "k", "v1", "e1", 10),
-    format="parquet",
-    contract_id="nyc-flights",
-    contract_version="1.0.0",
-    contract_sha256="d",
-    rows_written=842,
-    checks=(CHECK,),
-    started_at="2026-03-01T12:00:00.000+00:00",
-    finished_at="2026-03-01T12:00:09.000+00:00",
-    cost={"append": 1.5},
-    engine={"spark": "4.1.1"},
-)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
@@ -62,14 +30,14 @@ def test_a_report_survives_the_way(
     message: str, found: str, status: Status, cell: str | None
 ) -> None:
     """Whatever a report says is read back the same."""
-    check = replace(CHECK, found=found, status=status, samples=({found: cell},))
-    report = replace(REPORT, reason=Reason("X", message), checks=(check, CHECK))
+    check = replace(FAILED, found=found, status=status, samples=({found: cell},))
+    report = replace(REPORT, reason=Reason("X", message), checks=(check, FAILED))
     assert AuditReport.from_json(report.to_json()) == report
 
 
 def test_people_can_read_a_report() -> None:
     """A report is indented, and its text not escaped."""
-    assert '\n  "table": "nyc.flights"' in REPORT.to_json()
+    assert '\n  "table": "shop.orders"' in REPORT.to_json()
     assert "Zürich" in REPORT.to_json()
 
 
@@ -122,5 +90,5 @@ def test_whatever_a_field_holds_there_is_an_answer(name: str, value: Any) -> Non
 )
 def test_failed_and_unevaluated_checks_block(status: Status, blocks: bool) -> None:
     """A check that fails or could not be evaluated blocks publishing; a warning does not."""
-    check = replace(CHECK, status=status)
+    check = replace(FAILED, status=status)
     assert replace(REPORT, checks=(check,)).failed == ((check,) if blocks else ())

@@ -1,0 +1,35 @@
+"""A driver for the EMR stand-in whose runs end when a file says how, like the jobs of FakeJobs.
+
+The file is named like the job run and holds its exit code; the job's argument names the directory,
+as its lake bucket.
+"""
+
+import json
+import select
+import sys
+from pathlib import Path
+
+
+def told(argument: str) -> int:
+    """The exit code, once there is one."""
+    spec = json.loads(argument)
+    file = Path(spec["lake_bucket"]) / f"{spec['ingestion']}-{spec['attempt']}"
+    while not file.exists():
+        if select.select([sys.stdin], [], [], 0.01)[0]:
+            return 143  # cancelled, or the service is gone
+    return int(file.read_text())
+
+
+def main() -> None:
+    """Take orders until there are no more."""
+    print(json.dumps({"ready": True}), flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        order = json.loads(line)
+        if "cancel" not in order:
+            print(json.dumps({"run": order["run"]}), flush=True)
+            end = {"exit": told(order["arguments"][0]), "details": "told to fail"}
+            print(json.dumps({"run": order["run"], **end}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

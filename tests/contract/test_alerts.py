@@ -1,0 +1,169 @@
+"""What a place for alerts does, in memory and in Slack; Slack is the local stand-in."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from slack_sdk import WebClient
+from werkzeug.serving import make_server
+
+from functions.alerts import LogAlerts, SlackAlerts
+from functions.messages import Alert, alert
+from infra.local.slack import Messages, Slack, web_app
+from infra.local.slack_faults import Faults, Weather
+from lakegate.errors import Permanent, Transient
+from tests.fakes import wire
+from tests.fakes.alerts import FakeAlerts
+from tests.fakes.examples import FAILED, INGESTION, REPORT
+
+TOKEN = "xoxb-test"
+DEFAULT = "#lakegate"
+ALERT = alert(INGESTION, REPORT)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The adapter, what can be seen there, and how a channel is closed."""
+
+    alerts: SlackAlerts | FakeAlerts
+    posted: Callable[[], list[tuple[str, Alert]]]
+    close: Callable[[str], object]
+
+
+@dataclass
+class LocalSlack:
+    """The stand-in, and where it answers."""
+
+    slack: Slack
+    url: str
+
+    def alerts(self, token: str = TOKEN) -> SlackAlerts:
+        """The adapter, connected."""
+        return SlackAlerts(WebClient(token, base_url=f"{self.url}/api/"), DEFAULT)
+
+    def posted(self) -> list[tuple[str, Alert]]:
+        """Each message's channel and what it shows."""
+        return [
+            (message["channel"], Alert(message["text"], tuple(message["blocks"])))
+            for message in self.slack.messages.all()
+        ]
+
+    def suffer(self, faults: Faults) -> None:
+        """Have this go wrong from now on."""
+        self.slack.weather = Weather(faults)
+
+
+@pytest.fixture
+def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
+    """Slack, empty and well."""
+    slack = Slack(Messages(tmp_path / "messages.jsonl"), TOKEN)
+    server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield LocalSlack(slack, f"http://127.0.0.1:{server.port}")
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=["in memory", "Slack"])
+def place(request: pytest.FixtureRequest, local_slack: LocalSlack) -> Place:
+    """A place where nothing was posted yet."""
+    if request.param == "in memory":
+        fake = FakeAlerts(DEFAULT)
+        return Place(fake, lambda: fake.posted, fake.closed.add)
+    return Place(
+        local_slack.alerts(),
+        local_slack.posted,
+        lambda channel: local_slack.suffer(Faults(missing_channels=(channel,))),
+    )
+
+
+def test_an_alert_is_seen_in_its_channel(place: Place) -> None:
+    """What is posted is there, text and blocks, in the channel that was named."""
+    place.alerts.post("#orders", ALERT)
+    assert place.posted() == [("#orders", ALERT)]
+
+
+def test_without_a_channel_it_is_the_default_one(place: Place) -> None:
+    """An alert whose contract names no channel goes to the deployment's."""
+    place.alerts.post("", ALERT)
+    assert place.posted() == [(DEFAULT, ALERT)]
+
+
+def test_alerts_keep_their_order(place: Place) -> None:
+    """Alerts are seen in the order in which they were posted, each as often as it was."""
+    for channel in ("#a", "#b", "#a"):
+        place.alerts.post(channel, ALERT)
+    assert [channel for channel, _ in place.posted()] == ["#a", "#b", "#a"]
+
+
+def test_a_channel_that_is_not_there_refuses(place: Place) -> None:
+    """A channel that does not exist, or not for us, is an error that no retry mends."""
+    place.close("#orders")
+    with pytest.raises(Permanent, match=r"SLACK_REFUSED.*channel_not_found"):
+        place.alerts.post("#orders", ALERT)
+    assert place.posted() == []
+    place.alerts.post("", ALERT)
+    assert len(place.posted()) == 1
+
+
+@pytest.mark.parametrize("faults", [Faults(fail_next=1), Faults(ratelimit_next=1)])
+def test_a_busy_slack_is_tried_again(local_slack: LocalSlack, faults: Faults) -> None:
+    """An outage or a limit is transient: the next try is taken."""
+    local_slack.suffer(faults)
+    alerts = local_slack.alerts()
+    with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
+        alerts.post("", ALERT)
+    alerts.post("", ALERT)
+    assert len(local_slack.posted()) == 1
+
+
+def test_a_wrong_token_is_refused(local_slack: LocalSlack) -> None:
+    """A token that Slack does not know is an error that no retry mends, and is not told."""
+    with pytest.raises(Permanent, match="invalid_auth") as refusal:
+        local_slack.alerts("xoxb-wrong").post("", ALERT)
+    assert "xoxb-wrong" not in str(refusal.value)
+
+
+def test_a_message_that_slack_cannot_show_is_refused(local_slack: LocalSlack) -> None:
+    """Blocks beyond Slack's limits are an error that no retry mends."""
+    section = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
+    with pytest.raises(Permanent, match="invalid_blocks"):
+        local_slack.alerts().post("", Alert("x", (section,)))
+
+
+def test_the_largest_alert_is_taken(local_slack: LocalSlack) -> None:
+    """An alert at its longest, of a file that broke everything, is one that Slack takes."""
+    wordy = replace(FAILED, expected="<" * 9000, samples=({"id": "x" * 9000},) * 9)
+    report = replace(REPORT, checks=(wordy,) * 60)
+    local_slack.alerts().post("", alert(INGESTION, report))
+    assert len(local_slack.posted()) == 1
+
+
+@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
+def test_nonsense_is_tried_again(answer: str) -> None:
+    """Whatever a proxy or a dying server answers in Slack's place is transient."""
+    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
+        alerts = SlackAlerts(WebClient(TOKEN, base_url=f"{url}/api/"), DEFAULT)
+        with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
+            alerts.post("", ALERT)
+
+
+def test_silence_is_tried_again() -> None:
+    """A Slack that takes the call and never answers, or is not there, is transient."""
+    with wire.silent() as url:
+        for address in (url, wire.nobody()):
+            client = WebClient(TOKEN, base_url=f"{address}/api/", timeout=1)
+            with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
+                SlackAlerts(client, DEFAULT).post("", ALERT)
+
+
+def test_without_slack_the_log_tells(caplog: pytest.LogCaptureFixture) -> None:
+    """A deployment without Slack finds each alert in its log, with the channel it was meant for."""
+    LogAlerts(logging.getLogger("test")).post("#orders", ALERT)
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("ERROR", ALERT.text)
+    assert vars(record)["channel"] == "#orders"
+    assert vars(record)["blocks"] == ALERT.blocks

@@ -1,0 +1,393 @@
+"""What the catalog's references do, in memory and in Nessie."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from functions.catalog import Catalog, MergeConflict, NotOnMain, UnknownBranch
+from lakegate.errors import LakegateError, Transient
+from tests.fakes import wire
+from tests.fakes.catalog import FakeCatalog, FakeTable
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from tests.services import Services
+
+NO_HASH = "0123456789abcdef" * 4
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The adapter, and how somebody changes a table on a branch and reads one.
+
+    `write` takes branch, table and a word, and gives the branch's new head; `read` takes a branch
+    and a table and gives the last word, or "".
+    """
+
+    catalog: Catalog | FakeCatalog
+    write: Callable[[str, str, str], str]
+    read: Callable[[str, str], str]
+    name: str
+
+    @property
+    def table(self) -> str:
+        """A table that no other test uses."""
+        return f"{self.name}.orders"
+
+    def branch(self, number: int = 1) -> str:
+        """The name of a branch that no other test uses."""
+        return f"ingest/{self.name}.orders/file-{number}"
+
+    def written(self, number: int, table: str = "") -> tuple[str, str]:
+        """A branch off main on which a table was changed: its name and its head."""
+        branch = self.branch(number)
+        self.catalog.create_branch(branch)
+        return branch, self.write(branch, table or self.table, f"word {number}")
+
+    def merge(self, branch: str, at: str, **properties: str) -> bool:
+        """Merge, with properties that matter to nobody."""
+        return self.catalog.merge(branch, at, f"Publish {branch}", properties or {"k": "v"})
+
+
+class _Writer:
+    """Nessie as a writer of tables sees it (REST API v2)."""
+
+    def __init__(self, uri: str, token: str) -> None:
+        self._trees = f"{uri}/api/v2/trees"
+        self._headers = {"Authorization": f"Bearer {token}"}
+
+    def write(self, branch: str, table: str, word: str) -> str:
+        """Commit another place of the table's metadata."""
+        namespace = table.split(".", maxsplit=1)[0]
+        if self._content(branch, namespace) is None:
+            content = {"type": "NAMESPACE", "elements": [namespace]}
+            self._commit(branch, namespace, content)
+        there = self._content(branch, table) or {"type": "ICEBERG_TABLE"}
+        ids = dict.fromkeys(("snapshotId", "schemaId", "specId", "sortOrderId"), 1)
+        return self._commit(branch, table, {**there, **ids, "metadataLocation": word})
+
+    def read(self, branch: str, table: str) -> str:
+        """The place of the table's metadata."""
+        content = self._content(branch, table)
+        return str(content["metadataLocation"]) if content else ""
+
+    def _commit(self, branch: str, key: str, content: dict[str, Any]) -> str:
+        operation = {"type": "PUT", "key": {"elements": key.split(".")}, "content": content}
+        body = {"commitMeta": {"message": "write"}, "operations": [operation]}
+        head = self._send("GET", quote(branch, safe=""))["reference"]["hash"]
+        path = f"{quote(branch, safe='')}@{head}/history/commit"
+        return str(self._send("POST", path, json=body)["targetBranch"]["hash"])
+
+    def _content(self, branch: str, key: str) -> dict[str, Any] | None:
+        path = f"{self._trees}/{quote(branch, safe='')}/contents/{key}"
+        answer = requests.get(path, headers=self._headers, timeout=30)
+        return dict(answer.json()["content"]) if answer.ok else None
+
+    def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        url = f"{self._trees}/{path}"
+        answer = requests.request(method, url, headers=self._headers, timeout=30, **arguments)
+        answer.raise_for_status()
+        return dict(answer.json())
+
+
+@pytest.fixture(params=["in memory", pytest.param("Nessie", marks=pytest.mark.stack)])
+def lake(request: pytest.FixtureRequest) -> Lake:
+    """A lake in which this test's table is not there yet."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    if request.param == "in memory":
+        fake = FakeCatalog(FakeClock())
+        return Lake(
+            fake,
+            lambda branch, table, word: fake.commit(branch, table, FakeTable(word)),
+            lambda branch, table: getattr(fake.table(branch, table), "uuid", ""),
+            name,
+        )
+    servers: Services = request.getfixturevalue("servers")
+    writer = _Writer(servers.nessie_uri, servers.tokens["publisher"])
+    return Lake(servers.catalog(), writer.write, writer.read, name)
+
+
+def test_a_branch_begins_at_main(lake: Lake) -> None:
+    """A new branch stands where main does, and the answer says where that is."""
+    main = lake.catalog.head("main")
+    assert lake.catalog.create_branch(lake.branch()) == main
+    assert lake.catalog.head(lake.branch()) == main
+
+
+def test_a_branch_that_exists_is_found(lake: Lake) -> None:
+    """Cutting a branch again leaves it as it is, with what was written on it, and says where."""
+    branch, head = lake.written(1)
+    assert lake.catalog.create_branch(branch) == head
+    assert lake.read(branch, lake.table) == "word 1"
+
+
+def test_what_is_on_a_branch_is_not_on_main(lake: Lake) -> None:
+    """A write on a branch changes neither main nor another branch."""
+    main = lake.catalog.head("main")
+    lake.written(1)
+    lake.catalog.create_branch(lake.branch(2))
+    assert lake.catalog.head("main") == main
+    assert lake.read("main", lake.table) == lake.read(lake.branch(2), lake.table) == ""
+
+
+def test_an_unknown_branch_is_unknown(lake: Lake) -> None:
+    """A branch that was never cut has no head."""
+    with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
+        lake.catalog.head(lake.branch())
+
+
+def test_a_deleted_branch_is_gone(lake: Lake) -> None:
+    """A branch is deleted with all that it holds; deleting it again is no error."""
+    branch, _ = lake.written(1)
+    lake.catalog.delete_branch(branch)
+    lake.catalog.delete_branch(branch)
+    with pytest.raises(UnknownBranch):
+        lake.catalog.head(branch)
+    assert lake.catalog.create_branch(branch) == lake.catalog.head("main")
+
+
+def test_branches_are_found_by_how_they_begin(lake: Lake) -> None:
+    """The branches with a prefix are listed in order, and no others."""
+    for number in (2, 1, 10):
+        lake.catalog.create_branch(lake.branch(number))
+    lake.catalog.create_branch(f"{lake.branch(1)}-r.0a1b2c")
+    names = [lake.branch(1), f"{lake.branch(1)}-r.0a1b2c", lake.branch(10), lake.branch(2)]
+    assert lake.catalog.branches(f"ingest/{lake.name}.orders/") == sorted(names)
+    assert lake.catalog.branches(lake.branch(2)) == [lake.branch(2)]
+    assert lake.catalog.branches(f"{lake.branch(1)}-r.") == [f"{lake.branch(1)}-r.0a1b2c"]
+    assert lake.catalog.branches(lake.branch(3)) == []
+    assert "main" in lake.catalog.branches("")
+
+
+def test_a_merge_brings_a_branch_to_main(lake: Lake) -> None:
+    """A merge shows on main what the branch holds, as one commit."""
+    branch, head = lake.written(1)
+    main = lake.catalog.head("main")
+    assert lake.merge(branch, head) is True
+    assert lake.read("main", lake.table) == "word 1"
+    assert lake.catalog.head("main") != main
+
+
+def test_a_merge_says_what_it_is(lake: Lake) -> None:
+    """The commit on main carries message, author and properties, and is found by one of them."""
+    branch, head = lake.written(1)
+    properties = {"lakegate.ingestion": lake.name, "lakegate.object": "s3://b/Flüge 1+1.csv"}
+    lake.catalog.merge(branch, head, "Publish 3 rows", properties)
+    commit = lake.catalog.find_commit("lakegate.ingestion", lake.name)
+    assert commit.hash == lake.catalog.head("main")
+    assert commit.message == "Publish 3 rows"
+    assert commit.author == "lakegate"
+    assert commit.properties == properties
+    assert commit.time.startswith("20")
+
+
+def test_a_merge_is_done_once(lake: Lake) -> None:
+    """Merging the same hash again changes nothing and is no error."""
+    branch, head = lake.written(1)
+    assert lake.merge(branch, head) is True
+    main = lake.catalog.head("main")
+    assert lake.merge(branch, head) is False
+    assert lake.catalog.head("main") == main
+
+
+def test_a_merge_is_done_once_even_when_main_has_moved(lake: Lake) -> None:
+    """What was merged stays merged: a change of the same table since makes it no conflict."""
+    branch, head = lake.written(1)
+    lake.merge(branch, head)
+    lake.merge(*lake.written(2))
+    assert lake.merge(branch, head) is False
+    assert lake.read("main", lake.table) == "word 2"
+
+
+def test_an_empty_branch_changes_nothing(lake: Lake) -> None:
+    """A branch on which nothing was written merges as not applied."""
+    head = lake.catalog.create_branch(lake.branch())
+    assert lake.merge(lake.branch(), head) is False
+
+
+def test_only_what_was_named_is_merged(lake: Lake) -> None:
+    """What was written on the branch after the named hash stays there, until it is named."""
+    branch, head = lake.written(1)
+    later = lake.write(branch, lake.table, "later")
+    lake.merge(branch, head)
+    assert lake.read("main", lake.table) == "word 1"
+    assert lake.merge(branch, later) is True
+    assert lake.read("main", lake.table) == "later"
+    assert lake.merge(branch, head) is False
+
+
+def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake) -> None:
+    """Of two branches that changed one table the second is refused, however often it tries."""
+    lake.merge(*lake.written(0))
+    first, second = lake.written(1), lake.written(2)
+    lake.merge(*first)
+    main = lake.catalog.head("main")
+    for _ in range(2):
+        with pytest.raises(MergeConflict, match="MERGE_CONFLICT"):
+            lake.merge(*second)
+    assert lake.catalog.head("main") == main
+    assert lake.read("main", lake.table) == "word 1"
+
+
+def test_two_first_writes_are_a_conflict(lake: Lake) -> None:
+    """Of two branches that made the same table the second is refused."""
+    first, second = lake.written(1), lake.written(2)
+    lake.merge(*first)
+    with pytest.raises(MergeConflict):
+        lake.merge(*second)
+
+
+def test_a_write_on_main_is_a_conflict(lake: Lake) -> None:
+    """A table that somebody changed on main itself refuses branches that were cut before."""
+    lake.merge(*lake.written(0))
+    branch, head = lake.written(1)
+    lake.write("main", lake.table, "by hand")
+    with pytest.raises(MergeConflict):
+        lake.merge(branch, head)
+    assert lake.read("main", lake.table) == "by hand"
+
+
+def test_what_came_later_on_a_merged_branch_can_conflict(lake: Lake) -> None:
+    """A branch that goes on after its merge is judged by what main did since that merge."""
+    branch, head = lake.written(1)
+    lake.merge(branch, head)
+    lake.merge(*lake.written(2))
+    later = lake.write(branch, lake.table, "later")
+    with pytest.raises(MergeConflict):
+        lake.merge(branch, later)
+
+
+def test_other_tables_are_no_conflict(lake: Lake) -> None:
+    """Branches that changed different tables are all merged, even if both made their namespace."""
+    branches = [lake.written(n, f"{lake.name}.t{n}") for n in range(3)]
+    assert [lake.merge(*each) for each in branches] == [True] * 3
+    assert [lake.read("main", f"{lake.name}.t{n}") for n in range(3)] == [
+        "word 0",
+        "word 1",
+        "word 2",
+    ]
+
+
+def test_a_fresh_branch_is_no_conflict(lake: Lake) -> None:
+    """The same change, written anew on a branch cut since, is merged."""
+    lake.merge(*lake.written(0))
+    lake.written(1)
+    lake.merge(*lake.written(2))
+    assert lake.merge(*lake.written(3)) is True
+    assert lake.read("main", lake.table) == "word 3"
+
+
+def test_a_branch_that_is_gone_cannot_be_merged(lake: Lake) -> None:
+    """A branch that was deleted, or never was, is unknown, whatever hash is named."""
+    branch, head = lake.written(1)
+    lake.catalog.delete_branch(branch)
+    for name in (branch, lake.branch(2)):
+        with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
+            lake.merge(name, head)
+    assert lake.read("main", lake.table) == ""
+
+
+def test_a_hash_that_is_none_cannot_be_merged(lake: Lake) -> None:
+    """A hash that names no commit is refused, and main stays."""
+    branch, _ = lake.written(1)
+    with pytest.raises(UnknownBranch):
+        lake.merge(branch, NO_HASH)
+    assert lake.read("main", lake.table) == ""
+
+
+def test_a_hash_is_taken_through_any_branch(lake: Lake) -> None:
+    """A known hash is merged though the named branch does not lead to it: only a name guards."""
+    branch, head = lake.written(1)
+    lake.catalog.delete_branch(branch)
+    lake.catalog.create_branch(branch)
+    assert lake.merge(branch, head) is True
+    assert lake.read("main", lake.table) == "word 1"
+
+
+def test_a_commit_is_found_on_main_only(lake: Lake) -> None:
+    """Neither a value that no commit has, nor another property with it, finds a commit."""
+    branch, head = lake.written(1)
+    with pytest.raises(NotOnMain, match=lake.name):
+        lake.catalog.find_commit("k", lake.name)
+    lake.merge(branch, head, k=lake.name)
+    assert lake.catalog.find_commit("k", lake.name).properties == {"k": lake.name}
+    with pytest.raises(NotOnMain):
+        lake.catalog.find_commit("another", lake.name)
+
+
+def test_of_several_commits_the_newest_is_found(lake: Lake) -> None:
+    """Where two commits on main carry the same value, the later one is found."""
+    lake.merge(*lake.written(1), k=lake.name)
+    lake.merge(*lake.written(2), k=lake.name)
+    lake.merge(*lake.written(3))
+    assert lake.catalog.find_commit("k", lake.name).message == f"Publish {lake.branch(2)}"
+
+
+def calls(catalog: Catalog) -> list[Callable[[], object]]:
+    """Each of the adapter's methods, ready to be called."""
+    return [
+        lambda: catalog.create_branch("ingest/x"),
+        lambda: catalog.head("ingest/x"),
+        lambda: catalog.branches("ingest/"),
+        lambda: catalog.delete_branch("ingest/x"),
+        lambda: catalog.merge("ingest/x", NO_HASH, "message", {}),
+        lambda: catalog.find_commit("k", "v"),
+    ]
+
+
+@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
+def test_nonsense_is_tried_again(answer: str) -> None:
+    """Whatever a proxy or a dying server answers in Nessie's place is transient."""
+    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
+        for call in calls(Catalog(url, "token")):
+            with pytest.raises(Transient):
+                call()
+
+
+def test_a_nessie_that_is_away_is_tried_again() -> None:
+    """Where nothing answers, every call says so as a transient error."""
+    for call in calls(Catalog(wire.nobody(), "token")):
+        with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
+            call()
+
+
+@pytest.mark.stack
+def test_a_wrong_token_is_refused(servers: "Services") -> None:
+    """Nobody without a token of the catalog's sees or changes anything."""
+    for call in calls(Catalog(servers.nessie_uri, "wrong")):
+        with pytest.raises(Transient, match="401|Unauthorized"):
+            call()
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("role", ["uploader", "job", "reader"])
+def test_only_the_publisher_merges(servers: "Services", role: str) -> None:
+    """The other roles' tokens cannot bring a branch to main, nor cut one over it."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    publisher, other = servers.catalog(), Catalog(servers.nessie_uri, servers.tokens[role])
+    writer = _Writer(servers.nessie_uri, servers.tokens["publisher"])
+    branch = f"ingest/{name}.t/file"
+    publisher.create_branch(branch)
+    head = writer.write(branch, f"{name}.t", "word")
+    main = publisher.head("main")
+    with pytest.raises(LakegateError, match="403"):
+        other.merge(branch, head, "m", {})
+    with pytest.raises(LakegateError, match="Forbidden"):
+        other.delete_branch("main")
+    assert publisher.head("main") == main
+
+
+@pytest.mark.stack
+def test_the_uploader_cuts_and_deletes_branches(servers: "Services") -> None:
+    """The upload Lambda's token is enough for what a story does with it."""
+    uploader = Catalog(servers.nessie_uri, servers.tokens["uploader"])
+    branch = f"ingest/t{uuid.uuid4().hex[:12]}/file"
+    assert uploader.create_branch(branch) == uploader.head("main")
+    assert uploader.branches(branch) == [branch]
+    uploader.delete_branch(branch)
+    assert uploader.branches(branch) == []

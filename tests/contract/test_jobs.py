@@ -1,0 +1,244 @@
+"""What job runs do, in memory and on EMR Serverless; EMR Serverless is the local stand-in."""
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import requests
+from botocore.config import Config
+from botocore.stub import Stubber
+
+from functions.job_run import RunState
+from functions.jobs import Jobs, UnknownRun
+from lakegate.errors import Permanent, Transient
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, run_name
+from tests.fakes import wire
+from tests.fakes.deployment import SETTINGS
+from tests.fakes.jobs import FakeJobs
+from tests.waiting import eventually
+
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+DRIVER = Path(__file__).with_name("job_driver.py")
+LOCAL = replace(
+    SETTINGS,
+    emr_application_id="00lakegatelocal1",
+    job_entry_point=str(DRIVER),
+    job_package=str(DRIVER),
+)
+
+
+@dataclass(frozen=True)
+class Application:
+    """The adapter, how a run is brought to its end, and where that is told."""
+
+    jobs: Jobs | FakeJobs
+    end: Callable[[str, RunState], object]
+    told: Path
+
+    def spec(self, attempt: int = 1, **changes: Any) -> JobSpec:
+        """What a new ingestion's job is told."""
+        landed = LandedObject("landing", "shop/orders/Flüge 1+1.csv", "v1", "e1", 10)
+        spec = JobSpec(
+            ingestion=uuid.uuid4().hex,
+            attempt=attempt,
+            landed=landed,
+            table="shop.orders",
+            branch="ingest/shop.orders/x",
+            base_hash="b" * 64,
+            lake_bucket=str(self.told),
+            contract_key="contracts/shop.orders.yaml",
+            contract_version="c1",
+            report_key="reports/x",
+            nessie_uri="http://nessie",
+            token_secret="job",
+        )
+        return replace(spec, **changes)
+
+    def ended(self, run: str, state: RunState) -> str:
+        """End a run, and wait until that is known; the answer is what is said of it."""
+        self.end(run, state)
+        eventually(lambda: self.jobs.get(run).state.terminal)
+        assert self.jobs.get(run).state is state
+        return self.jobs.get(run).details
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """boto3's client of the stand-in, which runs the driver above."""
+    port = int(wire.nobody().rpartition(":")[2])
+    home = tmp_path_factory.mktemp("emr")
+    flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2}
+    flags["driver"] = f"{sys.executable} {DRIVER}"
+    command = [sys.executable, "-m", "infra.local.emr"]
+    command += [f"--{name}={value}" for name, value in flags.items()]
+    environment = {**os.environ, "AWS_ENDPOINT_URL": wire.nobody()}
+    environment |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+    process = subprocess.Popen([*command, "--region=us-east-1"], env=environment)
+    url = f"http://127.0.0.1:{port}"
+    eventually(lambda: _answers(url), message="the stand-in does not answer")
+    yield boto3.client("emr-serverless", endpoint_url=url, **ACCOUNT)
+    process.terminate()
+    process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/_health", timeout=1).ok
+    except requests.ConnectionError:
+        return False
+
+
+@pytest.fixture(params=["in memory", "EMR Serverless"])
+def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Application]:
+    """An application that has run nothing for this test."""
+    if request.param == "in memory":
+        fake = FakeJobs()
+        details = {RunState.FAILED: "ExitCode: 1.", RunState.CANCELLED: "Cancelled."}
+        yield Application(fake, lambda run, s: fake.end(run, s, details.get(s, "")), tmp_path)
+        return
+    client = request.getfixturevalue("client")
+    jobs = Jobs(client, LOCAL)
+    yield Application(jobs, lambda run, state: _end(client, jobs, tmp_path, run, state), tmp_path)
+
+
+def _end(client: Any, jobs: Jobs, told: Path, run: str, state: RunState) -> None:
+    if state is RunState.CANCELLED:
+        client.cancel_job_run(applicationId=LOCAL.emr_application_id, jobRunId=run)
+    else:
+        (told / jobs.get(run).name).write_text("0" if state is RunState.SUCCESS else "1")
+
+
+def test_a_run_is_known_by_its_name(application: Application) -> None:
+    """A started run is there under its id, not ended, and named after ingestion and attempt."""
+    spec = application.spec()
+    run = application.jobs.start(spec)
+    found = application.jobs.get(run)
+    assert found.id == run
+    assert found.name == run_name(spec.ingestion, 1)
+    assert not found.state.terminal
+    application.ended(run, RunState.SUCCESS)
+
+
+def test_an_attempt_has_one_run(application: Application) -> None:
+    """Who starts an attempt again finds its run, while it runs and after it ended."""
+    spec = application.spec()
+    run = application.jobs.start(spec)
+    assert application.jobs.start(spec) == run
+    application.ended(run, RunState.FAILED)
+    assert application.jobs.start(spec) == run
+    assert application.jobs.get(run).state is RunState.FAILED
+
+
+def test_another_attempt_is_another_run(application: Application) -> None:
+    """The next attempt, and another ingestion, each get a run of their own."""
+    spec = application.spec()
+    runs = [
+        application.jobs.start(each)
+        for each in (spec, replace(spec, attempt=2), application.spec())
+    ]
+    assert len(set(runs)) == 3
+    for run in runs:
+        application.ended(run, RunState.SUCCESS)
+
+
+def test_an_attempt_cannot_become_another(application: Application) -> None:
+    """Starting an attempt with other words, as after a deployment, is told and starts nothing."""
+    spec = application.spec()
+    run = application.jobs.start(spec)
+    with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
+        application.jobs.start(replace(spec, contract_version="c2"))
+    application.ended(run, RunState.SUCCESS)
+
+
+@pytest.mark.parametrize(
+    ("state", "details"),
+    [
+        (RunState.SUCCESS, ""),
+        (RunState.FAILED, "ExitCode: 1."),
+        (RunState.CANCELLED, "Cancelled"),
+    ],
+)
+def test_an_end_is_known(application: Application, state: RunState, details: str) -> None:
+    """However a run ends, its state says so, with EMR's word on it where it went wrong."""
+    run = application.jobs.start(application.spec())
+    assert details in application.ended(run, state)
+
+
+def test_an_unknown_run_is_unknown(application: Application) -> None:
+    """A run that was never started is told from one that cannot be asked about."""
+    with pytest.raises(UnknownRun, match="00unknown"):
+        application.jobs.get("00unknown")
+
+
+def test_a_start_asks_for_what_the_settings_say() -> None:
+    """The request has entry point, argument, package, tries, time limit, and its token."""
+    client = boto3.client("emr-serverless", **ACCOUNT)
+    spec = Application(FakeJobs(), lambda *_: None, Path("lake")).spec(attempt=2)
+    name = f"{spec.ingestion}-2"
+    expected = {
+        "applicationId": "00application",
+        "clientToken": name,
+        "name": name,
+        "executionRoleArn": SETTINGS.emr_role_arn,
+        "jobDriver": {
+            "sparkSubmit": {
+                "entryPoint": "s3://lake/jobs/1/main.py",
+                "entryPointArguments": [spec.to_argument()],
+                "sparkSubmitParameters": "--py-files s3://lake/jobs/1/lakegate_job.zip",
+            }
+        },
+        "retryPolicy": {"maxAttempts": 2},
+        "executionTimeoutMinutes": 60,
+        "tags": {"lakegate:table": "shop.orders"},
+    }
+    with Stubber(client) as stubber:
+        arn = "arn:aws:emr-serverless:us-east-1:000000000000:/applications/00application/jobruns/1"
+        answer = {"applicationId": "00application", "jobRunId": "00run", "arn": arn}
+        stubber.add_response("start_job_run", answer, expected)
+        assert Jobs(client, SETTINGS).start(spec) == "00run"
+        stubber.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("ThrottlingException", Transient),
+        ("InternalServerException", Transient),
+        ("ServiceQuotaExceededException", Transient),
+        ("ConflictException", Transient),
+        ("ResourceNotFoundException", Transient),
+        ("ValidationException", Permanent),
+        ("AccessDeniedException", Permanent),
+    ],
+)
+def test_a_refused_start_is_told_by_its_kind(code: str, kind: type[Exception]) -> None:
+    """What may pass is transient; what is wrong with the request itself is permanent."""
+    client = boto3.client("emr-serverless", **ACCOUNT)
+    spec = Application(FakeJobs(), lambda *_: None, Path("lake")).spec()
+    with Stubber(client) as stubber:
+        stubber.add_client_error("start_job_run", code)
+        with pytest.raises(kind, match=code):
+            Jobs(client, SETTINGS).start(spec)
+
+
+def test_an_emr_that_is_away_is_tried_again() -> None:
+    """Where nothing answers, every call says so as a transient error."""
+    once = Config(retries={"total_max_attempts": 1})
+    client = boto3.client("emr-serverless", endpoint_url=wire.nobody(), config=once, **ACCOUNT)
+    jobs = Jobs(client, SETTINGS)
+    spec = Application(FakeJobs(), lambda *_: None, Path("lake")).spec()
+    for call in (lambda: jobs.start(spec), lambda: jobs.get("00run")):
+        with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
+            call()

@@ -1,0 +1,52 @@
+"""An ingestion that was rejected, and its audit report."""
+
+from functions.ingestion import Ingestion, State
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+
+LANDED = LandedObject("landing", "shop/orders/a.csv", "v1", "e1", 10)
+WHY = Reason("CHECKS_FAILED", "1 of 2 checks failed: carrier")
+BRANCH = "ingest/shop.orders/a-csv-aaaaaaaaaaaa"
+INGESTION = Ingestion(
+    id="a" * 32,
+    landed=LANDED,
+    state=State.REJECTED,
+    table="shop.orders",
+    branch=BRANCH,
+    base_hash="b" * 64,
+    audited_hash="f" * 64,
+    reason=WHY,
+)
+FAILED = CheckResult(
+    id="carrier",
+    metric="invalidValues",
+    columns=("carrier", "flight"),
+    severity="error",
+    status=Status.FAIL,
+    expected="0 rows",
+    found="2 rows",
+    message="two characters",
+    samples=({"carrier": "Zürich", "flight": None}, {"carrier": "x2", "flight": "7"}),
+)
+PASSED = CheckResult("fine", "rowCount", (), "error", Status.PASS, "at least 1 row", "842 rows")
+REPORT = AuditReport(
+    ingestion=INGESTION.id,
+    attempt=1,
+    verdict=Verdict.REJECTED,
+    reason=WHY,
+    table="shop.orders",
+    branch=BRANCH,
+    base_hash="b" * 64,
+    audited_hash="f" * 64,
+    source=LANDED,
+    format="csv",
+    contract_id="shop-orders",
+    contract_version="1.0.0",
+    contract_sha256="d" * 64,
+    rows_written=842,
+    checks=(PASSED, FAILED),
+    started_at="2026-03-01T12:00:00.000+00:00",
+    finished_at="2026-03-01T12:00:09.000+00:00",
+    cost={"append": 1.5},
+    engine={"spark": "4.1.1"},
+)

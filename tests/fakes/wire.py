@@ -1,0 +1,48 @@
+"""Servers that answer what no well-behaved one would: for what an adapter makes of it."""
+
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+BROKEN_ANSWERS = {
+    "nothing": b"",
+    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "half a body": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+    "half a JSON": b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"ok": tr',
+    "a proxy's page": b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\n\r\n<p>\xff",
+    "an empty error": b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+}
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """A server that gives every request this answer and hangs up; yields its address."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            length = 0
+            for line in iter(self.rfile.readline, b"\r\n"):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            self.rfile.read(length)
+            self.wfile.write(answer)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """A server that takes connections and never answers; yields its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def nobody() -> str:
+    """An address where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
