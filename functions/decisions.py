@@ -2,7 +2,8 @@
 
 The run's exit code gates and its report explains. Only a run that EMR calls a success, together
 with a report that says "passed" and names what it audited, leads to main; every other pair of the
-two ends in an alert, contradictions included.
+two ends in an alert, contradictions included. A run that failed without a word is first tried
+again, by us rather than by EMR Serverless: its own retries would also repeat every rejection.
 """
 
 from dataclasses import dataclass
@@ -27,10 +28,24 @@ class Refuse:
     reason: Reason
 
 
-def decide(ingestion: Ingestion, run: JobRun, report: AuditReport | None) -> Publish | Refuse:
-    """What to do now that the job run has ended. `report` is None when the run left none."""
+@dataclass(frozen=True)
+class RunAgain:
+    """Run the job once more, on a fresh branch: what made it fail may have passed."""
+
+    reason: Reason
+
+
+def decide(
+    ingestion: Ingestion, run: JobRun, report: AuditReport | None, tries: int
+) -> Publish | Refuse | RunAgain:
+    """What to do now that the job run has ended.
+
+    `report` is None when the run left none; `tries` is how many failing runs are too many.
+    """
     if report is None:
-        return _errored(*_without_report(run))
+        reason = Reason(*_without_report(run))
+        again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
+        return RunAgain(reason) if again else Refuse(State.ERRORED, reason)
     if not _belongs(report, ingestion):
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:

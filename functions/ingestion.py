@@ -30,6 +30,7 @@ ALERTED = (State.REJECTED, State.ERRORED)
 class Ingestion:
     """The work that one landed object causes.
 
+    `attempt` counts branches and their job runs, `failures` the runs that failed without a report.
     `revision` counts the ledger's writes and guards each of them. `base_hash` is where the branch
     was cut; (`branch`, `audited_hash`) is the intent: the one thing that may be merged for this
     ingestion, changed only by such a guarded write. `merge_hash` is the commit on main. `checks`
@@ -42,6 +43,7 @@ class Ingestion:
     state: State = State.LANDED
     revision: int = 0
     attempt: int = 1
+    failures: int = 0
     table: str = ""
     contract_key: str = ""
     contract_version: str = ""

@@ -41,7 +41,6 @@ class Jobs:
                 clientToken=name,
                 name=name,
                 jobDriver={"sparkSubmit": self._spark_submit(spec)},
-                retryPolicy={"maxAttempts": self._settings.job_attempts},
                 executionTimeoutMinutes=self._settings.job_timeout_minutes,
                 tags={"lakegate:table": spec.table},
             )

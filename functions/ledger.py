@@ -150,7 +150,7 @@ def _from_item(item: dict[str, Any]) -> Ingestion:
     names = {f.name for f in dataclasses.fields(Ingestion)}
     fields = {name: value for name, value in item.items() if name in names}
     fields |= {name: json.loads(item[name]) for name in _JSON}
-    fields |= {name: int(item[name]) for name in ("revision", "attempt", "rows")}
+    fields |= {name: int(item[name]) for name in ("revision", "attempt", "failures", "rows")}
     landed = {name: item[name] for name in _LANDED} | {"size": int(item["size"])}
     return Ingestion(
         **fields

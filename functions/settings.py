@@ -13,8 +13,9 @@ class Settings:
 
     `nessie_uri` has no path. `job_entry_point` and `job_package` are the S3 addresses of the job's
     code. Without `slack_token_secret` alerts go to the log; `slack_url` replaces Slack's own
-    address. `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `job_attempts`
-    are EMR's tries of one run, `max_attempts` ours of one ingestion with a fresh branch each.
+    address. `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `job_tries`
+    is how many runs of one ingestion may fail without a report before people are told,
+    `max_attempts` how many fresh branches it may take in all.
     `grace_seconds` is how long the sweep leaves events time to do the work.
     """
 
@@ -33,7 +34,7 @@ class Settings:
     slack_token_secret: str = ""
     slack_channel: str = ""
     slack_url: str = ""
-    job_attempts: int = 2
+    job_tries: int = 2
     job_timeout_minutes: int = 60
     max_attempts: int = 20
     grace_seconds: int = 300

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from functions import commits
 from functions.catalog import CannotRebase, MergeConflict, NotOnMain, UnknownBranch
-from functions.decisions import Publish, decide
+from functions.decisions import Publish, Refuse, RunAgain, decide
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.job_run import JobRun
 from functions.messages import alert
@@ -183,11 +183,15 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
     ingestion = _with_findings(ingestion, report) if report else ingestion
-    decision = decide(ingestion, run, report)
-    if not isinstance(decision, Publish):
-        return end(world, ingestion, decision.state, decision.reason)
-    audited = ingestion.step("audited", decision.report.finished_at, state=State.AUDITED)
-    return publish(world, world.ledger.save(audited))
+    match decide(ingestion, run, report, world.settings.job_tries):
+        case Publish(report=passed):
+            audited = ingestion.step("audited", passed.finished_at, state=State.AUDITED)
+            return publish(world, world.ledger.save(audited))
+        case RunAgain(reason):
+            logger.warning("the job failed", extra={"reason": asdict(reason)})
+            return _run_again(world, replace(ingestion, failures=ingestion.failures + 1))
+        case Refuse(state, reason):
+            return end(world, ingestion, state, reason)
 
 
 def _report(world: World, ingestion: Ingestion) -> AuditReport | None:
@@ -237,17 +241,14 @@ def _rebase(world: World, ingestion: Ingestion) -> Ingestion:
 
 
 def _run_again(world: World, ingestion: Ingestion) -> Ingestion:
-    """Main moved under this branch, so it can never be merged: start over on a fresh one."""
+    """This branch will never be merged: start over on a fresh one."""
     if ingestion.attempt >= world.settings.max_attempts:
-        reason = Reason(
-            "TOO_MANY_CONFLICTS",
-            f"main's table moved under each of {ingestion.attempt} attempts; "
-            "replay it when fewer files are on their way",
-        )
+        message = f"none of {ingestion.attempt} attempts could be published; drop the file again"
+        reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
         return end(world, ingestion, State.ERRORED, reason)
     world.catalog.delete_branch(ingestion.branch)
-    metrics.add_metric("Conflicts", "Count", 1)
-    fresh = ingestion.step("conflicted", world.now(), state=State.LANDED, audited_hash="")
+    metrics.add_metric("RunsAgain", "Count", 1)
+    fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="")
     return submit(world, world.ledger.save(replace(fresh, attempt=ingestion.attempt + 1)))
 
 

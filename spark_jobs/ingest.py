@@ -50,7 +50,6 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
     """
     clock = Clock()
     contract = storage.contract()
-    branch.reset(spec.base_hash)
     with storage.pinned() as path:
         with clock.step("open"):
             source = open_source(spark, path, contract, storage)

@@ -199,7 +199,6 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
                 "sparkSubmitParameters": "--py-files s3://lake/jobs/1/lakegate_job.zip",
             }
         },
-        "retryPolicy": {"maxAttempts": 2},
         "executionTimeoutMinutes": 60,
         "tags": {"lakegate:table": "shop.orders"},
     }

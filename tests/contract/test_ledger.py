@@ -99,6 +99,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         landed=LandedObject("b", "Flüge/ä +.csv", "v", "e", 10**12, "0A", "2026-03-01T12"),
         state=State.ERRORED,
         attempt=3,
+        failures=2,
         table="shop.orders",
         contract_key="contracts/shop.orders.yaml",
         contract_version="c1",

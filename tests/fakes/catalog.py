@@ -14,7 +14,10 @@ from tests.fakes.clock import FakeClock
 
 @dataclass(frozen=True)
 class FakeTable:
-    """An Iceberg table at one commit; `added` are the files that this commit entered."""
+    """An Iceberg table at one commit; `added` are the files that this commit entered.
+
+    A column whose name ends in `!` is required.
+    """
 
     uuid: str
     files: tuple[str, ...] = ()
@@ -30,7 +33,7 @@ class FakeTable:
 class _Stored:
     commit: Commit
     parents: tuple[str, ...]
-    changes: Mapping[str, FakeTable] = field(default_factory=dict)
+    changes: Mapping[str, FakeTable | None] = field(default_factory=dict)
 
 
 class FakeCatalog:
@@ -83,8 +86,8 @@ class FakeCatalog:
                 return commit
         raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {name} = {value}")
 
-    def commit(self, branch: str, name: str, table: FakeTable) -> str:
-        """What a writer does: change a table on a branch; returns the new head."""
+    def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
+        """What a writer does: change a table on a branch, or drop it; returns the new head."""
         self.head(branch)
         return self._add(branch, f"change {name}", "writer", {}, {name: table})
 
@@ -114,7 +117,7 @@ class FakeCatalog:
         message: str,
         author: str,
         properties: Mapping[str, str],
-        changes: Mapping[str, FakeTable],
+        changes: Mapping[str, FakeTable | None],
         merged: str = "",
     ) -> str:
         hash_ = f"{len(self._commits):064x}"
@@ -161,7 +164,8 @@ class FakeTables:
         audited, current = self._load(table, source, at), self._load(table, target, target)
         if audited.uuid != current.uuid:
             raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
-        if audited.columns != current.columns[: len(audited.columns)]:
+        new = set(current.columns) - set(audited.columns)
+        if not set(audited.columns) <= set(current.columns) or any(c.endswith("!") for c in new):
             raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
         self._catalog.commit(target, table, current.append(*audited.added))
 
@@ -176,9 +180,9 @@ class FakeTables:
         return found
 
 
-def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable]:
+def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable | None]:
     """What commits, newest first, made of the keys that they changed."""
-    changes: dict[str, FakeTable] = {}
+    changes: dict[str, FakeTable | None] = {}
     for stored in commits:
         changes = {**stored.changes, **changes}
     return changes

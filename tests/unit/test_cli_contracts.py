@@ -61,7 +61,7 @@ def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:
 def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) -> None:
     """Two tables' contracts with one landing prefix clash, also when only one is pushed now."""
     lake: Any = FakeLake()
-    lake.put_text("contracts/shop.orders.yaml", ORDERS)
+    lake.put_text("contracts/shop.orders.yaml", ORDERS.encode())
     prefix = "customProperties: [{property: landingPrefix, value: shop/orders/}]\n"
     write(tmp_path, "b.yaml", ORDERS.replace("shop.orders", "shop.baskets") + prefix)
 
@@ -72,7 +72,7 @@ def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) ->
 def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
     """Where what is in force cannot be read any more, a push still mends it."""
     lake: Any = FakeLake()
-    lake.put_text("contracts/shop.orders.yaml", "kind: Nonsense\n")
+    lake.put_text("contracts/shop.orders.yaml", b"kind: Nonsense\n")
     write(tmp_path, "orders.yaml", ORDERS)
 
     push(lake, tmp_path, nothing)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.decisions import Publish, Refuse, decide
+from functions.decisions import Publish, Refuse, RunAgain, decide
 from functions.ingestion import State
 from functions.job_run import JobRun, RunState
 from lakegate.landing import run_name
@@ -42,14 +42,14 @@ def run(state: RunState, details: str = "ExitCode: 3.") -> JobRun:
 
 def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
     """Where the decision leads, and the reason's code."""
-    decision = decide(INGESTION, run(state), report)
+    decision = decide(INGESTION, run(state), report, tries=1)
     assert isinstance(decision, Refuse)
     return decision.state, decision.reason.code
 
 
 def test_success_and_a_passed_report_publish() -> None:
     """A run that succeeded and a report that passed lead to main; warnings do not block."""
-    assert decide(INGESTION, run(RunState.SUCCESS), PASSED) == Publish(PASSED)
+    assert decide(INGESTION, run(RunState.SUCCESS), PASSED, tries=2) == Publish(PASSED)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,24 @@ def test_without_a_report_nothing_passes(state: RunState, code: str) -> None:
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
 def test_what_emr_says_of_a_failed_run_is_told(state: RunState) -> None:
     """The reason of a run without a report carries EMR's own word on it."""
-    decision = decide(INGESTION, run(state, "Out of memory"), None)
+    decision = decide(INGESTION, run(state, "Out of memory"), None, tries=1)
     assert isinstance(decision, Refuse)
     assert "Out of memory" in decision.reason.message
+
+
+@pytest.mark.parametrize(("failures", "is_enough"), [(0, False), (1, False), (2, True), (3, True)])
+def test_a_run_that_failed_without_a_word_is_tried_again(failures: int, is_enough: bool) -> None:
+    """What made a run crash may have passed: it is tried again, until that was tried enough."""
+    ingestion = replace(INGESTION, failures=failures)
+    decision = decide(ingestion, run(RunState.FAILED), None, tries=3)
+    assert isinstance(decision, Refuse if is_enough else RunAgain)
+    assert decision.reason.code == "JOB_FAILED"
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.CANCELLED])
+def test_only_a_crash_is_tried_again(state: RunState) -> None:
+    """A run that was cancelled, timed out or forgot its report is told at once."""
+    assert isinstance(decide(INGESTION, run(state), None, tries=9), Refuse)
 
 
 @pytest.mark.parametrize("state", ENDS)
@@ -80,7 +95,7 @@ def test_what_emr_says_of_a_failed_run_is_told(state: RunState) -> None:
 def test_a_refusing_report_decides(state: RunState, verdict: Verdict, end: State) -> None:
     """A report that says no is heeded with its reason, whatever the exit code was."""
     report = replace(PASSED, verdict=verdict, reason=WHY)
-    assert decide(INGESTION, run(state), report) == Refuse(end, WHY)
+    assert decide(INGESTION, run(state), report, tries=2) == Refuse(end, WHY)
 
 
 @pytest.mark.parametrize("state", ENDS)
@@ -134,6 +149,7 @@ def test_another_runs_report_is_an_error(state: RunState, other: AuditReport) ->
     statuses=st.lists(st.sampled_from(Status), max_size=3),
     audited_hash=st.sampled_from(["", "base", "audited"]),
     attempt=st.sampled_from([1, 2]),
+    tries=st.sampled_from([1, 3]),
 )
 def test_only_one_way_leads_to_main(
     state: RunState,
@@ -142,6 +158,7 @@ def test_only_one_way_leads_to_main(
     statuses: list[Status],
     audited_hash: str,
     attempt: int,
+    tries: int,
 ) -> None:
     """Publishing is decided if, and only if, run and report agree in everything."""
     report = replace(
@@ -160,4 +177,6 @@ def test_only_one_way_leads_to_main(
         and audited_hash == "audited"
         and attempt == 1
     )
-    assert isinstance(decide(INGESTION, run(state), report), Publish) == agrees
+    decision = decide(INGESTION, run(state), report, tries)
+    assert isinstance(decision, Publish) == agrees
+    assert not isinstance(decision, RunAgain)

@@ -117,7 +117,7 @@ def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
     deployment.jobs.end(run.id, RunState.FAILED)
     document = (EVENTS / "emr_failed.json").read_text().replace("00f1cbn5g4bb0c01", run.id)
     assert handled(deployment, job_run, json.loads(document)) == []
-    assert deployment.ingestion(landed).state is State.ERRORED
+    assert deployment.ingestion(landed).attempt == 2
 
 
 @pytest.fixture

@@ -140,7 +140,6 @@ def test_a_file_that_cannot_be_read_is_alerted(deployment: Deployment) -> None:
 @pytest.mark.parametrize(
     ("state", "details", "code"),
     [
-        (RunState.FAILED, "Job execution failed. ExitCode: 1.", "JOB_FAILED"),
         (RunState.CANCELLED, "Job run timed out after 60 minutes.", "JOB_CANCELLED"),
         (RunState.SUCCESS, "", "NO_REPORT"),
     ],
@@ -160,6 +159,29 @@ def test_a_run_without_report_is_alerted(
     assert ingestion.reason is not None
     assert ingestion.reason.code == code
     assert details in ingestion.reason.message
+
+
+def test_a_job_that_keeps_crashing_is_alerted(deployment: Deployment) -> None:
+    """A job that crashes each time it is tried ends errored, with EMR's word on the last run."""
+    landed = deployment.land(KEY, script=crashed)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "JOB_FAILED"
+    assert "ExitCode: 1." in ingestion.reason.message
+    assert len(deployment.jobs.runs()) == SETTINGS.job_tries
+    assert len(deployment.alerts.posted) == 1
+
+
+def test_a_job_that_crashed_once_is_tried_again(deployment: Deployment) -> None:
+    """A crash that passes bothers nobody: the next run, on a fresh branch, is published."""
+    landed = deployment.land(KEY, script=lambda report: report if report.attempt > 1 else None)
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert len(deployment.jobs.runs()) == 2
+    assert deployment.alerts.posted == []
 
 
 def test_a_report_that_cannot_be_read_is_no_pass(deployment: Deployment) -> None:
@@ -412,7 +434,7 @@ def test_a_second_attempt_that_is_rejected_leaves_only_its_own_branch(
     deployment.catalog.commit("main", TABLE, FakeTable("another"))
     deployment.deliver()
     (_, second) = deployment.jobs.runs()
-    deployment.jobs.end(second.id, RunState.FAILED)
+    deployment.jobs.end(second.id, RunState.CANCELLED)
     deployment.settle()
     assert deployment.ingestion(landed).state is State.ERRORED
     assert deployment.catalog.branches("ingest/") == [deployment.ingestion(landed).branch]
@@ -432,7 +454,7 @@ def test_a_late_event_of_an_earlier_attempt_changes_nothing(deployment: Deployme
     assert (ingestion.state, ingestion.attempt) == (State.SUBMITTED, 2)
 
 
-def test_too_many_conflicts_are_alerted() -> None:
+def test_too_many_attempts_are_alerted() -> None:
     """A table that moves under every attempt ends the ingestion errored, with all its runs made."""
     deployment = Deployment(replace(SETTINGS, max_attempts=3))
     landed = deployment.land(KEY)
@@ -444,7 +466,7 @@ def test_too_many_conflicts_are_alerted() -> None:
     check_promises(deployment)
     ingestion = deployment.ingestion(landed)
     assert ingestion.reason is not None
-    assert ingestion.reason.code == "TOO_MANY_CONFLICTS"
+    assert ingestion.reason.code == "TOO_MANY_ATTEMPTS"
     assert len(deployment.jobs.runs()) == 3
 
 

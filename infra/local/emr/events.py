@@ -73,7 +73,7 @@ class Bus:
         if self._faults.strikes(faults, "lose"):
             _LOG.warning("lost, as told: %s", event["Detail"])
             return []
-        copies = 1 if self._faults.strikes(faults, "double") else 1
+        copies = 2 if self._faults.strikes(faults, "double") else 1
         self._held = [event] * copies + self._held
         faults.reverse = max(0, faults.reverse - 1)
         if faults.reverse:

@@ -1,0 +1,326 @@
+"""What entering a branch's files into main's newer table does, in memory and in Iceberg on Nessie."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import pytest
+import requests
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, NestedField
+
+from functions.catalog import CannotRebase, Catalog
+from functions.tables import Tables
+from lakegate.errors import Transient
+from tests.contract.conftest import Servers
+from tests.fakes import wire
+from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
+from tests.fakes.clock import FakeClock
+
+
+class Writer(Protocol):
+    """Somebody who writes the test's table on any branch."""
+
+    def append(self, branch: str, file: str) -> str:
+        """Enter a new data file, into a new table where there is none; returns the new head."""
+
+    def add_column(self, branch: str, *, required: bool = False) -> None:
+        """Give the table one more column."""
+
+    def drop(self, branch: str) -> None:
+        """Drop the table."""
+
+    def files(self, reference: str) -> list[str]:
+        """The names of the data files that a reader sees."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The adapters, and somebody who writes."""
+
+    tables: Tables | FakeTables
+    catalog: Catalog | FakeCatalog
+    writer: Writer
+    table: str
+
+    def branch(self, name: str) -> str:
+        """A branch off main as it is now, used by no other test."""
+        branch = f"ingest/{self.table}/{name}"
+        self.catalog.create_branch(branch)
+        return branch
+
+    def written(self, file: str) -> tuple[str, str]:
+        """A branch off main to which a file was appended, and its head."""
+        branch = self.branch(f"{file}-branch")
+        return branch, self.writer.append(branch, file)
+
+    def publish(self, branch: str, at: str) -> None:
+        """Merge into main."""
+        assert self.catalog.merge(branch, at, "Publish", {"k": "v"})
+
+    def on_main(self) -> list[str]:
+        """The files that a reader of main sees."""
+        return self.writer.files("main")
+
+
+class FakeWriter:
+    """Writes into a FakeCatalog."""
+
+    def __init__(self, catalog: FakeCatalog, table: str) -> None:
+        self._catalog, self._table = catalog, table
+
+    def append(self, branch: str, file: str) -> str:
+        """See Writer."""
+        table = self._catalog.table(branch, self._table) or FakeTable(uuid.uuid4().hex)
+        return self._catalog.commit(branch, self._table, table.append(file))
+
+    def add_column(self, branch: str, *, required: bool = False) -> None:
+        """See Writer."""
+        table = self._there(branch)
+        added = ("new!" if required else "new",)
+        self._catalog.commit(branch, self._table, replace(table, columns=table.columns + added))
+
+    def drop(self, branch: str) -> None:
+        """See Writer."""
+        self._catalog.commit(branch, self._table, None)
+
+    def files(self, reference: str) -> list[str]:
+        """See Writer."""
+        return sorted(self._there(reference).files)
+
+    def _there(self, reference: str) -> FakeTable:
+        table = self._catalog.table(reference, self._table)
+        assert table
+        return table
+
+
+class IcebergWriter:
+    """Writes by pyiceberg, but for new columns: its own way Nessie 0.99 does not take."""
+
+    def __init__(self, uri: str, token: str, table: str) -> None:
+        self._uri, self._token, self._name = uri, token, table
+
+    def append(self, branch: str, file: str) -> str:
+        """See Writer."""
+        catalog = self._catalog(branch)
+        try:
+            table = catalog.load_table(self._name)
+        except NoSuchTableError:
+            catalog.create_namespace_if_not_exists(self._name.split(".")[0])
+            table = catalog.create_table(
+                self._name,
+                Schema(NestedField(1, "id", LongType())),
+                partition_spec=UNPARTITIONED_PARTITION_SPEC,
+                properties={"format-version": "2"},
+            )
+        with table.transaction() as change, change.update_snapshot().fast_append() as append:
+            append.append_data_file(_data_file(f"{table.location()}/data/{file}"))
+        return Catalog(self._uri, self._token).head(branch)
+
+    def add_column(self, branch: str, *, required: bool = False) -> None:
+        """See Writer."""
+        columns = [
+            {"id": 1, "name": "id", "type": "long", "required": False},
+            {"id": 2, "name": "new", "type": "long", "required": required},
+        ]
+        schema = {"type": "struct", "fields": columns, "schema-id": 1}
+        namespace, _, name = self._name.partition(".")
+        prefix = quote(f"{branch}|lake", safe="")
+        updates: list[dict[str, Any]] = [
+            {"action": "add-schema", "schema": schema, "last-column-id": 2},
+            {"action": "set-current-schema", "schema-id": -1},
+        ]
+        answer = requests.post(
+            f"{self._uri}/iceberg/v1/{prefix}/namespaces/{namespace}/tables/{name}",
+            headers={"Authorization": f"Bearer {self._token}"},
+            json={"requirements": [], "updates": updates},
+            timeout=30,
+        )
+        assert answer.ok, answer.text
+
+    def drop(self, branch: str) -> None:
+        """See Writer."""
+        self._catalog(branch).drop_table(self._name)
+
+    def files(self, reference: str) -> list[str]:
+        """See Writer."""
+        return sorted(
+            entry.data_file.file_path.rpartition("/")[2]
+            for manifest in self._manifests(self._catalog(reference).load_table(self._name))
+            for entry in manifest
+        )
+
+    def _manifests(self, table: Table) -> list[list[Any]]:
+        snapshot = table.current_snapshot()
+        found = snapshot.manifests(table.io) if snapshot else []
+        return [manifest.fetch_manifest_entry(table.io) for manifest in found]
+
+    def _catalog(self, reference: str) -> RestCatalog:
+        return RestCatalog(
+            "lake",
+            uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
+            token=self._token,
+            **{"py-io-impl": "functions.file_io.S3FileIO"},
+        )
+
+
+def _data_file(path: str) -> DataFile:
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=3,
+        file_size_in_bytes=100,
+    )
+    file.spec_id = 0
+    return file
+
+
+@pytest.fixture(params=["in memory", pytest.param("Iceberg", marks=pytest.mark.stack)])
+def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A lake whose main has the test's table with one file, `old`."""
+    table = f"t{uuid.uuid4().hex[:12]}.orders"
+    if request.param == "in memory":
+        fake = FakeCatalog(FakeClock())
+        made = Lake(FakeTables(fake), fake, FakeWriter(fake, table), table)
+    else:
+        servers: Servers = request.getfixturevalue("servers")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", servers.s3)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "test")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        known = (servers.nessie, servers.tokens["publisher"])
+        made = Lake(Tables(*known), Catalog(*known), IcebergWriter(*known, table), table)
+    made.publish(*made.written("old"))
+    return made
+
+
+def test_a_refused_branch_is_published_after_all(lake: Lake) -> None:
+    """Its files, entered on a fresh branch, come to main beside those that came before it."""
+    first, second = lake.written("first"), lake.written("second")
+    lake.publish(*first)
+    fresh = lake.branch("fresh")
+    lake.tables.append_again(lake.table, *second, fresh)
+    lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == ["first", "old", "second"]
+
+
+def test_only_the_targets_branch_changes(lake: Lake) -> None:
+    """Neither main nor the branch that the files come from is touched."""
+    source, at = lake.written("file")
+    main, fresh = lake.catalog.head("main"), lake.branch("fresh")
+    lake.tables.append_again(lake.table, source, at, fresh)
+    assert lake.catalog.head("main") == main
+    assert lake.catalog.head(source) == at
+    assert lake.writer.files(fresh) == lake.writer.files(source) == ["file", "old"]
+
+
+def test_only_what_was_named_is_entered(lake: Lake) -> None:
+    """What was appended on the branch after the named hash does not come along."""
+    source, at = lake.written("file")
+    lake.writer.append(source, "later")
+    fresh = lake.branch("fresh")
+    lake.tables.append_again(lake.table, source, at, fresh)
+    assert lake.writer.files(fresh) == ["file", "old"]
+
+
+def test_it_can_be_done_again_and_again(lake: Lake) -> None:
+    """Files that were entered anew once, and refused once more, are entered anew from there."""
+    source, at = lake.written("file")
+    for number in range(3):
+        lake.publish(*lake.written(f"other-{number}"))
+        fresh = lake.branch(f"fresh-{number}")
+        lake.tables.append_again(lake.table, source, at, fresh)
+        source, at = fresh, lake.catalog.head(fresh)
+    lake.publish(source, at)
+    assert lake.on_main() == ["file", "old", "other-0", "other-1", "other-2"]
+
+
+def test_a_column_that_main_gained_is_no_obstacle(lake: Lake) -> None:
+    """The new column is empty in the files' rows, which are published all the same."""
+    source, at = lake.written("file")
+    lake.writer.add_column("main")
+    fresh = lake.branch("fresh")
+    lake.tables.append_again(lake.table, source, at, fresh)
+    lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == ["file", "old"]
+
+
+def cannot(lake: Lake, source: str, at: str, target: str) -> str:
+    """Why the files cannot be entered; the target stays as it was."""
+    before = lake.catalog.branches(target) and lake.catalog.head(target)
+    with pytest.raises(CannotRebase) as refusal:
+        lake.tables.append_again(lake.table, source, at, target)
+    assert (lake.catalog.branches(target) and lake.catalog.head(target)) == before
+    return refusal.value.code
+
+
+def test_a_column_that_the_files_must_have_is_one(lake: Lake) -> None:
+    """Where main requires a column that the files lack, the job must run again."""
+    source, at = lake.written("file")
+    lake.writer.add_column("main", required=True)
+    assert cannot(lake, source, at, lake.branch("fresh")) == "COLUMNS_CHANGED"
+
+
+def test_a_column_that_main_lacks_is_one(lake: Lake) -> None:
+    """Where the files have a column that main's table has not, the job must run again."""
+    source = lake.branch("source")
+    lake.writer.add_column(source)
+    at = lake.writer.append(source, "file")
+    assert cannot(lake, source, at, lake.branch("fresh")) == "COLUMNS_CHANGED"
+
+
+def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
+    """Where main's table was dropped and made again, the job must run again."""
+    source, at = lake.written("file")
+    lake.writer.drop("main")
+    lake.writer.append("main", "another")
+    assert cannot(lake, source, at, lake.branch("fresh")) == "TABLE_REPLACED"
+
+
+def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
+    """Where main's table was dropped, the job must run again."""
+    source, at = lake.written("file")
+    lake.writer.drop("main")
+    assert cannot(lake, source, at, lake.branch("fresh")) == "TABLE_GONE"
+
+
+def test_a_branch_that_is_gone_is_one(lake: Lake) -> None:
+    """Where one of the two branches was deleted meanwhile, nothing can be entered."""
+    source, at = lake.written("file")
+    fresh = lake.branch("fresh")
+    lake.catalog.delete_branch(fresh)
+    assert cannot(lake, source, at, fresh) == "TABLE_GONE"
+    fresh = lake.branch("fresh")
+    lake.catalog.delete_branch(source)
+    assert cannot(lake, source, at, fresh) == "TABLE_GONE"
+
+
+def calls(tables: Tables) -> list[Callable[[], object]]:
+    """The adapter's method, ready to be called."""
+    return [lambda: tables.append_again("a.b", "ingest/x", "0" * 64, "ingest/y")]
+
+
+@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
+def test_nonsense_is_tried_again(answer: str) -> None:
+    """Whatever a proxy or a dying server answers in Nessie's place is transient."""
+    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
+        for call in calls(Tables(url, "token")):
+            with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
+                call()
+
+
+def test_a_nessie_that_is_away_is_tried_again() -> None:
+    """Where nothing answers, the call says so as a transient error."""
+    for call in calls(Tables(wire.nobody(), "token")):
+        with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
+            call()
