@@ -15,6 +15,7 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
@@ -80,24 +81,22 @@ class Driver:
     def __init__(self, jvm: subprocess.Popen[bytes], output: FileIO, replies: IO[str]) -> None:
         self._jvm = jvm
         self._replies = replies
-        self._orders = FileIO(0)
         self._selector = selectors.SelectSelector()
         self._selector.register(output, selectors.EVENT_READ, self._pass_on)
+        self._selector.register(FileIO(0), selectors.EVENT_READ, self._hear)
+        self._waiting: deque[Order] = deque()
         self._run: _Run | None = None
 
     def serve(self) -> NoReturn:
         """Warm Spark up, then execute what is ordered until there are no more orders."""
         self._begin(_WARM_UP)
-        while self._run:
-            self._turn()
-        self._say({"ready": True})
-        self._selector.register(self._orders, selectors.EVENT_READ, self._hear)
         while True:
-            self._turn()
-
-    def _turn(self) -> None:
-        for key, _ in self._selector.select():
-            key.data(key.fileobj)
+            for key, _ in self._selector.select():
+                key.data(key.fileobj)
+            if self._waiting and not self._run:
+                order = self._waiting.popleft()
+                self._begin(order)
+                self._say({"run": order["run"]})
 
     def _say(self, message: dict[str, Any]) -> None:
         print(json.dumps(message), file=self._replies, flush=True)
@@ -108,8 +107,7 @@ class Driver:
             self._end()
         order = json.loads(line)
         if "cancel" not in order:
-            self._begin(order)
-            self._say({"run": order["run"]})
+            self._waiting.append(order)
         elif self._run and self._run.id == order["cancel"]:
             os.kill(self._run.process, signal.SIGTERM)
 
@@ -133,6 +131,7 @@ class Driver:
             self._let_go()
             sys.exit(execute(order, writing))
         os.close(writing)
+        stdout.close()
         self._run = _Run(order["run"], process, stderr)
         listen = partial(self._listen, self._run)
         self._selector.register(FileIO(reading), selectors.EVENT_READ, listen)
@@ -157,6 +156,7 @@ class Driver:
         _, status = os.waitpid(run.process, 0)
         code = os.waitstatus_to_exitcode(status)
         said = json.loads(run.report or "{}")
+        run.stderr.close()
         self._run = None
         died = self._jvm.poll()
         if died is not None:
@@ -167,6 +167,8 @@ class Driver:
             self._say({"run": run.id, **said})
         elif code:
             self._end()
+        else:
+            self._say({"ready": True})
 
     def _lose(self, run: _Run, code: int, why: str) -> NoReturn:
         self._say({"run": run.id, "exit": code, "lost": why})

@@ -3,11 +3,9 @@
 import argparse
 import logging
 import shlex
-import signal
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
 
 from werkzeug.serving import make_server
 
@@ -22,10 +20,11 @@ from infra.versions import EMR_RELEASE_LABEL
 
 
 def main() -> None:
-    """Wire the parts together, and serve on 127.0.0.1."""
+    """Wire the parts together, and serve on 127.0.0.1 until killed: its drivers end with it."""
     options = _options()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    for chatty in ("botocore", "werkzeug"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     application = _application(options)
     faults = Faults()
     bus = Bus(options.event_source, application, faults)
@@ -39,16 +38,8 @@ def main() -> None:
     )
     app = web_app(Operations(application, job_runs, scheduler, faults), scheduler, faults)
     server = make_server("127.0.0.1", options.port, app, threaded=True)
-    signal.signal(signal.SIGTERM, _interrupt)
     scheduler.begin(options.prewarm)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        scheduler.end()
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
+    server.serve_forever()
 
 
 def _options() -> argparse.Namespace:

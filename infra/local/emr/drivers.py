@@ -38,7 +38,8 @@ class Driver:
         work = directory / "work"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        with (directory / "log").open("ab") as output:
+        self._log = directory / "log"
+        with self._log.open("ab") as output:
             self._process = subprocess.Popen(
                 command,
                 cwd=work,
@@ -100,4 +101,5 @@ class Driver:
                 self._said.put(said)
         code = self._process.wait()
         ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        self._said.put({"run": None, "lost": f"The Spark driver died: it {ended}"})
+        why = f"The Spark driver died: it {ended}. Its log is {self._log}"
+        self._said.put({"run": None, "lost": why})

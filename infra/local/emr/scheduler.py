@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,7 @@ class Scheduler:
         self._unfinished = 0
         self._busy: dict[str, Driver] = {}
         self._slots = [
-            _Slot(lambda number=number: new_driver(number))  # type: ignore[misc]
-            for number in range(application.max_concurrent_runs)
+            _Slot(partial(new_driver, number)) for number in range(application.max_concurrent_runs)
         ]
 
     def begin(self, prewarm: bool) -> None:
@@ -102,11 +102,6 @@ class Scheduler:
         for slot in self._slots:
             threading.Thread(target=self._work, args=(slot, prewarm), daemon=True).start()
         threading.Thread(target=self._end_long_waits, daemon=True).start()
-
-    def end(self) -> None:
-        """End the drivers, whatever they do."""
-        for slot in self._slots:
-            slot.drop()
 
     def health(self) -> dict[str, Any]:
         """The drivers, and how many runs are in which state."""

@@ -5,6 +5,7 @@ import hashlib
 import shlex
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -93,6 +94,11 @@ def _local(uri: str, store: Path) -> Path:
 
 def _content(uri: str, bucket: str, key: str) -> bytes:
     try:
-        return boto3.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+        return _s3().get_object(Bucket=bucket, Key=key)["Body"].read()
     except (BotoCoreError, ClientError) as error:
         raise CannotSubmit(f"{uri} cannot be read: {error}") from error
+
+
+@cache
+def _s3() -> Any:
+    return boto3.client("s3")
