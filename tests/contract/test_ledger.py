@@ -118,7 +118,9 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         times={"landed": "2026-03-01T12", "ended": "2026-03-01T13"},
     )
     ledger.begin(full)
-    assert ledger.get(full.id) == replace(full, revision=1)
+    kept = ledger.get(full.id)
+    assert kept == replace(full, revision=1)
+    assert list(map(type, vars(kept).values())) == list(map(type, vars(full).values()))
 
 
 def test_a_save_counts(ledger: AnyLedger) -> None:

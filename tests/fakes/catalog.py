@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from functions.catalog import MAIN, CannotRebase, Commit, MergeConflict, NotOnMain, UnknownBranch
+from lakegate.errors import Transient
 from tests.fakes.clock import FakeClock
 
 
@@ -170,11 +171,9 @@ class FakeTables:
         self._catalog.commit(target, table, current.append(*audited.added))
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
-        try:
-            self._catalog.head(branch)
-            found = self._catalog.table(at, table)
-        except UnknownBranch as error:
-            raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
+        if branch not in self._catalog.branches(branch):
+            raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
+        found = self._catalog.table(at, table)
         if found is None:
             raise CannotRebase("TABLE_GONE", f"main's table is gone: {table}")
         return found
