@@ -31,7 +31,7 @@ ACCOUNT = {
     "aws_access_key_id": "test",
     "aws_secret_access_key": "test",
 }
-FAKE_DRIVER = f"{sys.executable} {Path(__file__).with_name('fake_driver.py')}"
+FAKE_DRIVER = shlex.join([sys.executable, str(Path(__file__).with_name("fake_driver.py"))])
 LIFE = ["SUBMITTED", "PENDING", "SCHEDULED", "RUNNING"]
 
 

@@ -1,6 +1,7 @@
 """What job runs do, in memory and on EMR Serverless; EMR Serverless is the local stand-in."""
 
 import os
+import shlex
 import subprocess
 import sys
 import uuid
@@ -80,7 +81,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     port = int(wire.nobody().rpartition(":")[2])
     home = tmp_path_factory.mktemp("emr")
     flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2}
-    flags["driver"] = f"{sys.executable} {DRIVER}"
+    flags["driver"] = shlex.join([sys.executable, str(DRIVER)])
     command = [sys.executable, "-m", "infra.local.emr"]
     command += [f"--{name}={value}" for name, value in flags.items()]
     environment = {**os.environ, "AWS_ENDPOINT_URL": wire.nobody()}
