@@ -1,12 +1,13 @@
 """Servers that several behaviour suites share."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+import requests
 
 from infra.local import keys, nessie, processes
 from tests.fakes import wire
@@ -26,28 +27,43 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Nessie with its tokens and rules, and an S3 with its warehouse."""
     home = tmp_path_factory.mktemp("servers")
     (home / "tmp").mkdir()
-    address, management = wire.nobody(), wire.nobody()
     tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
-    s3 = ThreadedMotoServer(port=0, verbose=False)
-    s3.start()
-    storage = "http://{}:{}".format(*s3.get_host_and_port())
-    boto3.client(
-        "s3",
-        endpoint_url=storage,
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    ).create_bucket(Bucket="lake")
-    port, management_port = (int(url.rpartition(":")[2]) for url in (address, management))
-    processes.start(
-        home, nessie.command(home, port, management_port, storage, "s3://lake/warehouse")
+    storage, address, management = wire.nobody(), wire.nobody(), wire.nobody()
+    warehouse = "s3://lake/warehouse"
+    commands = (
+        _s3(home, _port(storage)),
+        nessie.command(home, _port(address), _port(management), storage, warehouse),
     )
+    checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, tokens)}
     try:
-        processes.wait_until(
-            home, "nessie", lambda: nessie.answers(address, tokens["reader"]), timeout=90
-        )
+        for command in commands:
+            processes.start(home, command)
+        for name, answers in checks.items():
+            processes.wait_until(home, name, answers, timeout=90)
         nessie.seed(address, tokens["publisher"])
         yield Servers(address, tokens, storage)
     finally:
-        processes.stop(home, "nessie")
-        s3.stop()
+        for command in commands:
+            processes.stop(home, command.part)
+
+
+def _s3(home: Path, port: int) -> processes.Command:
+    """S3 in a process of its own: within this one, every other use of moto would empty it."""
+    argv = (sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port))
+    return processes.Command("s3", argv, home)
+
+
+def _bucket(storage: str) -> bool:
+    """Whether S3 answers; it then has the lake's bucket."""
+    try:
+        return requests.put(f"{storage}/lake", timeout=10).ok
+    except requests.RequestException:
+        return False
+
+
+def _answers(address: str, tokens: dict[str, str]) -> bool:
+    return nessie.answers(address, tokens["reader"])
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

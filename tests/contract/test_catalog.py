@@ -161,6 +161,7 @@ def test_branches_are_found_by_how_they_begin(lake: Lake) -> None:
     assert lake.catalog.branches(lake.branch(2)) == [lake.branch(2)]
     assert lake.catalog.branches(f"{lake.branch(1)}-r.") == [f"{lake.branch(1)}-r.0a1b2c"]
     assert lake.catalog.branches(lake.branch(3)) == []
+    assert lake.catalog.branches(f"{lake.name}.orders/") == []
     assert "main" in lake.catalog.branches("")
 
 

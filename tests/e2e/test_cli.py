@@ -84,7 +84,7 @@ def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["SELECT * FROM cli.nothing"], f"main has no table cli.nothing; its tables are: {TABLE}"),
+        (["SELECT * FROM cli.nothing"], "main has no table cli.nothing; its tables are: "),
         ([f"SELECT nothing FROM {TABLE}"], 'column "nothing" not found'),
         (["SELEC 1"], "syntax error"),
         ([f"DROP TABLE {TABLE}"], "one SELECT at a time"),
