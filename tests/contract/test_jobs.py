@@ -36,7 +36,6 @@ LOCAL = replace(
     SETTINGS,
     emr_application_id="00lakegatelocal1",
     job_entry_point=str(DRIVER),
-    job_package=str(DRIVER),
 )
 
 
@@ -110,7 +109,9 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Appl
         yield Application(fake, lambda run, s: fake.end(run, s, details.get(s, "")), tmp_path)
         return
     client = request.getfixturevalue("client")
-    jobs = Jobs(client, LOCAL)
+    package = tmp_path / "package.py"
+    package.touch()
+    jobs = Jobs(client, replace(LOCAL, job_package=str(package)))
     yield Application(jobs, lambda run, state: _end(client, jobs, tmp_path, run, state), tmp_path)
 
 
