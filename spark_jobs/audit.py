@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from lakegate.contract import Check, Contract, Metric, Severity
 from lakegate.report import CheckResult, Reason, Status, Verdict
 from spark_jobs.checks import BAD_ROWS, ROWS, count_name, is_row_check, violation
+from spark_jobs.names import quoted
 from spark_jobs.read import BAD_ROW
 from spark_jobs.schema import Finding
-from spark_jobs.write import quoted
 
 _SAMPLES = 3
 _SAMPLE_COLUMNS = 8

@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 
 from lakegate.contract import Check, Contract, Metric, Rule
 from lakegate.patterns import java_pattern
+from spark_jobs.names import quoted
 from spark_jobs.read import BAD_ROW
-from spark_jobs.write import quoted
 
 ROWS = "rows"
 BAD_ROWS = "bad_rows"

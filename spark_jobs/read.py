@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 from lakegate.contract import Column, Contract
 from lakegate.errors import Permanent
 from spark_jobs import parquet, sniff
+from spark_jobs.names import quoted
 from spark_jobs.schema import Finding, compare
 
 BAD_ROW = "_lakegate_bad_row"
@@ -95,7 +96,7 @@ def _json(spark: SparkSession, path: str, contract: Contract, head: bytes) -> So
     findings = compare([(name, "") for name in (*in_file, *optional)], contract)
     if findings:
         return _unread(spark, findings)
-    schema = ", ".join(f"{_quoted(c.name)} {c.type}" for c in contract.columns)
+    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.columns)
     rows = (
         spark.read.schema(f"{schema}, {BAD_ROW} string")
         .options(**_PERMISSIVE | dict(contract.options))
@@ -126,11 +127,7 @@ def _value(column: Column) -> Expression:
 
 
 def _named(column: Column) -> Expression:
-    return F.col(_quoted(column.name))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return F.col(quoted(column.name))
 
 
 def _names(contract: Contract) -> tuple[str, ...]:

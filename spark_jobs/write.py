@@ -8,7 +8,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent, Transient
 from spark_jobs import jvm
 from spark_jobs.failures import explain
-from spark_jobs.session import CATALOG
+from spark_jobs.names import quoted, table_name
 
 _TABLE_PROPERTIES = {
     "format-version": "2",
@@ -61,16 +61,6 @@ def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> i
     if _records(table, "total-records") != before + added:
         raise Transient("BRANCH_SHARED", f"another run writes on the branch of {ingestion}")
     return added
-
-
-def table_name(table: str) -> str:
-    """The table's name in Spark SQL, in the catalog of the run's branch."""
-    return ".".join(quoted(part) for part in (CATALOG, *table.split(".")))
-
-
-def quoted(name: str) -> str:
-    """A name as Spark SQL reads it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _create_statement(name: str, contract: Contract) -> str:

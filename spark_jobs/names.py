@@ -1,0 +1,13 @@
+"""Names as Spark SQL reads them."""
+
+from spark_jobs.session import CATALOG
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL reads it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def table_name(table: str) -> str:
+    """The table's name in Spark SQL, in the catalog of the run's branch."""
+    return ".".join(quoted(part) for part in (CATALOG, *table.split(".")))
