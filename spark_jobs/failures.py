@@ -18,7 +18,7 @@ _PASSING = (
     "RESTException",
 )
 _FILE_AT_FAULT = {
-    "PARQUET_TYPE_ILLEGAL": "UNREADABLE_TYPE",
+    "PARQUET_TYPE": "UNREADABLE_TYPE",
     "Illegal Parquet type": "UNREADABLE_TYPE",
     "is not a Parquet file": "CORRUPT_FILE",
     "CANNOT_READ_FILE_FOOTER": "CORRUPT_FILE",
@@ -34,21 +34,17 @@ _FILE_AT_FAULT = {
 }
 
 
-def explain(error: BaseException, what: str) -> LakegateError:
+def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateError:
     """The error to raise for one of `jvm.JavaError`, met while doing `what`.
 
-    Permanent where the causes show that the file itself is at fault, Transient otherwise: an
-    unknown fault may pass, and EMR's next try of the run finds out.
+    Transient where the causes come from the network or a service. Permanent where they show that
+    the file itself is at fault, or with the code `otherwise` where nothing else can be. What is
+    known of neither is Transient: it may pass, and another run of the job finds out.
     """
     chain = causes(error)
     story = " <- ".join(chain)
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
-    if codes and not may_pass(error):
-        return Permanent(codes[0], f"{what}: {chain[-1][:500]}")
-    return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
-
-
-def may_pass(error: BaseException) -> bool:
-    """Whether one of `jvm.JavaError` comes from the network or a service, not from data."""
-    story = " <- ".join(causes(error))
-    return any(name in story for name in _PASSING)
+    code = next(iter(codes), otherwise)
+    if not code or any(name in story for name in _PASSING):
+        return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
+    return Permanent(code, f"{what}: {chain[-1][:500]}")

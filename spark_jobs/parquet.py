@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from lakegate.errors import Permanent
 from spark_jobs import jvm
-from spark_jobs.failures import explain, may_pass
+from spark_jobs.failures import explain
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Footer:
 def read_footer(spark: SparkSession, path: str) -> Footer:
     """The footer of the file at `path`, without a Spark job.
 
-    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE.
+    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, Transient when storage does not answer.
     """
     try:
         reader = jvm.parquet_reader(spark, path)
@@ -36,8 +35,4 @@ def read_footer(spark: SparkSession, path: str) -> Footer:
         finally:
             reader.close()
     except jvm.JavaError as error:
-        if may_pass(error):
-            raise explain(error, "the Parquet footer cannot be read") from error
-        code = "UNREADABLE_TYPE" if "PARQUET_TYPE" in str(error) else "CORRUPT_FILE"
-        message = f"the Parquet footer cannot be read: {jvm.causes(error)[-1][:500]}"
-        raise Permanent(code, message) from error
+        raise explain(error, "the Parquet footer cannot be read", "CORRUPT_FILE") from error
