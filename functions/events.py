@@ -1,10 +1,11 @@
 """Events as AWS delivers them, translated into our values."""
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote_plus
 
+from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject, object_version
 
@@ -48,12 +49,8 @@ def _landed(record: dict[str, Any]) -> LandedObject:
         etag=etag,
         size=int(found["size"]),
         sequencer=found.get("sequencer", ""),
-        landed_at=_utc(record["eventTime"]),
+        landed_at=times.text(datetime.fromisoformat(record["eventTime"])),
     )
-
-
-def _utc(time: str) -> str:
-    return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
 def _bad(what: str, body: str, error: Exception) -> Permanent:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from lakegate import times
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, object_version
@@ -70,7 +70,7 @@ class Landing:
             version=object_version(found["VersionId"], etag),
             etag=etag,
             size=found["Size"],
-            landed_at=found["LastModified"].astimezone(UTC).isoformat(timespec="milliseconds"),
+            landed_at=times.text(found["LastModified"]),
         )
 
 

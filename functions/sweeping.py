@@ -13,6 +13,7 @@ from functions.queues import DeadLetter, DeadLetters
 from functions.story import end, finish, proceed, publish, submit, take_in
 from functions.telemetry import logger, metrics
 from functions.world import World
+from lakegate import times
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import Reason
@@ -28,9 +29,7 @@ def sweep(world: World) -> dict[str, int]:
     nothing else, whatever it is: it is logged, counted, and tried again by the next sweep.
     """
     now = datetime.fromisoformat(world.now())
-    before = (now - timedelta(seconds=world.settings.grace_seconds)).isoformat(
-        timespec="milliseconds"
-    )
+    before = times.text(now - timedelta(seconds=world.settings.grace_seconds))
     uploads, job_runs = world.upload_dead_letters, world.job_run_dead_letters
     tasks = (
         _each("dead_letters", uploads.read(), partial(_redeliver, world, uploads, upload)),

@@ -4,7 +4,7 @@ import os
 import secrets
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -20,6 +20,7 @@ from functions.settings import Settings
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
 from functions.world import World
+from lakegate import times
 
 if TYPE_CHECKING:
     from functions.tables import Tables
@@ -38,7 +39,8 @@ def connect(settings: Settings) -> World:
     s3 = boto3.client("s3", config=_CONFIG)
     sqs = boto3.client("sqs", config=_CONFIG)
     dynamodb = boto3.resource("dynamodb", config=_CONFIG)
-    token = _secret(settings.nessie_token_secret)
+    vault = boto3.client("secretsmanager", config=_CONFIG)
+    token = secret(vault, settings.nessie_token_secret)
     return World(
         settings=settings,
         landing=Landing(s3, settings.landing_bucket),
@@ -47,18 +49,18 @@ def connect(settings: Settings) -> World:
         catalog=Catalog(settings.nessie_uri, token),
         tables=cache(lambda: _tables(settings.nessie_uri, token)),
         jobs=Jobs(boto3.client("emr-serverless", config=_CONFIG), settings),
-        alerts=_alerts(settings),
+        alerts=_alerts(settings, vault),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
         job_run_dead_letters=DeadLetters(sqs, settings.job_run_dead_letters),
-        now=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"),
+        now=lambda: times.text(datetime.now(UTC)),
         token=lambda: secrets.token_hex(3),
     )
 
 
-def _alerts(settings: Settings) -> Alerts:
+def _alerts(settings: Settings, vault: Any) -> Alerts:
     if not settings.slack_token_secret:
         return LogAlerts(logger)
-    client = WebClient(_secret(settings.slack_token_secret), timeout=10)
+    client = WebClient(secret(vault, settings.slack_token_secret), timeout=10)
     if settings.slack_url:
         client.base_url = settings.slack_url
     return SlackAlerts(client, settings.slack_channel)
@@ -68,7 +70,3 @@ def _tables(nessie_uri: str, token: str) -> "Tables":
     from functions.tables import Tables  # two seconds, only for a rebase
 
     return Tables(nessie_uri, token)
-
-
-def _secret(name: str) -> str:
-    return secret(boto3.client("secretsmanager", config=_CONFIG), name)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pyspark import __version__ as spark_version
 from pyspark.sql import Observation, SparkSession
 
+from lakegate import times
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -23,7 +24,7 @@ from spark_jobs.write import append, open_table
 
 def now() -> str:
     """The time, ISO 8601 in UTC with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return times.text(datetime.now(UTC))
 
 
 @dataclass(frozen=True)
