@@ -11,8 +11,9 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from functions.conclusion import conclude
 from functions.events import ended_run, landed_objects
-from functions.story import conclude, take_in
+from functions.intake import take_in
 from functions.telemetry import logger, metrics
 from functions.world import World
 

@@ -5,12 +5,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from functions.conclusion import proceed
 from functions.deliveries import Work, job_run, upload
+from functions.ending import end, finish
 from functions.ingestion import Ingestion, State
+from functions.intake import submit, take_in
 from functions.jobs import UnknownRun
 from functions.messages import unreadable_event
+from functions.publishing import publish
 from functions.queues import DeadLetter, DeadLetters
-from functions.story import end, finish, proceed, publish, submit, take_in
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate import times

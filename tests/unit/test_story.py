@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from functions.ingestion import State
+from functions.intake import take_in
 from functions.job_run import RunState
-from functions.story import take_in
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import ingestion_id

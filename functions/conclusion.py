@@ -1,0 +1,66 @@
+"""From the end of a job run to its meaning: publish, run again, or tell people."""
+
+from dataclasses import asdict, replace
+
+from functions.decisions import Publish, Refuse, RunAgain, decide
+from functions.ending import end, finish, report_of
+from functions.ingestion import Ingestion, State
+from functions.intake import run_again
+from functions.job_run import JobRun
+from functions.publishing import publish
+from functions.telemetry import logger
+from functions.world import World
+from lakegate.errors import Permanent
+from lakegate.landing import parse_run_name
+from lakegate.report import AuditReport, Reason
+
+
+def conclude(world: World, run_id: str) -> None:
+    """Bring an ended job run to its end: published, rejected or errored."""
+    run = world.jobs.get(run_id)
+    try:
+        ingestion, attempt = parse_run_name(run.name)
+    except ValueError:
+        logger.info("not a job run of ours", extra={"run": run_id, "run_name": run.name})
+        return
+    with logger.append_context_keys(ingestion=ingestion):
+        proceed(world, world.ledger.get(ingestion), attempt, run)
+
+
+def proceed(world: World, ingestion: Ingestion, attempt: int, run: JobRun) -> Ingestion:
+    """Do the next thing for an ingestion, now that its job run stands where it stands."""
+    if ingestion.ended:
+        return finish(world, ingestion)
+    if ingestion.state is State.AUDITED:
+        return publish(world, ingestion)
+    if attempt != ingestion.attempt or not run.state.terminal:
+        logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
+        return ingestion
+    return _judge(world, replace(ingestion, job_run=run.id), run)
+
+
+def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
+    try:
+        report = report_of(world, ingestion)
+    except Permanent as error:
+        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
+    ingestion = _with_findings(ingestion, report) if report else ingestion
+    match decide(ingestion, run, report, world.settings.job_tries):
+        case Publish(report=passed):
+            audited = ingestion.step("audited", passed.finished_at, state=State.AUDITED)
+            return publish(world, world.ledger.save(audited))
+        case RunAgain(reason):
+            logger.warning("the job failed", extra={"reason": asdict(reason)})
+            return run_again(world, replace(ingestion, failures=ingestion.failures + 1))
+        case Refuse(state, reason):
+            return end(world, ingestion, state, reason)
+
+
+def _with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    checks = [asdict(check) for check in report.checks]
+    return replace(
+        ingestion,
+        audited_hash=report.audited_hash,
+        rows=report.rows_written,
+        checks=tuple({k: v for k, v in check.items() if k != "samples"} for check in checks),
+    )

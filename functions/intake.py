@@ -1,0 +1,114 @@
+"""From the event that a file landed to its job run: take_in, submit.
+
+Every step first looks at what is there, so each can be repeated: after a crash anywhere, or an
+event that comes twice, doing it again ends where an undisturbed run ends.
+"""
+
+from dataclasses import replace
+
+from functions.ending import end, finish
+from functions.ingestion import Ingestion, State
+from functions.storage import StoredContract
+from functions.telemetry import logger, metrics
+from functions.world import World
+from lakegate.contract import claiming
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.landing import (
+    LandedObject,
+    branch_name,
+    ignore_rule,
+    ingestion_id,
+    report_key,
+)
+from lakegate.report import Reason
+
+
+def take_in(world: World, landed: LandedObject) -> Ingestion:
+    """Begin the ingestion of a landed object, or carry on where an earlier try stopped."""
+    timed = replace(landed, landed_at=landed.landed_at or world.now())
+    first = Ingestion(id=ingestion_id(landed), landed=timed)
+    with logger.append_context_keys(ingestion=first.id, key=landed.key):
+        ingestion = world.ledger.begin(first.step("landed", timed.landed_at))
+        if ingestion.state in (State.LANDED, State.BRANCHED):
+            return submit(world, ingestion)
+        logger.info("known already", extra={"state": ingestion.state})
+        return finish(world, ingestion)
+
+
+def submit(world: World, ingestion: Ingestion) -> Ingestion:
+    """Cut the attempt's branch and start its job run; what cannot be run ends errored."""
+    rule = ignore_rule(ingestion.landed.key)
+    if rule:
+        return end(world, ingestion, State.IGNORED, Reason("IGNORED_KEY", rule))
+    try:
+        if ingestion.landed.size == 0:
+            raise Permanent("EMPTY_OBJECT", "the file has no bytes: was its upload cut short?")
+        branched = _cut_branch(world, ingestion)
+    except Permanent as error:
+        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
+    return _start_job(world, branched)
+
+
+def run_again(world: World, ingestion: Ingestion) -> Ingestion:
+    """This branch will never be merged: start over on a fresh one."""
+    if ingestion.attempt >= world.settings.max_attempts:
+        message = f"none of {ingestion.attempt} attempts could be published; drop the file again"
+        reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
+        return end(world, ingestion, State.ERRORED, reason)
+    world.catalog.delete_branch(ingestion.branch)
+    metrics.add_metric("RunsAgain", "Count", 1)
+    fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="")
+    return submit(world, world.ledger.save(replace(fresh, attempt=ingestion.attempt + 1)))
+
+
+def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
+    if ingestion.state is State.BRANCHED:
+        return ingestion
+    stored = _claiming(world, ingestion)
+    table = stored.contract.table
+    branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
+    branched = ingestion.step(
+        "branched",
+        world.now(),
+        state=State.BRANCHED,
+        table=table,
+        contract_key=stored.key,
+        contract_version=stored.version,
+        channel=stored.contract.channel,
+        branch=branch,
+        base_hash=world.catalog.create_branch(branch),
+        report_key=report_key(table, ingestion.id, ingestion.attempt),
+    )
+    return world.ledger.save(branched)
+
+
+def _claiming(world: World, ingestion: Ingestion) -> StoredContract:
+    stored = {s.contract.table: s for s in world.lake.contracts()}
+    contract = claiming([s.contract for s in stored.values()], ingestion.landed.key)
+    return stored[contract.table]
+
+
+def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
+    spec = JobSpec(
+        ingestion=ingestion.id,
+        attempt=ingestion.attempt,
+        landed=ingestion.landed,
+        table=ingestion.table,
+        branch=ingestion.branch,
+        base_hash=ingestion.base_hash,
+        lake_bucket=world.settings.lake_bucket,
+        contract_key=ingestion.contract_key,
+        contract_version=ingestion.contract_version,
+        report_key=ingestion.report_key,
+        nessie_uri=world.settings.nessie_uri,
+        token_secret=world.settings.job_token_secret,
+    )
+    try:
+        run = world.jobs.start(spec)
+    except Permanent as error:
+        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
+    logger.info("job run started", extra={"run": run, "branch": ingestion.branch})
+    return world.ledger.save(
+        ingestion.step("submitted", world.now(), state=State.SUBMITTED, job_run=run)
+    )
