@@ -23,6 +23,7 @@ from lakegate.errors import LakegateError, Transient
 
 MAIN = "main"
 _TIMEOUT = 30
+_PAGE = 100
 
 
 class MergeConflict(LakegateError):
@@ -46,6 +47,7 @@ class Commit:
     """One commit of main's log."""
 
     hash: str
+    parent: str
     message: str
     properties: Mapping[str, str]
     author: str
@@ -80,9 +82,10 @@ class Catalog:
         with _translated():
             return str(self._nessie.get_reference(branch).hash_)
 
-    def branches(self, prefix: str) -> list[str]:
-        """The names of all branches that begin with `prefix`, sorted."""
-        query = {"filter": f"refType == 'BRANCH' && ref.name.startsWith('{prefix}')"}
+    def branches(self, *prefixes: str) -> list[str]:
+        """The names of all branches that begin with one of `prefixes`, sorted."""
+        begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
+        query = {"filter": f"refType == 'BRANCH' && ({begins})"}
         with _translated():
             found = self._send("GET", "/trees", params=query)["references"]
         return sorted(str(reference["name"]) for reference in found)
@@ -95,31 +98,47 @@ class Catalog:
         except UnknownBranch:
             return
 
-    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> bool:
+    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> str:
         """Merge `branch` as it was at the hash `at` into main, as one commit.
 
-        Returns whether main changed: merging the same hash again is safe and changes nothing.
-        Raises MergeConflict when main changed the same table since, UnknownBranch when the branch
-        is gone.
+        Returns that commit's hash, or "" where main has it all already: merging the same hash again
+        is safe and changes nothing. Raises MergeConflict when main changed the same table since,
+        UnknownBranch when the branch is gone.
         """
         body = {
             "fromRefName": branch,
             "fromHash": at,
             "commitMeta": {"message": message, "authors": ["lakegate"], "properties": properties},
+            # A conflict is then told from a server that was too busy to commit: only that is a 409.
+            "isReturnConflictAsResult": True,
         }
         with _translated():
             onto = quote(f"{MAIN}@{self.head(MAIN)}", safe="@")
-            return bool(self._send("POST", f"/trees/{onto}/history/merge", json=body)["wasApplied"])
+            merged = self._send("POST", f"/trees/{onto}/history/merge", json=body)
+        if not merged["wasSuccessful"]:
+            raise MergeConflict("MERGE_CONFLICT", _conflicts(merged))
+        return str(merged["resultantTargetHash"]) if merged["wasApplied"] else ""
 
-    def find_commit(self, name: str, value: str) -> Commit:
-        """The newest commit on main whose property `name` is `value`. Raises NotOnMain."""
-        wanted = f"'{name}' in commit.properties && commit.properties['{name}'] == '{value}'"
-        query: dict[str, str | int] = {"filter": wanted, "max-records": 1}
-        with _translated():
-            found = self._send("GET", f"/trees/{MAIN}/history", params=query)["logEntries"]
-        if not found:
-            raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {name} = {value}")
-        return _commit(found[0])
+    def find_commit(self, name: str, text: str) -> Commit:
+        """The newest commit on main whose property `name` contains `text`. Raises NotOnMain."""
+        wanted = f"'{name}' in commit.properties && commit.properties['{name}'].contains('{text}')"
+        for commit in self._history({"filter": wanted, "max-records": 1}):
+            return commit
+        raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {text} in {name}")
+
+    def log(self) -> Iterator[Commit]:
+        """Main's commits, newest first, read page by page as they are asked for."""
+        yield from self._history({"max-records": _PAGE})
+
+    def _history(self, query: Mapping[str, str | int]) -> Iterator[Commit]:
+        page: dict[str, str] = {}
+        while True:
+            with _translated():
+                found = self._send("GET", f"/trees/{MAIN}/history", params={**query, **page})
+            yield from map(_commit, found["logEntries"])
+            if not found.get("hasMore"):
+                return
+            page = {"page-token": found["token"]}
 
     def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
@@ -130,11 +149,14 @@ class Catalog:
 
 def _refusal(answer: requests.Response) -> LakegateError:
     detail = _message(answer)
-    if answer.status_code == 409:
-        return MergeConflict("MERGE_CONFLICT", detail)
     if answer.status_code == 404:
         return UnknownBranch("UNKNOWN_BRANCH", detail)
     return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
+
+
+def _conflicts(merged: dict[str, Any]) -> str:
+    found = [each["conflict"]["message"] for each in merged["details"] if each.get("conflict")]
+    return f"changed in conflict: {', '.join(found)}"
 
 
 def _message(answer: requests.Response) -> str:
@@ -160,6 +182,7 @@ def _commit(entry: dict[str, Any]) -> Commit:
     meta = entry["commitMeta"]
     return Commit(
         hash=meta["hash"],
+        parent=(meta.get("parentCommitHashes") or [""])[0],
         message=meta["message"],
         properties={k: values[0] for k, values in meta.get("allProperties", {}).items()},
         author=", ".join(meta.get("authors", [])),

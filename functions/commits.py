@@ -1,26 +1,68 @@
-"""What the commit on main says of the ingestion that it published."""
+"""What the commit on main says of the ingestions that it published."""
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from functions.catalog import Commit
 from functions.ingestion import Ingestion
 
-INGESTION = "lakegate.ingestion"
+INGESTIONS = "lakegate.ingestions"
+TABLE = "lakegate.table"
 
 
-def message(ingestion: Ingestion) -> str:
-    """One line for people who read main's log."""
-    name = ingestion.landed.key.rsplit("/", 1)[-1]
-    return f"Publish {ingestion.rows:,} rows of {name} to {ingestion.table}"
+@dataclass(frozen=True)
+class Published:
+    """One ingestion, as the commit that published it names it.
+
+    `object` is the landed object's address and `version` which one of its versions; `report` is
+    the audit report's key and `contract` the contract's, with its version behind an `@`.
+    """
+
+    id: str
+    object: str
+    version: str
+    rows: int
+    report: str
+    contract: str
+    job_run: str
+    audited_hash: str
 
 
-def properties(ingestion: Ingestion) -> dict[str, str]:
+def message(members: Sequence[Ingestion]) -> str:
+    """One line for people who read main's log. `members` are published by one commit."""
+    rows, table = sum(member.rows for member in members), members[0].table
+    what = members[0].landed.key.rsplit("/", 1)[-1]
+    if len(members) > 1:
+        what = f"{len(members)} files"
+    return f"Publish {rows:,} rows of {what} to {table}"
+
+
+def properties(members: Sequence[Ingestion]) -> dict[str, str]:
     """What programs, and a rebuilt ledger, read in main's log."""
     return {
-        INGESTION: ingestion.id,
-        "lakegate.object": ingestion.landed.uri,
-        "lakegate.object-version": ingestion.landed.version,
-        "lakegate.table": ingestion.table,
-        "lakegate.rows": str(ingestion.rows),
-        "lakegate.report": ingestion.report_key,
-        "lakegate.contract": f"{ingestion.contract_key}@{ingestion.contract_version}",
-        "lakegate.job-run": ingestion.job_run,
-        "lakegate.audited-hash": ingestion.audited_hash,
+        TABLE: members[0].table,
+        INGESTIONS: json.dumps([asdict(_published(member)) for member in members]),
     }
+
+
+def published(commit: Commit) -> tuple[Published, ...]:
+    """The ingestions that a commit on main published; none where somebody else made it."""
+    known = {field.name for field in fields(Published)}
+    return tuple(
+        Published(**{name: value for name, value in each.items() if name in known})
+        for each in json.loads(commit.properties.get(INGESTIONS, "[]"))
+    )
+
+
+def _published(ingestion: Ingestion) -> Published:
+    return Published(
+        id=ingestion.id,
+        object=ingestion.landed.uri,
+        version=ingestion.landed.version,
+        rows=ingestion.rows,
+        report=ingestion.report_key,
+        contract=f"{ingestion.contract_key}@{ingestion.contract_version}",
+        job_run=ingestion.job_run,
+        audited_hash=ingestion.audited_hash,
+    )

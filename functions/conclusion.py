@@ -5,8 +5,9 @@ from dataclasses import asdict, replace
 from functions.decisions import Publish, Refuse, RunAgain, decide
 from functions.ending import end, finish, report_of
 from functions.ingestion import Ingestion, State
-from functions.intake import run_again
+from functions.intake import run_again, submit
 from functions.job_run import JobRun
+from functions.jobs import UnknownRun
 from functions.publishing import publish
 from functions.telemetry import logger
 from functions.world import World
@@ -19,24 +20,33 @@ def conclude(world: World, run_id: str) -> None:
     """Bring an ended job run to its end: published, rejected or errored."""
     run = world.jobs.get(run_id)
     try:
-        ingestion, attempt = parse_run_name(run.name)
+        ingestion_id, attempt = parse_run_name(run.name)
     except ValueError:
         logger.info("not a job run of ours", extra={"run": run_id, "run_name": run.name})
         return
-    with logger.append_context_keys(ingestion=ingestion):
-        proceed(world, world.ledger.get(ingestion), attempt, run)
+    with logger.append_context_keys(ingestion=ingestion_id):
+        ingestion = world.ledger.get(ingestion_id)
+        if ingestion.ended or ingestion.state is State.AUDITED:
+            resume(world, ingestion)
+        elif attempt == ingestion.attempt and run.state.terminal:
+            _judge(world, replace(ingestion, job_run=run.id), run)
+        else:
+            logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
 
 
-def proceed(world: World, ingestion: Ingestion, attempt: int, run: JobRun) -> Ingestion:
-    """Do the next thing for an ingestion, now that its job run stands where it stands."""
+def resume(world: World, ingestion: Ingestion) -> Ingestion:
+    """Carry on with an ingestion where an earlier try stopped."""
     if ingestion.ended:
         return finish(world, ingestion)
     if ingestion.state is State.AUDITED:
         return publish(world, ingestion)
-    if attempt != ingestion.attempt or not run.state.terminal:
-        logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
-        return ingestion
-    return _judge(world, replace(ingestion, job_run=run.id), run)
+    if ingestion.state is not State.SUBMITTED:
+        return submit(world, ingestion)
+    try:
+        run = world.jobs.get(ingestion.job_run)
+    except UnknownRun as error:
+        return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
+    return _judge(world, ingestion, run) if run.state.terminal else ingestion
 
 
 def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:

@@ -1,14 +1,16 @@
 """How an ingestion ends, and what is due after it: tell the people, delete what was published."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from functions.ingestion import ALERTED, Ingestion, State
+from functions.ledger import Moved
 from functions.messages import alert
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate.errors import Permanent
-from lakegate.landing import branch_name
+from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import AuditReport, Reason
 
 
@@ -16,16 +18,27 @@ def end(
     world: World,
     ingestion: Ingestion,
     state: State,
-    reason: Reason | None = None,
-    merge_hash: str = "",
+    reason: Reason,
 ) -> Ingestion:
-    """Record how an ingestion ended, then do what its end asks for."""
-    ended = ingestion.step(
-        state.value, world.now(), state=state, reason=reason, merge_hash=merge_hash
-    )
+    """Record that an ingestion ended without reaching main, then do what its end asks for."""
+    ended = ingestion.step(state.value, world.now(), state=state, reason=reason)
     metrics.add_metric(state.capitalize(), "Count", 1)
-    logger.info(f"ended {state}", extra={"reason": asdict(reason) if reason else None})
+    logger.info(f"ended {state}", extra={"reason": asdict(reason)})
     return finish(world, world.ledger.save(ended))
+
+
+def end_published(world: World, members: Sequence[Ingestion], merge_hash: str) -> Ingestion:
+    """Record that one commit on main published the members; returns the first as it then stands.
+
+    What another process recorded in between stays as it is.
+    """
+    at = world.now()
+    ended = [m.step("published", at, state=State.PUBLISHED, merge_hash=merge_hash) for m in members]
+    saved = _save_unmoved(world, ended)
+    metrics.add_metric("Published", "Count", len(saved))
+    logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
+    _clean_up(world, saved)
+    return world.ledger.get(members[0].id)
 
 
 def finish(world: World, ingestion: Ingestion) -> Ingestion:
@@ -33,7 +46,8 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
     if ingestion.state in ALERTED and not ingestion.alerted:
         return _tell(world, ingestion)
     if ingestion.state is State.PUBLISHED and not ingestion.cleaned:
-        return _clean_up(world, ingestion)
+        _clean_up(world, [ingestion])
+        return world.ledger.get(ingestion.id)
     return ingestion
 
 
@@ -45,12 +59,34 @@ def report_of(world: World, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def _clean_up(world: World, ingestion: Ingestion) -> Ingestion:
-    """Delete the published branch, and those that a crash in a rebase left behind."""
-    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
-    for branch in world.catalog.branches(first):
+def _clean_up(world: World, published: Sequence[Ingestion]) -> None:
+    """Delete the branches that led to main, and those that a crash on the way left behind."""
+    if not published:
+        return
+    own = {prefix for ingestion in published for prefix in _own_branches(ingestion)}
+    table = published[0].table
+    where = own if len(published) == 1 else (f"ingest/{table}/", f"publish/{table}/")
+    left = {name for name in world.catalog.branches(*sorted(where)) if name.startswith(tuple(own))}
+    for branch in sorted(left | {ingestion.branch for ingestion in published}):
         world.catalog.delete_branch(branch)
-    return world.ledger.save(ingestion.step("cleaned", world.now(), cleaned=True))
+    at = world.now()
+    _save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in published])
+
+
+def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
+    """How the names of the branches begin that were made for this ingestion."""
+    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
+    return first, fresh_branch(ingestion.table, ingestion.id, "")
+
+
+def _save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]:
+    """Save those that no other process moved on in between."""
+    while changed:
+        try:
+            return world.ledger.save_all(changed)
+        except Moved as moved:
+            changed = [each for each in changed if each.id not in moved.ids]
+    return []
 
 
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:

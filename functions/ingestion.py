@@ -27,13 +27,23 @@ ALERTED = (State.REJECTED, State.ERRORED)
 
 
 @dataclass(frozen=True)
+class Intent:
+    """The one thing that may be merged into main for an ingestion: a branch as it is at a hash."""
+
+    branch: str
+    hash: str
+
+
+@dataclass(frozen=True)
 class Ingestion:
     """The work that one landed object causes.
 
     `attempt` counts branches and their job runs, `failures` the runs that failed without a report.
-    `revision` counts the ledger's writes and guards each of them. `base_hash` is where the branch
-    was cut; (`branch`, `audited_hash`) is the intent: the one thing that may be merged for this
-    ingestion, changed only by such a guarded write. `merge_hash` is the commit on main. `checks`
+    `revision` counts the ledger's writes and guards each of them. `base_hash` is where on main the
+    branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
+    `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
+    where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
+    `merge_hash` is the commit on main. `checks`
     are the report's results without sample rows. `times` maps a step to when it was done (ISO 8601,
     UTC). `alerted` and `cleaned` say that the people were told and the branches were deleted.
     """
@@ -47,12 +57,14 @@ class Ingestion:
     table: str = ""
     contract_key: str = ""
     contract_version: str = ""
+    demands: str = ""
     channel: str = ""
     branch: str = ""
     base_hash: str = ""
     job_run: str = ""
     report_key: str = ""
     audited_hash: str = ""
+    group: tuple[str, ...] = ()
     merge_hash: str = ""
     rows: int = 0
     reason: Reason | None = None
@@ -60,6 +72,11 @@ class Ingestion:
     alerted: bool = False
     cleaned: bool = False
     times: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def intent(self) -> Intent:
+        """What may be merged for it; nothing was audited yet where the hash is empty."""
+        return Intent(self.branch, self.audited_hash)
 
     @property
     def ended(self) -> bool:
@@ -72,6 +89,19 @@ class Ingestion:
         if self.state in ALERTED:
             return not self.alerted
         return not self.ended or (self.state is State.PUBLISHED and not self.cleaned)
+
+    def rebased(
+        self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]
+    ) -> "Ingestion":
+        """This ingestion with another intent, whose branch was cut off main at `base_hash`."""
+        return self.step(
+            "rebased",
+            at,
+            branch=intent.branch,
+            audited_hash=intent.hash,
+            base_hash=base_hash,
+            group=group,
+        )
 
     def step(self, name: str, at: str, **changes: Any) -> "Ingestion":
         """This ingestion after the step `name` was done at the time `at`."""

@@ -58,8 +58,16 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
         return end(world, ingestion, State.ERRORED, reason)
     world.catalog.delete_branch(ingestion.branch)
     metrics.add_metric("RunsAgain", "Count", 1)
-    fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="")
+    fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="", group=())
     return submit(world, world.ledger.save(replace(fresh, attempt=ingestion.attempt + 1)))
+
+
+def demands_now(world: World, ingestion: Ingestion) -> str:
+    """The digest of what the contract in force asks of the rows, "" where none can be told."""
+    try:
+        return _claiming(world, ingestion).contract.demands
+    except Permanent:
+        return ""
 
 
 def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
@@ -75,6 +83,7 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         table=table,
         contract_key=stored.key,
         contract_version=stored.version,
+        demands=stored.contract.demands,
         channel=stored.contract.channel,
         branch=branch,
         base_hash=world.catalog.create_branch(branch),

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,8 @@ from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "checks")
+_JSON = ("times", "checks", "group")
+_UNFIT = "ConditionalCheckFailed"
 
 
 class UnknownIngestion(LakegateError):
@@ -23,6 +24,15 @@ class UnknownIngestion(LakegateError):
 
     def __init__(self, ingestion: str) -> None:
         super().__init__("UNKNOWN_INGESTION", f"the ledger has no ingestion {ingestion!r}")
+
+
+class Moved(Transient):
+    """Another process saved some of the ingestions in between; `ids` says which."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = frozenset(ids)
+        message = f"moved on by another process meanwhile: {', '.join(ids)}"
+        super().__init__("LEDGER_MOVED", message)
 
 
 class Ledger:
@@ -50,21 +60,39 @@ class Ledger:
     def save(self, ingestion: Ingestion) -> Ingestion:
         """Replace the revision that `ingestion` was made from; returns it with its new revision.
 
-        Raises Transient LEDGER_MOVED when another process saved the ingestion in between: what
-        was decided here was decided on old knowledge, so read again and decide again.
+        Raises Moved when another process saved the ingestion in between: what was decided here was
+        decided on old knowledge, so read again and decide again.
         """
         try:
             return self._put(ingestion, Attr("revision").eq(ingestion.revision))
         except _Refused as refused:
-            message = f"ingestion {ingestion.id} was moved on by another process meanwhile"
-            raise Transient("LEDGER_MOVED", message) from refused
+            raise Moved([ingestion.id]) from refused
+
+    def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """Save several, at most 100, as `save` does: all of them or, raising Moved, none."""
+        saved = [dataclasses.replace(i, revision=i.revision + 1) for i in ingestions]
+        puts = [
+            {"Put": self._guarded(old, new)} for old, new in zip(ingestions, saved, strict=True)
+        ]
+        try:
+            with _translated():
+                self._table.meta.client.transact_write_items(TransactItems=puts)
+        except _Cancelled as cancelled:
+            moved = [i.id for i, at in zip(ingestions, cancelled.refused, strict=True) if at]
+            raise Moved(moved) from cancelled
+        return saved
+
+    def together(self, ids: Sequence[str]) -> list[Ingestion]:
+        """Those of at most 100 ingestions that the ledger has, as last saved, in their order."""
+        found = self._batch(list(ids), ConsistentRead=True)
+        by_id = {item["id"]: _from_item(item) for item in found}
+        return [by_id[id_] for id_ in ids if id_ in by_id]
 
     def known(self, ids: list[str]) -> set[str]:
         """Those of `ids` that the ledger has."""
-        found: set[str] = set()
-        for start in range(0, len(ids), 100):
-            found |= self._known_batch(ids[start : start + 100])
-        return found
+        batches = (ids[start : start + 100] for start in range(0, len(ids), 100))
+        found = (self._batch(batch, ProjectionExpression="id") for batch in batches)
+        return {item["id"] for items in found for item in items}
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """Ingestions with a step still due, last saved before the time `before` (ISO 8601)."""
@@ -82,6 +110,17 @@ class Ledger:
             ScanIndexForward=False,
         )
 
+    def waiting(self, table: str) -> list[Ingestion]:
+        """The audited ingestions of a table, oldest landing first; the index may lag behind."""
+        return list(
+            self._pages(
+                self._table.query,
+                IndexName="by_state",
+                KeyConditionExpression=Key("state").eq(State.AUDITED.value),
+                FilterExpression=Attr("table").eq(table),
+            )
+        )
+
     def all(self) -> Iterator[Ingestion]:
         """Every ingestion, in no order."""
         return self._pages(self._table.scan)
@@ -92,16 +131,22 @@ class Ledger:
             self._table.put_item(Item=_to_item(saved), ConditionExpression=condition)
         return saved
 
-    def _known_batch(self, ids: list[str]) -> set[str]:
-        name, client = self._table.name, self._table.meta.client
-        wanted: dict[str, Any] = {
-            name: {"Keys": [{"id": i} for i in ids], "ProjectionExpression": "id"}
+    def _guarded(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
+        return {
+            "TableName": self._table.name,
+            "Item": _to_item(new),
+            "ConditionExpression": "revision = :revision",
+            "ExpressionAttributeValues": {":revision": old.revision},
         }
-        found: set[str] = set()
+
+    def _batch(self, ids: list[str], **what: Any) -> list[dict[str, Any]]:
+        name, client = self._table.name, self._table.meta.client
+        wanted: dict[str, Any] = {name: {"Keys": [{"id": i} for i in ids], **what}} if ids else {}
+        found: list[dict[str, Any]] = []
         while wanted:
             with _translated():
                 answer = client.batch_get_item(RequestItems=wanted)
-            found |= {item["id"] for item in answer["Responses"].get(name, [])}
+            found += answer["Responses"].get(name, [])
             wanted = answer.get("UnprocessedKeys") or {}
         return found
 
@@ -119,6 +164,14 @@ class _Refused(Exception):
     """The condition of a write did not hold."""
 
 
+class _Cancelled(Exception):
+    """Conditions of a transaction did not hold: for each of its writes, whether its own did not."""
+
+    def __init__(self, reasons: Sequence[dict[str, str]]) -> None:
+        super().__init__()
+        self.refused = [reason.get("Code") == _UNFIT for reason in reasons]
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
@@ -126,6 +179,9 @@ def _translated() -> Iterator[None]:
     except ClientError as error:
         if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
             raise _Refused from error
+        reasons: Any = error.response.get("CancellationReasons", [])
+        if _UNFIT in [reason.get("Code") for reason in reasons]:
+            raise _Cancelled(reasons) from error
         raise Transient("LEDGER_UNAVAILABLE", f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient("LEDGER_UNAVAILABLE", f"DynamoDB did not answer: {error}") from error
@@ -149,7 +205,7 @@ def _to_item(ingestion: Ingestion) -> dict[str, Any]:
 def _from_item(item: dict[str, Any]) -> Ingestion:
     names = {f.name for f in dataclasses.fields(Ingestion)}
     fields = {name: value for name, value in item.items() if name in names}
-    fields |= {name: json.loads(item[name]) for name in _JSON}
+    fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
     fields |= {name: int(item[name]) for name in ("revision", "attempt", "failures", "rows")}
     landed = {name: item[name] for name in _LANDED} | {"size": int(item["size"])}
     return Ingestion(
@@ -158,6 +214,7 @@ def _from_item(item: dict[str, Any]) -> Ingestion:
             "landed": LandedObject(**landed),
             "state": State(item["state"]),
             "checks": tuple(fields["checks"]),
+            "group": tuple(fields.get("group", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
         }
     )

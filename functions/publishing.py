@@ -1,59 +1,199 @@
-"""From a passed audit to main."""
+"""From a passed audit to main, by as few commits as it takes.
+
+    intent := (branch, hash), kept in the ledger, changed only by a guarded write
+    merge the intent → applied now, or applied before: published
+                     → refused, for main's table moved on: enter the files of all intents that wait
+                       for the table, and that main refuses too, into one fresh branch off main;
+                       swap all these intents for it in one write; delete the branches they named;
+                       merge again
+
+An intent is swapped only once main is known to refuse its branch for ever, so that of a branch and
+its successor only one can publish. docs/adr/publishing-together.md has the whole argument.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from functions import commits
 from functions.catalog import CannotRebase, MergeConflict, NotOnMain, UnknownBranch
-from functions.ending import end
-from functions.ingestion import Ingestion, State
-from functions.intake import run_again
+from functions.ending import end_published, finish
+from functions.ingestion import Ingestion, Intent, State
+from functions.intake import demands_now, run_again
+from functions.ledger import Moved
 from functions.telemetry import logger, metrics
 from functions.world import World
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
+from lakegate.landing import fresh_branch
+
+MOST_TOGETHER = 100  # DynamoDB's limit (API reference, "TransactWriteItems")
+_MOST_TRIES = 20
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """One intent, and the ingestions whose rows it holds."""
+
+    intent: Intent
+    members: Sequence[Ingestion]
 
 
 def publish(world: World, ingestion: Ingestion) -> Ingestion:
-    """Merge the intent into main: exactly what was audited, and nothing else."""
+    """Merge the intent into main: exactly what was audited, and nothing else.
+
+    Raises Transient TABLE_BUSY when main's table moved on again each time that it was tried.
+    """
+    elsewhere: set[str] = set()
+    for _ in range(_MOST_TRIES):
+        unit = _unit(world, ingestion)
+        try:
+            return end_published(world, unit.members, _merge(world, unit))
+        except MergeConflict:
+            ingestion = _rebase(world, unit, elsewhere)
+        except NotOnMain:
+            return _all_again(world, unit)
+        if ingestion.state is not State.AUDITED:
+            return finish(world, ingestion)
+    message = f"{ingestion.table} moved on main {_MOST_TRIES} times while {ingestion.id} waited"
+    raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
+
+
+def _unit(world: World, ingestion: Ingestion) -> _Unit:
+    """The ingestion's intent with all its members, itself the first."""
+    if not ingestion.group:
+        return _Unit(ingestion.intent, [ingestion])
+    members = world.ledger.together(ingestion.group)
+    same = [m for m in members if m.intent == ingestion.intent and m.state is State.AUDITED]
+    return _Unit(ingestion.intent, [ingestion, *(m for m in same if m.id != ingestion.id)])
+
+
+def _merge(world: World, unit: _Unit) -> str:
+    """The hash of the commit on main, made now or before. Raises MergeConflict or NotOnMain."""
+    members, merged = unit.members, ""
     try:
-        world.catalog.merge(
-            ingestion.branch,
-            ingestion.audited_hash,
-            commits.message(ingestion),
-            commits.properties(ingestion),
+        merged = world.catalog.merge(
+            unit.intent.branch,
+            unit.intent.hash,
+            commits.message(members),
+            commits.properties(members),
         )
-    except MergeConflict:
-        return _rebase(world, ingestion)
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
-    try:
-        commit = world.catalog.find_commit(commits.INGESTION, ingestion.id)
-    except NotOnMain:
-        return run_again(world, ingestion)
-    return end(world, ingestion, State.PUBLISHED, merge_hash=commit.hash)
+    return merged or world.catalog.find_commit(commits.INGESTIONS, members[0].id).hash
 
 
-def _rebase(world: World, ingestion: Ingestion) -> Ingestion:
-    """Main's table moved: enter the audited files into its newer state, on a fresh branch.
+def _rebase(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
+    """Enter the refused files, and all that wait with them, into a fresh branch off main.
 
-    The refused branch can never be merged, so when the intent has moved on to the fresh one, by a
-    write that only one publisher can win, exactly one branch can still publish these rows.
+    Returns the unit's first ingestion as it then stands. `elsewhere` are the ids of ingestions that
+    other processes have in hand: they are left to them, and more of them are added.
     """
-    fresh = f"{ingestion.branch.partition('-r.')[0]}-r.{world.token()}"
-    world.catalog.create_branch(fresh)
+    first = refused.members[0]
+    fresh = fresh_branch(first.table, first.id, world.token())
+    base = world.catalog.create_branch(fresh)
     try:
-        world.tables().append_again(
-            ingestion.table, ingestion.branch, ingestion.audited_hash, fresh
-        )
-        audited = world.catalog.head(fresh)
-        rebased = ingestion.step("rebased", world.now(), branch=fresh, audited_hash=audited)
-        moved = world.ledger.save(rebased)
+        replaced = _swap(world, refused, elsewhere, fresh, base)
     except CannotRebase as why:
         logger.info("the job must run again", extra={"why": why.message})
         world.catalog.delete_branch(fresh)
-        return run_again(world, ingestion)
-    except LakegateError:
+        return _all_again(world, refused)
+    except LakegateError as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
-        if world.ledger.get(ingestion.id).branch != fresh:
-            world.catalog.delete_branch(fresh)
-        raise
-    world.catalog.delete_branch(ingestion.branch)
+        now = world.ledger.get(first.id)
+        if now.branch == fresh:
+            return now
+        world.catalog.delete_branch(fresh)
+        if isinstance(error, Moved):
+            elsewhere |= error.ids
+        elif now.revision == first.revision:
+            raise
+        return now
+    for branch in replaced:
+        world.catalog.delete_branch(branch)
     metrics.add_metric("Rebases", "Count", 1)
-    return publish(world, moved)
+    return world.ledger.get(first.id)
+
+
+def _swap(
+    world: World, refused: _Unit, elsewhere: set[str], fresh: str, base: str
+) -> Sequence[str]:
+    """Make the fresh branch, cut at `base`, the intent of all whose files it can hold.
+
+    Returns the branches that it replaces. Raises CannotRebase when the refused files cannot be
+    entered, Moved when another process was quicker.
+    """
+    first = refused.members[0]
+    if any(m.demands != demands_now(world, m) for m in refused.members):
+        raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
+    units = [refused, *_refused_too(world, refused, elsewhere)]
+    failed = world.tables().append_again(first.table, [unit.intent for unit in units], fresh)
+    if refused.intent in failed:
+        raise failed[refused.intent]
+    entered = [unit for unit in units if unit.intent not in failed]
+    members = [member for unit in entered for member in unit.members]
+    intent = Intent(fresh, world.catalog.head(fresh))
+    group = tuple(member.id for member in members) if len(members) > 1 else ()
+    at = world.now()
+    world.ledger.save_all([member.rebased(at, intent, base, group) for member in members])
+    return [unit.intent.branch for unit in entered]
+
+
+def _refused_too(world: World, refused: _Unit, elsewhere: set[str]) -> Iterator[_Unit]:
+    """The other units that wait for the table and that main refuses, as many as fit in."""
+    first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
+    waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
+    for each in world.ledger.waiting(first.table):
+        if each.intent != refused.intent:
+            waiting[each.intent].append(each)
+    units = [
+        _Unit(intent, members)
+        for intent, members in waiting.items()
+        if len(members) == max(1, len(members[0].group))  # the index may lack some, or be behind
+        and not any(member.id in elsewhere for member in members)
+        and all(member.demands == first.demands for member in members)
+    ]
+    for unit in _dead(world, units):
+        if len(unit.members) <= room:
+            room -= len(unit.members)
+            yield unit
+
+
+def _dead(world: World, units: Sequence[_Unit]) -> Iterator[_Unit]:
+    """The units that main can never take: it changed the table since their branch was cut.
+
+    What main took already is not among them: a commit since then names it.
+    """
+    cut_at: defaultdict[str, list[_Unit]] = defaultdict(list)
+    for unit in units:
+        cut_at[unit.members[0].base_hash].append(unit)
+    since = _Since()
+    for commit in world.catalog.log() if cut_at else ():
+        for unit in cut_at.pop(commit.hash, ()):
+            if unit.members[0].table in since.tables and not since.names(unit):
+                yield unit
+        if not cut_at:
+            return
+        since.tables.add(commit.properties.get(commits.TABLE, ""))
+        since.published.update(each.id for each in commits.published(commit))
+
+
+@dataclass
+class _Since:
+    """What main's commits, from the newest back, published, and into which tables."""
+
+    tables: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
+
+    def names(self, unit: _Unit) -> bool:
+        return any(member.id in self.published for member in unit.members)
+
+
+def _all_again(world: World, unit: _Unit) -> Ingestion:
+    """Run the jobs of all members again; each of the others has a message or the sweep as well."""
+    first, *others = unit.members
+    for other in others:
+        try:
+            run_again(world, other)
+        except LakegateError as error:
+            logger.warning("left to the sweep", extra={"other": other.id, "why": error.message})
+    return run_again(world, first)

@@ -5,21 +5,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from functions.conclusion import proceed
+from functions.conclusion import resume
 from functions.deliveries import Work, job_run, upload
-from functions.ending import end, finish
-from functions.ingestion import Ingestion, State
-from functions.intake import submit, take_in
-from functions.jobs import UnknownRun
+from functions.ingestion import Ingestion
+from functions.intake import take_in
 from functions.messages import unreadable_event
-from functions.publishing import publish
 from functions.queues import DeadLetter, DeadLetters
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate import times
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, ingestion_id
-from lakegate.report import Reason
 
 _CHUNK = 500
 _T = TypeVar("_T")
@@ -79,21 +75,9 @@ def _unknown(world: World, chunk: list[LandedObject]) -> list[LandedObject]:
     return [landed for landed in chunk if ingestion_id(landed) not in known]
 
 
-def _resume(world: World, listed: Ingestion) -> Ingestion:
-    """Carry on where an earlier try stopped."""
+def _resume(world: World, listed: Ingestion) -> None:
     with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
-        ingestion = world.ledger.get(listed.id)  # the index that listed it lags behind
-        if ingestion.ended:
-            return finish(world, ingestion)
-        if ingestion.state is State.AUDITED:
-            return publish(world, ingestion)
-        if ingestion.state is not State.SUBMITTED:
-            return submit(world, ingestion)
-        try:
-            run = world.jobs.get(ingestion.job_run)
-        except UnknownRun as error:
-            return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-        return proceed(world, ingestion, ingestion.attempt, run)
+        resume(world, world.ledger.get(listed.id))  # the index that listed it lags behind
 
 
 def _redeliver(world: World, queue: DeadLetters, work: Work, letter: DeadLetter) -> None:

@@ -5,7 +5,8 @@ a branch whose table main has changed since, so the same data files are entered 
 table instead. No data file is read or written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -23,9 +24,11 @@ from pyiceberg.manifest import DataFile, ManifestEntryStatus
 from pyiceberg.table import Table
 
 from functions.catalog import CannotRebase
+from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
-from lakegate.errors import Transient
+from lakegate.errors import LakegateError, Transient
 
+_AT_ONCE = 8
 _PASSING = (
     RESTError,
     CommitFailedException,
@@ -46,18 +49,41 @@ class Tables:
         self._uri = nessie_uri
         self._token = token
 
-    def append_again(self, table: str, source: str, at: str, target: str) -> None:
-        """Enter the files that `source` (at the hash `at`) added into `table` on `target`.
+    def append_again(
+        self, table: str, sources: Sequence[Intent], target: str
+    ) -> Mapping[Intent, LakegateError]:
+        """Enter the files that each of `sources` added to `table` into it on `target`, at once.
 
-        Raises CannotRebase when the table on `target` could not read them as they were written.
+        Returns the sources whose files could not be entered, and why: CannotRebase where the table
+        on `target` could not read them as they were written, or what the catalog answered. Raises
+        such an error where the table on `target` itself is the reason.
         """
         with _translated():
-            audited = self._load(table, f"{source}@{at}")
             current = self._load(table, target)
-            _check(audited, current)
-            with current.transaction() as change, change.update_snapshot().fast_append() as append:
-                for file in _added(audited):
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            read = pool.map(lambda source: self._audited(table, source, current), sources)
+            found = dict(zip(sources, read, strict=True))
+        files = [each for each in found.values() if not isinstance(each, LakegateError)]
+        if files:
+            with (
+                _translated(),
+                current.transaction() as change,
+                change.update_snapshot().fast_append() as append,
+            ):
+                for file in (file for added in files for file in added):
                     append.append_data_file(file)
+        return {s: each for s, each in found.items() if isinstance(each, LakegateError)}
+
+    def _audited(
+        self, table: str, source: Intent, current: Table
+    ) -> list[DataFile] | LakegateError:
+        try:
+            with _translated():
+                audited = self._load(table, f"{source.branch}@{source.hash}")
+                _check(audited, current)
+                return list(_added(audited))
+        except LakegateError as error:
+            return error
 
     def _load(self, table: str, reference: str) -> Table:
         catalog = RestCatalog(

@@ -61,6 +61,12 @@ class Contract:
     channel: str = ""
     allow_samples: bool = True
 
+    @property
+    def demands(self) -> str:
+        """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
+        asked = (self.table, self.format, sorted(self.options.items()), self.columns, self.checks)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
+
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError when there is none."""
         return {column.name: column for column in self.columns}[name]

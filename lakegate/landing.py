@@ -67,6 +67,14 @@ def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
     return name if attempt == 1 else f"{name}-{attempt}"
 
 
+def fresh_branch(table: str, ingestion: str, token: str) -> str:
+    """A branch to publish from, `publish/<table>/<id part>-<token>`, made for this ingestion.
+
+    The token is drawn: two processes that rebase at once must not share a branch.
+    """
+    return f"publish/{table}/{ingestion[:12]}-{token}"
+
+
 def run_name(ingestion: str, attempt: int) -> str:
     """The job run's name and client token: EMR Serverless takes at most 64 of `[A-Za-z0-9._-]`."""
     return f"{ingestion}-{attempt}"

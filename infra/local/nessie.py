@@ -27,7 +27,8 @@ RULES = {
     "publisher_main": "role == 'lakegate-publisher' && ref == 'main'"
     " && op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY',"
     " 'DELETE_ENTITY']",
-    "publisher_ingest": "role == 'lakegate-publisher' && ref.startsWith('ingest/')",
+    "publisher_ingest": "role == 'lakegate-publisher'"
+    " && (ref.startsWith('ingest/') || ref.startsWith('publish/'))",
 }
 
 

@@ -47,7 +47,7 @@ class Lake:
         self.catalog.create_branch(branch)
         return branch, self.write(branch, table or self.table, f"word {number}")
 
-    def merge(self, branch: str, at: str, **properties: str) -> bool:
+    def merge(self, branch: str, at: str, **properties: str) -> str:
         """Merge, with properties that matter to nobody."""
         return self.catalog.merge(branch, at, f"Publish {branch}", properties or {"k": "v"})
 
@@ -161,6 +161,8 @@ def test_branches_are_found_by_how_they_begin(lake: Lake) -> None:
     assert lake.catalog.branches(lake.branch(2)) == [lake.branch(2)]
     assert lake.catalog.branches(f"{lake.branch(1)}-r.") == [f"{lake.branch(1)}-r.0a1b2c"]
     assert lake.catalog.branches(lake.branch(3)) == []
+    both = lake.catalog.branches(lake.branch(2), f"{lake.branch(1)}-r.")
+    assert both == [f"{lake.branch(1)}-r.0a1b2c", lake.branch(2)]
     assert lake.catalog.branches(f"{lake.name}.orders/") == []
     assert "main" in lake.catalog.branches("")
 
@@ -169,7 +171,7 @@ def test_a_merge_brings_a_branch_to_main(lake: Lake) -> None:
     """A merge shows on main what the branch holds, as one commit."""
     branch, head = lake.written(1)
     main = lake.catalog.head("main")
-    assert lake.merge(branch, head) is True
+    assert lake.merge(branch, head) == lake.catalog.head("main")
     assert lake.read("main", lake.table) == "word 1"
     assert lake.catalog.head("main") != main
 
@@ -190,9 +192,9 @@ def test_a_merge_says_what_it_is(lake: Lake) -> None:
 def test_a_merge_is_done_once(lake: Lake) -> None:
     """Merging the same hash again changes nothing and is no error."""
     branch, head = lake.written(1)
-    assert lake.merge(branch, head) is True
+    assert lake.merge(branch, head) == lake.catalog.head("main")
     main = lake.catalog.head("main")
-    assert lake.merge(branch, head) is False
+    assert lake.merge(branch, head) == ""
     assert lake.catalog.head("main") == main
 
 
@@ -201,14 +203,14 @@ def test_a_merge_is_done_once_even_when_main_has_moved(lake: Lake) -> None:
     branch, head = lake.written(1)
     lake.merge(branch, head)
     lake.merge(*lake.written(2))
-    assert lake.merge(branch, head) is False
+    assert lake.merge(branch, head) == ""
     assert lake.read("main", lake.table) == "word 2"
 
 
 def test_an_empty_branch_changes_nothing(lake: Lake) -> None:
-    """A branch on which nothing was written merges as not applied."""
+    """A branch on which nothing was written has nothing to merge."""
     head = lake.catalog.create_branch(lake.branch())
-    assert lake.merge(lake.branch(), head) is False
+    assert lake.merge(lake.branch(), head) == ""
 
 
 def test_only_what_was_named_is_merged(lake: Lake) -> None:
@@ -217,9 +219,9 @@ def test_only_what_was_named_is_merged(lake: Lake) -> None:
     later = lake.write(branch, lake.table, "later")
     lake.merge(branch, head)
     assert lake.read("main", lake.table) == "word 1"
-    assert lake.merge(branch, later) is True
+    assert lake.merge(branch, later) == lake.catalog.head("main")
     assert lake.read("main", lake.table) == "later"
-    assert lake.merge(branch, head) is False
+    assert lake.merge(branch, head) == ""
 
 
 def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake) -> None:
@@ -266,7 +268,8 @@ def test_what_came_later_on_a_merged_branch_can_conflict(lake: Lake) -> None:
 def test_other_tables_are_no_conflict(lake: Lake) -> None:
     """Branches that changed different tables are all merged, even if both made their namespace."""
     branches = [lake.written(n, f"{lake.name}.t{n}") for n in range(3)]
-    assert [lake.merge(*each) for each in branches] == [True] * 3
+    for each in branches:
+        assert lake.merge(*each) == lake.catalog.head("main")
     assert [lake.read("main", f"{lake.name}.t{n}") for n in range(3)] == [
         "word 0",
         "word 1",
@@ -279,7 +282,7 @@ def test_a_fresh_branch_is_no_conflict(lake: Lake) -> None:
     lake.merge(*lake.written(0))
     lake.written(1)
     lake.merge(*lake.written(2))
-    assert lake.merge(*lake.written(3)) is True
+    assert lake.merge(*lake.written(3)) == lake.catalog.head("main")
     assert lake.read("main", lake.table) == "word 3"
 
 
@@ -306,12 +309,12 @@ def test_a_hash_is_taken_through_any_branch(lake: Lake) -> None:
     branch, head = lake.written(1)
     lake.catalog.delete_branch(branch)
     lake.catalog.create_branch(branch)
-    assert lake.merge(branch, head) is True
+    assert lake.merge(branch, head) == lake.catalog.head("main")
     assert lake.read("main", lake.table) == "word 1"
 
 
 def test_a_commit_is_found_on_main_only(lake: Lake) -> None:
-    """Neither a value that no commit has, nor another property with it, finds a commit."""
+    """Neither a text that no commit has, nor another property with it, finds a commit."""
     branch, head = lake.written(1)
     with pytest.raises(NotOnMain, match=lake.name):
         lake.catalog.find_commit("k", lake.name)
@@ -329,6 +332,24 @@ def test_of_several_commits_the_newest_is_found(lake: Lake) -> None:
     assert lake.catalog.find_commit("k", lake.name).message == f"Publish {lake.branch(2)}"
 
 
+def test_the_log_goes_from_the_newest_back(lake: Lake) -> None:
+    """Main's commits come in order, each naming the one before, down to the first."""
+    begun = lake.catalog.head("main")
+    merged = [lake.merge(*lake.written(number), k=str(number)) for number in range(2)]
+    log = list(lake.catalog.log())
+    assert [commit.hash for commit in log[:3]] == [merged[1], merged[0], begun]
+    assert [commit.parent for commit in log[:2]] == [merged[0], begun]
+    assert [commit.properties["k"] for commit in log[:2]] == ["1", "0"]
+    assert len({commit.hash for commit in log}) == len(log)
+
+
+def test_the_log_has_more_than_a_page(lake: Lake) -> None:
+    """However many commits main has, the log has them all."""
+    made = [lake.write("main", lake.table, str(number)) for number in range(120)]
+    log = (commit.hash for commit in lake.catalog.log())
+    assert [next(log) for _ in made] == made[::-1]
+
+
 def calls(catalog: Catalog) -> list[Callable[[], object]]:
     """Each of the adapter's methods, ready to be called."""
     return [
@@ -338,6 +359,7 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: catalog.delete_branch("ingest/x"),
         lambda: catalog.merge("ingest/x", NO_HASH, "message", {}),
         lambda: catalog.find_commit("k", "v"),
+        lambda: next(catalog.log()),
     ]
 
 

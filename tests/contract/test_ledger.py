@@ -14,7 +14,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.ingestion import Ingestion, State
-from functions.ledger import Ledger, UnknownIngestion
+from functions.ledger import Ledger, Moved, UnknownIngestion
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
@@ -109,6 +109,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         job_run="00run",
         report_key="reports/x",
         audited_hash="audited",
+        group=("f" * 32, "e" * 32),
         merge_hash="merged",
         rows=5_000_000_000,
         reason=Reason("CODE", "Weil's so ist"),
@@ -139,6 +140,48 @@ def test_old_knowledge_is_not_saved(ledger: AnyLedger) -> None:
     with pytest.raises(Transient, match="LEDGER_MOVED"):
         ledger.save(replace(begun, branch="yours"))
     assert ledger.get(begun.id) == won
+
+
+def test_several_are_saved_together(ledger: AnyLedger) -> None:
+    """As many as 100 are saved at once, each as its next revision."""
+    begun = [ledger.begin(ingestion(number)) for number in range(60)]
+    saved = ledger.save_all([replace(each, rows=7) for each in begun])
+    assert saved == [replace(each, rows=7, revision=2) for each in begun]
+    assert ledger.together([each.id for each in begun]) == saved
+
+
+def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
+    """Where another process moved some of them on, nothing is saved, and these are named."""
+    begun = [ledger.begin(ingestion(number)) for number in range(4)]
+    moved = [ledger.save(replace(begun[number], rows=1)) for number in (1, 3)]
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all([replace(each, rows=2) for each in begun])
+    assert refusal.value.ids == {each.id for each in moved}
+    now = [begun[0], moved[0], begun[2], moved[1]]
+    assert ledger.together([each.id for each in begun]) == now
+
+
+def test_an_ingestion_that_never_began_is_not_saved_with_others(ledger: AnyLedger) -> None:
+    """Several are saved only where each is there."""
+    begun, never = ledger.begin(ingestion(1)), ingestion(2)
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all([begun, never])
+    assert refusal.value.ids == {never.id}
+    assert ledger.together([never.id, begun.id]) == [begun]
+
+
+def test_none_together_are_none(ledger: AnyLedger) -> None:
+    """Asking for no ingestion finds none."""
+    assert ledger.together([]) == []
+
+
+def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
+    """Of one table, and only the audited, those first that landed first."""
+    states = [State.AUDITED, State.AUDITED, State.PUBLISHED, State.SUBMITTED]
+    for number, state in enumerate(states):
+        ledger.begin(ingestion(number, state=state, table="a.b"))
+    ledger.begin(ingestion(9, state=State.AUDITED, table="a.c"))
+    assert ids(iter(ledger.waiting("a.b"))) == [0, 1]
 
 
 def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:

@@ -17,6 +17,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
 from functions.catalog import CannotRebase, Catalog
+from functions.ingestion import Intent
 from functions.tables import Tables
 from lakegate.errors import Transient
 from tests.contract.conftest import Servers
@@ -64,6 +65,11 @@ class Lake:
     def publish(self, branch: str, at: str) -> None:
         """Merge into main."""
         assert self.catalog.merge(branch, at, "Publish", {"k": "v"})
+
+    def enter(self, target: str, *sources: tuple[str, str]) -> None:
+        """Enter the files of branches, each as it was at a hash, into the table on `target`."""
+        intents = [Intent(*source) for source in sources]
+        assert self.tables.append_again(self.table, intents, target) == {}
 
     def on_main(self) -> list[str]:
         """The files that a reader of main sees."""
@@ -208,7 +214,7 @@ def test_a_refused_branch_is_published_after_all(lake: Lake) -> None:
     first, second = lake.written("first"), lake.written("second")
     lake.publish(*first)
     fresh = lake.branch("fresh")
-    lake.tables.append_again(lake.table, *second, fresh)
+    lake.enter(fresh, second)
     lake.publish(fresh, lake.catalog.head(fresh))
     assert lake.on_main() == ["first", "old", "second"]
 
@@ -217,7 +223,7 @@ def test_only_the_targets_branch_changes(lake: Lake) -> None:
     """Neither main nor the branch that the files come from is touched."""
     source, at = lake.written("file")
     main, fresh = lake.catalog.head("main"), lake.branch("fresh")
-    lake.tables.append_again(lake.table, source, at, fresh)
+    lake.enter(fresh, (source, at))
     assert lake.catalog.head("main") == main
     assert lake.catalog.head(source) == at
     assert lake.writer.files(fresh) == lake.writer.files(source) == ["file", "old"]
@@ -228,7 +234,7 @@ def test_only_what_was_named_is_entered(lake: Lake) -> None:
     source, at = lake.written("file")
     lake.writer.append(source, "later")
     fresh = lake.branch("fresh")
-    lake.tables.append_again(lake.table, source, at, fresh)
+    lake.enter(fresh, (source, at))
     assert lake.writer.files(fresh) == ["file", "old"]
 
 
@@ -238,7 +244,7 @@ def test_it_can_be_done_again_and_again(lake: Lake) -> None:
     for number in range(3):
         lake.publish(*lake.written(f"other-{number}"))
         fresh = lake.branch(f"fresh-{number}")
-        lake.tables.append_again(lake.table, source, at, fresh)
+        lake.enter(fresh, (source, at))
         source, at = fresh, lake.catalog.head(fresh)
     lake.publish(source, at)
     assert lake.on_main() == ["file", "old", "other-0", "other-1", "other-2"]
@@ -249,7 +255,7 @@ def test_a_column_that_main_gained_is_no_obstacle(lake: Lake) -> None:
     source, at = lake.written("file")
     lake.writer.add_column("main")
     fresh = lake.branch("fresh")
-    lake.tables.append_again(lake.table, source, at, fresh)
+    lake.enter(fresh, (source, at))
     lake.publish(fresh, lake.catalog.head(fresh))
     assert lake.on_main() == ["file", "old"]
 
@@ -257,10 +263,11 @@ def test_a_column_that_main_gained_is_no_obstacle(lake: Lake) -> None:
 def cannot(lake: Lake, source: str, at: str, target: str) -> str:
     """Why the files cannot be entered; the target stays as it was."""
     before = lake.catalog.branches(target) and lake.catalog.head(target)
-    with pytest.raises(CannotRebase) as refusal:
-        lake.tables.append_again(lake.table, source, at, target)
+    refusals = lake.tables.append_again(lake.table, [Intent(source, at)], target)
     assert (lake.catalog.branches(target) and lake.catalog.head(target)) == before
-    return refusal.value.code
+    (refusal,) = refusals.values()
+    assert isinstance(refusal, CannotRebase)
+    return refusal.code
 
 
 def test_a_column_that_the_files_must_have_is_one(lake: Lake) -> None:
@@ -288,24 +295,48 @@ def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
 
 def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
     """Where main's table was dropped, the job must run again."""
-    source, at = lake.written("file")
+    source = Intent(*lake.written("file"))
     lake.writer.drop("main")
-    assert cannot(lake, source, at, lake.branch("fresh")) == "TABLE_GONE"
+    with pytest.raises(CannotRebase, match="TABLE_GONE"):
+        lake.tables.append_again(lake.table, [source], lake.branch("fresh"))
 
 
-@pytest.mark.parametrize("gone", ["source", "target"])
-def test_a_branch_that_is_gone_is_told(lake: Lake, gone: str) -> None:
-    """Where another publisher deleted one of the branches meanwhile, what is true must be read."""
-    source, at = lake.written("file")
+def test_a_target_that_is_gone_is_told(lake: Lake) -> None:
+    """Where somebody deleted the branch to write on meanwhile, it is tried again."""
+    source = Intent(*lake.written("file"))
     fresh = lake.branch("fresh")
-    lake.catalog.delete_branch({"source": source, "target": fresh}[gone])
+    lake.catalog.delete_branch(fresh)
     with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
-        lake.tables.append_again(lake.table, source, at, fresh)
+        lake.tables.append_again(lake.table, [source], fresh)
+
+
+def test_several_are_entered_at_once(lake: Lake) -> None:
+    """The files of many branches come to main by one fresh branch and one merge."""
+    written = [lake.written(f"file-{number:02}") for number in range(12)]
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, *written)
+    lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == [*(f"file-{number:02}" for number in range(12)), "old"]
+
+
+def test_one_that_cannot_be_entered_holds_up_no_other(lake: Lake) -> None:
+    """A branch with other columns, or one that is gone, is named; the others' files are in."""
+    good, gone = Intent(*lake.written("good")), Intent(*lake.written("gone"))
+    lake.writer.add_column(source := lake.branch("source"))
+    strange = Intent(source, lake.writer.append(source, "strange"))
+    lake.catalog.delete_branch(gone.branch)
+    fresh = lake.branch("fresh")
+    refusals = lake.tables.append_again(lake.table, [gone, good, strange], fresh)
+    assert {each: error.code for each, error in refusals.items()} == {
+        gone: "CATALOG_UNAVAILABLE",
+        strange: "COLUMNS_CHANGED",
+    }
+    assert lake.writer.files(fresh) == ["good", "old"]
 
 
 def append_again(url: str) -> None:
     """Call the adapter with Nessie at this address."""
-    Tables(url, "token").append_again("a.b", "ingest/x", "0" * 64, "ingest/y")
+    Tables(url, "token").append_again("a.b", [Intent("ingest/x", "0" * 64)], "publish/y")
 
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)

@@ -5,11 +5,12 @@ conflict, and a merge leaves that commit behind, so that merging the same hash a
 Like Nessie it takes any hash that it knows, whether or not the named branch leads to it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from functions.catalog import MAIN, CannotRebase, Commit, MergeConflict, NotOnMain, UnknownBranch
-from lakegate.errors import Transient
+from functions.ingestion import Intent
+from lakegate.errors import LakegateError, Transient
 from tests.fakes.clock import FakeClock
 
 
@@ -56,15 +57,15 @@ class FakeCatalog:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch {branch}")
         return self._heads[branch]
 
-    def branches(self, prefix: str) -> list[str]:
+    def branches(self, *prefixes: str) -> list[str]:
         """See Catalog.branches."""
-        return sorted(name for name in self._heads if name.startswith(prefix))
+        return sorted(name for name in self._heads if name.startswith(prefixes))
 
     def delete_branch(self, branch: str) -> None:
         """See Catalog.delete_branch."""
         self._heads.pop(branch, None)
 
-    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> bool:
+    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> str:
         """See Catalog.merge."""
         self.head(branch)
         if at not in self._commits:
@@ -72,20 +73,24 @@ class FakeCatalog:
         known = self._ancestors(self._heads[MAIN])
         theirs = _changes(c for c in self._log(at) if c.commit.hash not in known)
         if not theirs:
-            return False
+            return ""
         base = next(c.commit.hash for c in self._log(at) if c.commit.hash in known)
         ours = _changes(self._since(base))
         if both := sorted(ours.keys() & theirs.keys()):
             raise MergeConflict("MERGE_CONFLICT", f"changed in conflict: {', '.join(both)}")
-        self._add(MAIN, message, "lakegate", properties, theirs, merged=at)
-        return True
+        return self._add(MAIN, message, "lakegate", properties, theirs, merged=at)
 
-    def find_commit(self, name: str, value: str) -> Commit:
+    def find_commit(self, name: str, text: str) -> Commit:
         """See Catalog.find_commit."""
-        for commit in self.main_log():
-            if commit.properties.get(name) == value:
+        for commit in self.log():
+            if text in commit.properties.get(name, ""):
                 return commit
-        raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {name} = {value}")
+        raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {text} in {name}")
+
+    def log(self) -> Iterator[Commit]:
+        """See Catalog.log."""
+        for stored in self._log(self._heads[MAIN]):
+            yield stored.commit
 
     def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
         """What a writer does: change a table on a branch, or drop it; returns the new head."""
@@ -108,10 +113,6 @@ class FakeCatalog:
         """Whether main holds everything that a branch or a hash does."""
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
 
-    def main_log(self) -> list[Commit]:
-        """Main's commits, newest first."""
-        return [stored.commit for stored in self._log(self._heads[MAIN])]
-
     def _add(
         self,
         branch: str,
@@ -121,9 +122,9 @@ class FakeCatalog:
         changes: Mapping[str, FakeTable | None],
         merged: str = "",
     ) -> str:
-        hash_ = f"{len(self._commits):064x}"
-        commit = Commit(hash_, message, dict(properties), author, self._clock.now())
-        parents = tuple(filter(None, (self._heads.get(branch), merged)))
+        hash_, parent = f"{len(self._commits):064x}", self._heads.get(branch, "")
+        commit = Commit(hash_, parent, message, dict(properties), author, self._clock.now())
+        parents = tuple(filter(None, (parent, merged)))
         self._commits[hash_] = _Stored(commit, parents, changes)
         self._heads[branch] = hash_
         return hash_
@@ -160,15 +161,30 @@ class FakeTables:
     def __init__(self, catalog: FakeCatalog) -> None:
         self._catalog = catalog
 
-    def append_again(self, table: str, source: str, at: str, target: str) -> None:
+    def append_again(
+        self, table: str, sources: Sequence[Intent], target: str
+    ) -> Mapping[Intent, LakegateError]:
         """See Tables.append_again."""
-        audited, current = self._load(table, source, at), self._load(table, target, target)
+        current = self._load(table, target, target)
+        failed: dict[Intent, LakegateError] = {}
+        added: list[str] = []
+        for source in sources:
+            try:
+                added += self._audited(table, source, current)
+            except LakegateError as error:
+                failed[source] = error
+        if added:
+            self._catalog.commit(target, table, current.append(*added))
+        return failed
+
+    def _audited(self, table: str, source: Intent, current: FakeTable) -> tuple[str, ...]:
+        audited = self._load(table, source.branch, source.hash)
         if audited.uuid != current.uuid:
             raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
         new = set(current.columns) - set(audited.columns)
         if not set(audited.columns) <= set(current.columns) or any(c.endswith("!") for c in new):
             raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
-        self._catalog.commit(target, table, current.append(*audited.added))
+        return audited.added
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
         if branch not in self._catalog.branches(branch):

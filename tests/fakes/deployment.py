@@ -14,7 +14,7 @@ from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.catalog import FakeCatalog, FakeTables
 from tests.fakes.clock import FakeClock
-from tests.fakes.faults import Journal, ProcessDied
+from tests.fakes.faults import Fault, Journal, ProcessDied, unavailable
 from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
@@ -190,3 +190,16 @@ class Deployment:
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()
         )
+
+
+def wait_together(deployment: Deployment, files: int) -> list[LandedObject]:
+    """Bring files to where each is audited and waits for main, which took another one since."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    landed = [deployment.land(f"shop/orders/{number}.parquet") for number in range(files)]
+    deployment.land("shop/orders/another.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=files))
+    deployment.deliver()
+    return landed

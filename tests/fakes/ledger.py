@@ -1,11 +1,11 @@
 """The ledger in memory, with the real one's conditions, order and due times."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from functions.ingestion import Ingestion, State
-from functions.ledger import UnknownIngestion
+from functions.ledger import Moved, UnknownIngestion
 from lakegate.errors import Transient
 
 
@@ -29,11 +29,17 @@ class FakeLedger:
 
     def save(self, ingestion: Ingestion) -> Ingestion:
         """See Ledger.save."""
-        revisions = self._revisions[ingestion.id]
-        if not revisions or revisions[-1].revision != ingestion.revision:
-            message = f"ingestion {ingestion.id} was moved on by another process meanwhile"
-            raise Transient("LEDGER_MOVED", message)
-        return self._keep(ingestion)
+        return self.save_all([ingestion])[0]
+
+    def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """See Ledger.save_all."""
+        if moved := [each.id for each in ingestions if self._has_moved(each)]:
+            raise Moved(moved)
+        return [self._keep(each) for each in ingestions]
+
+    def together(self, ids: Sequence[str]) -> list[Ingestion]:
+        """See Ledger.together."""
+        return [self.get(id_) for id_ in ids if self._revisions[id_]]
 
     def known(self, ids: list[str]) -> set[str]:
         """See Ledger.known."""
@@ -49,6 +55,11 @@ class FakeLedger:
         found = [i for i in self.all() if i.state is state]
         yield from sorted(found, key=lambda i: i.landed.landed_at, reverse=True)
 
+    def waiting(self, table: str) -> list[Ingestion]:
+        """See Ledger.waiting."""
+        found = [i for i in self.in_state(State.AUDITED) if i.table == table]
+        return found[::-1]
+
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
@@ -56,6 +67,10 @@ class FakeLedger:
     def history(self, ingestion: str) -> list[Ingestion]:
         """Every revision of an ingestion, the oldest first."""
         return list(self._revisions[ingestion])
+
+    def _has_moved(self, ingestion: Ingestion) -> bool:
+        revisions = self._revisions[ingestion.id]
+        return not revisions or revisions[-1].revision != ingestion.revision
 
     def _keep(self, ingestion: Ingestion) -> Ingestion:
         if not ingestion.landed.landed_at:

@@ -29,7 +29,7 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
 def left_behind(deployment: Deployment) -> list[str]:
     """Branches that nobody needs any more."""
     kept = {i.branch for i in deployment.ledger.all() if i.state in ALERTED}
-    return [name for name in deployment.catalog.branches("ingest/") if name not in kept]
+    return [name for name in deployment.catalog.branches("ingest/", "publish/") if name not in kept]
 
 
 def _nothing_is_lost(deployment: Deployment) -> None:
@@ -40,8 +40,8 @@ def _nothing_is_lost(deployment: Deployment) -> None:
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
     files = [f"{i.landed.uri}@{i.landed.version}" for i in published]
     assert deployment.published_files() == sorted(files)
-    log = [commit.properties.get(commits.INGESTION) for commit in deployment.catalog.main_log()]
-    assert Counter(filter(None, log)) == Counter(i.id for i in published)
+    log = [each.id for commit in deployment.catalog.log() for each in commits.published(commit)]
+    assert Counter(log) == Counter(i.id for i in published)
 
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:

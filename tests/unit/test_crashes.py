@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from functions.telemetry import logger
-from tests.fakes.deployment import Deployment
+from tests.fakes.deployment import Deployment, wait_together
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
@@ -86,6 +86,12 @@ def run_again(deployment: Deployment) -> None:
     deployment.settle()
 
 
+def together(deployment: Deployment) -> None:
+    """Files that wait for one table at once, published by one commit."""
+    wait_together(deployment, 3)
+    deployment.settle()
+
+
 def dead(deployment: Deployment) -> None:
     """Messages that failed until they were dead letters."""
     deployment.journal.strike("catalog.create_branch", Fault(unavailable, times=5))
@@ -106,7 +112,7 @@ def another_file(deployment: Deployment) -> None:
     deployment.settle()
 
 
-STORIES = [published, refused, crashing, unclaimed, swept, rebased, run_again, dead]
+STORIES = [published, refused, crashing, unclaimed, swept, rebased, run_again, together, dead]
 
 
 @pytest.mark.parametrize("kind", KINDS)

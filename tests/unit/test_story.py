@@ -1,5 +1,6 @@
 """One file's way over fakes: what main, the branches, the ledger and the people get to see."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -58,20 +59,22 @@ def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> No
     landed = deployment.land(KEY)
     deployment.settle()
     ingestion = deployment.ingestion(landed)
-    commit = deployment.catalog.main_log()[0]
+    commit = next(deployment.catalog.log())
     assert commit.hash == ingestion.merge_hash
     assert commit.message == "Publish 3 rows of a.parquet to shop.orders"
-    assert commit.properties == {
-        "lakegate.ingestion": ingestion_id(landed),
-        "lakegate.object": f"s3://landing/{KEY}",
-        "lakegate.object-version": "v1",
-        "lakegate.table": TABLE,
-        "lakegate.rows": "3",
-        "lakegate.report": f"reports/{TABLE}/{ingestion.id}/1.json",
-        "lakegate.contract": f"contracts/{TABLE}.yaml@v1",
-        "lakegate.job-run": ingestion.job_run,
-        "lakegate.audited-hash": ingestion.audited_hash,
-    }
+    assert commit.properties["lakegate.table"] == TABLE
+    assert json.loads(commit.properties["lakegate.ingestions"]) == [
+        {
+            "id": ingestion_id(landed),
+            "object": f"s3://landing/{KEY}",
+            "version": "v1",
+            "rows": 3,
+            "report": f"reports/{TABLE}/{ingestion.id}/1.json",
+            "contract": f"contracts/{TABLE}.yaml@v1",
+            "job_run": ingestion.job_run,
+            "audited_hash": ingestion.audited_hash,
+        }
+    ]
 
 
 def test_the_job_is_told_what_to_do(deployment: Deployment) -> None:
@@ -401,11 +404,12 @@ def test_a_failed_rebase_leaves_no_branch(deployment: Deployment) -> None:
     landed = deployment.land("shop/orders/b.parquet")
     deployment.deliver()
     deployment.run_jobs()
-    fault = Fault(lambda: deployment.journal.strike("ledger.save", Fault(unavailable)), "after")
+    fault = Fault(lambda: deployment.journal.strike("ledger.save_all", Fault(unavailable)), "after")
     deployment.journal.strike("tables.append_again", fault)
     deployment.deliver()
     assert deployment.ingestion(landed).state is State.AUDITED
     assert deployment.catalog.branches("ingest/") == [deployment.ingestion(landed).branch]
+    assert deployment.catalog.branches("publish/") == []
     deployment.settle()
     check_promises(deployment)
 
