@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.exceptions import ClientError
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.typedef import Properties
+
+# All tables share one client: to make one takes longer than to read a table.
+CLIENT = "lakegate.s3-client"
 
 
 class S3InputFile(InputFile):
@@ -74,12 +76,12 @@ class S3OutputFile(OutputFile):
 
 
 class S3FileIO(FileIO):
-    """Objects on S3 by their `s3://` addresses, with AWS's own environment variables."""
+    """Objects on S3 by their `s3://` addresses."""
 
-    def __init__(self, properties: Properties = {}) -> None:  # noqa: B006 - pyiceberg's signature
-        """`properties` are the catalog's; nothing of them is needed."""
+    def __init__(self, properties: Properties) -> None:
+        """`properties` are the catalog's; CLIENT among them is boto3's `s3` client."""
         super().__init__(properties)
-        self._client = boto3.client("s3")
+        self._client = properties[CLIENT]
 
     def new_input(self, location: str) -> S3InputFile:
         """An object to be read."""

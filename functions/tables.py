@@ -8,6 +8,7 @@ table instead. No data file is read or written.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import quote
 
 import requests
@@ -24,6 +25,7 @@ from pyiceberg.manifest import DataFile, ManifestEntryStatus
 from pyiceberg.table import Table
 
 from functions.catalog import CannotRebase
+from functions.file_io import CLIENT
 from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
 from lakegate.errors import LakegateError, Transient
@@ -44,10 +46,11 @@ _PASSING = (
 class Tables:
     """The tables that one token may change."""
 
-    def __init__(self, nessie_uri: str, token: str) -> None:
-        """`nessie_uri` has no path."""
+    def __init__(self, nessie_uri: str, token: str, s3: Any) -> None:
+        """`nessie_uri` has no path; `s3` is boto3's client."""
         self._uri = nessie_uri
         self._token = token
+        self._s3 = s3
 
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
@@ -68,7 +71,7 @@ class Tables:
             with (
                 _translated(),
                 current.transaction() as change,
-                change.update_snapshot().fast_append() as append,
+                change.update_snapshot().merge_append() as append,
             ):
                 for file in (file for added in files for file in added):
                     append.append_data_file(file)
@@ -90,7 +93,7 @@ class Tables:
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._token,
-            **{"py-io-impl": "functions.file_io.S3FileIO"},
+            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
         )
         return catalog.load_table(table)
 

@@ -47,7 +47,7 @@ def connect(settings: Settings) -> World:
         lake=Lake(s3, settings.lake_bucket),
         ledger=Ledger(dynamodb.Table(settings.ledger_table)),
         catalog=Catalog(settings.nessie_uri, token),
-        tables=cache(lambda: _tables(settings.nessie_uri, token)),
+        tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=_CONFIG), settings),
         alerts=_alerts(settings, vault),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
@@ -66,7 +66,7 @@ def _alerts(settings: Settings, vault: Any) -> Alerts:
     return SlackAlerts(client, settings.slack_channel)
 
 
-def _tables(nessie_uri: str, token: str) -> "Tables":
+def _tables(nessie_uri: str, token: str, s3: Any) -> "Tables":
     from functions.tables import Tables  # two seconds, only for a rebase
 
-    return Tables(nessie_uri, token)
+    return Tables(nessie_uri, token, s3)

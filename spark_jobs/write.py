@@ -13,6 +13,7 @@ from spark_jobs.names import quoted, table_name
 _TABLE_PROPERTIES = {
     "format-version": "2",
     "write.distribution-mode": "none",
+    "commit.manifest-merge.enabled": "true",  # pyiceberg's default is not to
     "write.metadata.metrics.max-inferred-column-defaults": "1000",
 }
 # A range-distributed write would run its input twice, and the audit would count every row twice.

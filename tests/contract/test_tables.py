@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
+import boto3
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
@@ -17,13 +18,23 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
 from functions.catalog import CannotRebase, Catalog
+from functions.file_io import CLIENT
 from functions.ingestion import Intent
 from functions.tables import Tables
 from lakegate.errors import Transient
 from tests.contract.conftest import Servers
+from tests.contract.test_ledger import ACCOUNT
 from tests.fakes import wire
 from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
+
+
+_MERGED = 4
+_PROPERTIES = {
+    "format-version": "2",
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": str(_MERGED),
+}
 
 
 class Writer(Protocol):
@@ -110,8 +121,8 @@ class FakeWriter:
 class IcebergWriter:
     """Writes by pyiceberg, but for new columns: its own way Nessie 0.99 does not take."""
 
-    def __init__(self, uri: str, token: str, table: str) -> None:
-        self._uri, self._token, self._name = uri, token, table
+    def __init__(self, uri: str, token: str, s3: Any, table: str) -> None:
+        self._uri, self._token, self._s3, self._name = uri, token, s3, table
 
     def append(self, branch: str, file: str) -> str:
         """See Writer."""
@@ -124,7 +135,7 @@ class IcebergWriter:
                 self._name,
                 Schema(NestedField(1, "id", LongType())),
                 partition_spec=UNPARTITIONED_PARTITION_SPEC,
-                properties={"format-version": "2"},
+                properties=_PROPERTIES,
             )
         with table.transaction() as change, change.update_snapshot().fast_append() as append:
             append.append_data_file(_data_file(f"{table.location()}/data/{file}"))
@@ -155,6 +166,10 @@ class IcebergWriter:
         """See Writer."""
         self._catalog(branch).drop_table(self._name)
 
+    def manifests(self, reference: str) -> int:
+        """How many manifests a reader has to open."""
+        return len(self._manifests(self._catalog(reference).load_table(self._name)))
+
     def files(self, reference: str) -> list[str]:
         """See Writer."""
         return sorted(
@@ -173,7 +188,7 @@ class IcebergWriter:
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._token,
-            **{"py-io-impl": "functions.file_io.S3FileIO"},
+            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
         )
 
 
@@ -191,7 +206,7 @@ def _data_file(path: str) -> DataFile:
 
 
 @pytest.fixture(params=["in memory", pytest.param("Iceberg", marks=pytest.mark.stack)])
-def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lake:
+def lake(request: pytest.FixtureRequest) -> Lake:
     """A lake whose main has the test's table with one file, `old`."""
     table = f"t{uuid.uuid4().hex[:12]}.orders"
     if request.param == "in memory":
@@ -199,12 +214,9 @@ def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lak
         made = Lake(FakeTables(fake), fake, FakeWriter(fake, table), table)
     else:
         servers: Servers = request.getfixturevalue("servers")
-        monkeypatch.setenv("AWS_ENDPOINT_URL", servers.s3)
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "test")
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         known = (servers.nessie, servers.tokens["publisher"])
-        made = Lake(Tables(*known), Catalog(*known), IcebergWriter(*known, table), table)
+        s3 = boto3.client("s3", endpoint_url=servers.s3, **ACCOUNT)
+        made = Lake(Tables(*known, s3), Catalog(*known), IcebergWriter(*known, s3, table), table)
     made.publish(*made.written("old"))
     return made
 
@@ -319,6 +331,18 @@ def test_several_are_entered_at_once(lake: Lake) -> None:
     assert lake.on_main() == [*(f"file-{number:02}" for number in range(12)), "old"]
 
 
+def test_a_table_does_not_become_slow_to_read(lake: Lake) -> None:
+    """However many times files are entered anew, manifests are merged as the table asks for."""
+    for number in range(2 * _MERGED):
+        written = lake.written(f"file-{number}")
+        fresh = lake.branch(f"fresh-{number}")
+        lake.enter(fresh, written)
+        lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == [*(f"file-{number}" for number in range(2 * _MERGED)), "old"]
+    if isinstance(lake.writer, IcebergWriter):
+        assert lake.writer.manifests("main") <= _MERGED
+
+
 def test_one_that_cannot_be_entered_holds_up_no_other(lake: Lake) -> None:
     """A branch with other columns, or one that is gone, is named; the others' files are in."""
     good, gone = Intent(*lake.written("good")), Intent(*lake.written("gone"))
@@ -336,7 +360,7 @@ def test_one_that_cannot_be_entered_holds_up_no_other(lake: Lake) -> None:
 
 def append_again(url: str) -> None:
     """Call the adapter with Nessie at this address."""
-    Tables(url, "token").append_again("a.b", [Intent("ingest/x", "0" * 64)], "publish/y")
+    Tables(url, "token", None).append_again("a.b", [Intent("ingest/x", "0" * 64)], "publish/y")
 
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
