@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit check format bench-append package lock clean
+.PHONY: help setup demo test test-unit check format bench-append bench-publish package lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -37,6 +37,9 @@ format: setup ## Format the code and mend what lint can mend
 
 bench-append: setup ## Time an ingestion beside a plain append of the same file
 	@.venv/bin/python -m benchmarks.append
+
+bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
+	@.venv/bin/python -m benchmarks.publish
 
 package: setup ## Build the Lambdas' zip under build/
 	@.venv/bin/python -m infra.package

@@ -28,7 +28,6 @@ from tests.fakes import wire
 from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
 
-
 _MERGED = 4
 _PROPERTIES = {
     "format-version": "2",

@@ -1,0 +1,317 @@
+"""What does publishing cost? Merges without a conflict beside refused ones, one and many at once.
+
+`python -m benchmarks.publish [--runs N]`, over a real Nessie, S3 and ledger, without Spark: audited
+branches of one table are published by the very use case that the Lambdas call.
+"""
+
+import argparse
+import io
+import json
+import secrets
+import statistics
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, NestedField
+
+from functions.file_io import CLIENT
+from functions.ingestion import Ingestion, State
+from functions.ledger import Ledger
+from functions.publishing import publish
+from functions.storage import Lake, Landing
+from functions.tables import Tables
+from functions.telemetry import logger
+from functions.world import World
+from infra.local.settings import LAKE_BUCKET
+from lakegate import times
+from lakegate.contract import parse
+from lakegate.landing import LandedObject, branch_name, ingestion_id
+from tests.contract.test_ledger import Template
+from tests.fakes.alerts import FakeAlerts
+from tests.fakes.deployment import SETTINGS
+from tests.fakes.jobs import FakeJobs
+from tests.fakes.queues import FakeDeadLetters
+from tests.services import LANDING, Services, services
+
+_RESULT = Path("build/bench-publish.json")
+_TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+_PROPERTIES = {"format-version": "2", "commit.manifest-merge.enabled": "true"}
+_SMALL, _LARGE = 1_000, 5_000_000
+_AT_ONCE = (1, 16, 64)
+_FEW_FILES, _MANY_FILES = 10, 10_000
+
+
+@dataclass
+class _Traffic:
+    """What went to and came from S3, in requests and bytes, and how much of it was rows."""
+
+    requests: int = 0
+    read: int = 0
+    written: int = 0
+    of_data_files: int = 0
+
+
+class _Bench:
+    """One table on a real lake, and the publisher's world."""
+
+    def __init__(self, running: Services, table: str, ledger: Any) -> None:
+        self.running, self.table, self.traffic = running, table, _Traffic()
+        self._s3 = self._watched(boto3.client("s3"))
+        self._files: dict[int, DataFile] = {}
+        text = _contract(table)
+        self._demands = parse(text, table).demands
+        running.put_contract(table, text)
+        self._number = 0
+        tables = Tables(running.nessie_uri, running.tokens["publisher"], self._s3)
+        self.world = World(
+            settings=SETTINGS,
+            landing=Landing(self._s3, LANDING),
+            lake=Lake(self._s3, LAKE_BUCKET),
+            ledger=Ledger(ledger),
+            catalog=running.catalog,
+            tables=lambda: tables,
+            jobs=FakeJobs(),  # type: ignore[arg-type]
+            alerts=FakeAlerts(),
+            upload_dead_letters=FakeDeadLetters("a"),  # type: ignore[arg-type]
+            job_run_dead_letters=FakeDeadLetters("b"),  # type: ignore[arg-type]
+            now=_now,
+            token=lambda: secrets.token_hex(3),
+        )
+
+    def create(self) -> None:
+        """Make the table on main, with one file of one row."""
+        catalog = self._at("main")
+        catalog.create_namespace_if_not_exists(self.table.split(".")[0])
+        columns = Schema(NestedField(1, "id", LongType()))
+        self._enter(catalog.create_table(self.table, columns, properties=_PROPERTIES), 1, 1)
+
+    def fill(self, files: int) -> None:
+        """Give main's table as many files, entered 100 at a time, as publishing leaves them."""
+        table = self._at("main").load_table(self.table)
+        for _ in range(0, files, 100):
+            self._enter(table, 1, min(100, files))
+
+    def audited(self, rows: int = _SMALL) -> Ingestion:
+        """An ingestion whose file was written to a branch off main's head, and audited."""
+        self._number += 1
+        key = f"{self.table.replace('.', '/')}/{self._number}.parquet"
+        landed = LandedObject(LANDING, key, "v1", "e", rows, landed_at=_now())
+        id_ = ingestion_id(landed)
+        branch = branch_name(self.table, key, id_, 1)
+        base = self.world.catalog.create_branch(branch)
+        self._enter(self._at(branch).load_table(self.table), rows, 1)
+        audited = Ingestion(
+            id=id_,
+            landed=landed,
+            state=State.AUDITED,
+            table=self.table,
+            demands=self._demands,
+            branch=branch,
+            base_hash=base,
+            audited_hash=self.world.catalog.head(branch),
+            rows=rows,
+        )
+        return self.world.ledger.begin(audited.step("audited", _now()))
+
+    def publish(self, ingestion: Ingestion) -> float:
+        """Publish one; returns the seconds. What went to and from S3 is then in `traffic`."""
+        self.traffic = _Traffic()
+        begin = time.perf_counter()
+        done = publish(self.world, ingestion)
+        seconds = time.perf_counter() - begin
+        if done.state is not State.PUBLISHED:
+            raise SystemExit(f"it was not published: {done}")
+        return seconds
+
+    def publish_refused(self, rows: int) -> float:
+        """Publish one whose branch main refuses; returns the seconds."""
+        waiting, quicker = self.audited(rows), self.audited(1)
+        self.publish(quicker)
+        return self.publish(waiting)
+
+    def rows_on_main(self) -> int:
+        """The records that main's table says it has."""
+        snapshot = self._at("main").load_table(self.table).current_snapshot()
+        return int(snapshot.summary["total-records"]) if snapshot and snapshot.summary else 0
+
+    def commits(self) -> int:
+        """How many commits main has."""
+        return sum(1 for _ in self.world.catalog.log())
+
+    def _file(self, table: Table, rows: int) -> DataFile:
+        """A Parquet file of so many rows under the table; each size is put there once."""
+        if rows not in self._files:
+            path, body = f"{table.location()}/data/{rows}.parquet", _rows(rows)
+            bucket, _, key = path.removeprefix("s3://").partition("/")
+            self._s3.put_object(Bucket=bucket, Key=key, Body=body)
+            file = DataFile.from_args(
+                content=DataFileContent.DATA,
+                file_path=path,
+                file_format=FileFormat.PARQUET,
+                partition=Record(),
+                record_count=rows,
+                file_size_in_bytes=len(body),
+            )
+            file.spec_id = 0
+            self._files[rows] = file
+        return self._files[rows]
+
+    def _enter(self, table: Table, rows: int, times: int) -> None:
+        file = self._file(table, rows)
+        with table.transaction() as change, change.update_snapshot().merge_append() as append:
+            for _ in range(times):
+                append.append_data_file(file)
+
+    def _at(self, reference: str) -> RestCatalog:
+        return RestCatalog(
+            "lake",
+            uri=f"{self.running.nessie_uri}/iceberg/{reference.replace('/', '%2F')}",
+            token=self.running.tokens["publisher"],
+            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
+        )
+
+    def _watched(self, client: Any) -> Any:
+        client.meta.events.register("before-call.s3", self._sent)
+        client.meta.events.register("after-call.s3.GetObject", self._received)
+        return client
+
+    def _sent(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        self.traffic.requests += 1
+        if params["method"] == "PUT":
+            body = params["body"]
+            self.traffic.written += len(body.getvalue() if hasattr(body, "getvalue") else body)
+        if "/data/" in params["url_path"]:
+            self.traffic.of_data_files += 1
+
+    def _received(self, parsed: dict[str, Any], **_: Any) -> None:
+        self.traffic.read += parsed.get("ContentLength", 0)
+
+
+def main() -> None:
+    """Measure, print, and write the figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.publish")
+    parser.add_argument("--runs", type=int, default=9, help="counted runs of each")
+    runs = parser.parse_args().runs
+    logger.setLevel("CRITICAL")
+    with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
+        tables = iter(range(1000))
+        ledger = _ledger()
+
+        def bench() -> _Bench:
+            made = _Bench(running, f"bench.t{next(tables)}", ledger)
+            made.create()
+            return made
+
+        bench().publish_refused(_SMALL)  # warms up
+        results = {
+            "one": _one(bench(), runs),
+            "at_once": [_at_once(bench(), files) for files in _AT_ONCE],
+            "by_size_of_table": _by_table(bench(), bench(), runs),
+        }
+    _RESULT.parent.mkdir(exist_ok=True)
+    _RESULT.write_text(json.dumps(results, indent=2) + "\n")
+    print(json.dumps(results, indent=2))
+    print(f"written to {_RESULT}")
+
+
+def _one(bench: _Bench, runs: int) -> dict[str, object]:
+    """One branch that main takes as it is, beside refused ones of a small and of a large file."""
+    taken, small, large, traffic = [], [], [], _Traffic()
+    for _ in range(runs):
+        taken.append(bench.publish(bench.audited()))
+        small.append(bench.publish_refused(_SMALL))
+        large.append(bench.publish_refused(_LARGE))
+        traffic = bench.traffic
+    return {
+        "runs": runs,
+        "taken_seconds": statistics.median(taken),
+        "refused_small_seconds": statistics.median(small),
+        "refused_large_seconds": statistics.median(large),
+        "rebase_seconds": statistics.median(s - t for s, t in zip(small, taken, strict=True)),
+        "large_to_small": statistics.median(x / s for x, s in zip(large, small, strict=True)),
+        "rows": [_SMALL, _LARGE],
+        "traffic_of_a_large_one": asdict(traffic),
+    }
+
+
+def _at_once(bench: _Bench, files: int) -> dict[str, object]:
+    """Files whose branches were all cut off one head of main, each delivered to a publisher."""
+    waiting = [bench.audited() for _ in range(files)]
+    before, log = bench.rows_on_main(), bench.commits()
+    begin = time.perf_counter()
+    for ingestion in waiting:
+        now = bench.world.ledger.get(ingestion.id)
+        if not now.ended:
+            publish(bench.world, now)
+    seconds = time.perf_counter() - begin
+    if bench.rows_on_main() != before + files * _SMALL:
+        raise SystemExit(f"rows are missing, or there are too many, after {files} at once")
+    return {"files": files, "seconds": seconds, "commits": bench.commits() - log}
+
+
+def _by_table(few: _Bench, many: _Bench, runs: int) -> dict[str, object]:
+    """A refused branch for a table of few files, beside one for a table of many."""
+    few.fill(_FEW_FILES)
+    many.fill(_MANY_FILES)
+    pairs = [(few.publish_refused(_SMALL), many.publish_refused(_SMALL)) for _ in range(runs)]
+    return {
+        "files": [_FEW_FILES, _MANY_FILES],
+        "runs": runs,
+        "few_seconds": statistics.median(f for f, _ in pairs),
+        "many_seconds": statistics.median(m for _, m in pairs),
+        "ratio": statistics.median(m / f for f, m in pairs),
+        "ratios": [round(m / f, 2) for f, m in pairs],
+    }
+
+
+def _now() -> str:
+    return times.text(datetime.now(UTC))
+
+
+def _rows(count: int) -> bytes:
+    body = io.BytesIO()
+    pq.write_table(pa.table({"id": np.arange(count)}), body)
+    return body.getvalue()
+
+
+def _contract(table: str) -> str:
+    return json.dumps(
+        {
+            "kind": "DataContract",
+            "apiVersion": "v3.1.0",
+            "id": table,
+            "version": "1.0.0",
+            "schema": [
+                {
+                    "name": table,
+                    "properties": [{"name": "id", "logicalType": "integer", "required": True}],
+                }
+            ],
+        }
+    )
+
+
+def _ledger() -> Any:
+    """The ledger's table, as the template has it."""
+    described = Template(_TEMPLATE.read_text()).get_single_data()
+    properties = described["Resources"]["LedgerTable"]["Properties"]
+    keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+    dynamodb = boto3.resource("dynamodb")
+    return dynamodb.create_table(TableName="ledger", **{key: properties[key] for key in keys})
+
+
+if __name__ == "__main__":
+    main()
