@@ -39,15 +39,14 @@ from infra.local.settings import LAKE_BUCKET
 from lakegate import times
 from lakegate.contract import parse
 from lakegate.landing import LandedObject, branch_name, ingestion_id
-from tests.contract.test_ledger import Template
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.queues import FakeDeadLetters
 from tests.services import LANDING, Services, services
+from tests.template import ledger_table
 
 _RESULT = Path("build/bench-publish.json")
-_TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 _PROPERTIES = {"format-version": "2", "commit.manifest-merge.enabled": "true"}
 _SMALL, _LARGE = 1_000, 5_000_000
 _AT_ONCE = (1, 16, 64)
@@ -208,7 +207,7 @@ def main() -> None:
     logger.setLevel("CRITICAL")
     with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
         tables = iter(range(1000))
-        ledger = _ledger()
+        ledger = ledger_table(boto3.resource("dynamodb"), "ledger")
 
         def bench() -> _Bench:
             made = _Bench(running, f"bench.t{next(tables)}", ledger)
@@ -302,15 +301,6 @@ def _contract(table: str) -> str:
             ],
         }
     )
-
-
-def _ledger() -> Any:
-    """The ledger's table, as the template has it."""
-    described = Template(_TEMPLATE.read_text()).get_single_data()
-    properties = described["Resources"]["LedgerTable"]["Properties"]
-    keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
-    dynamodb = boto3.resource("dynamodb")
-    return dynamodb.create_table(TableName="ledger", **{key: properties[key] for key in keys})
 
 
 if __name__ == "__main__":

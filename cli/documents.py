@@ -21,6 +21,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "table": ingestion.table,
         "rows": ingestion.rows,
         "reason": asdict(ingestion.reason) if ingestion.reason else None,
+        "tally": dict(ingestion.tally),
         "checks": [dict(check) for check in ingestion.checks],
         "branch": ingestion.branch,
         "attempt": ingestion.attempt,

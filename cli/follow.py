@@ -36,7 +36,7 @@ class Sight:
     def blocking(self) -> int:
         """How many checks say that the file must not be published."""
         blocks = (Status.FAIL, Status.ERROR)
-        return sum(check["status"] in blocks for check in self.ingestion.checks)
+        return sum(self.ingestion.tally.get(status, 0) for status in blocks)
 
     def seconds(self, step: str) -> float | None:
         """The seconds from landing to the end of a step; None while it is not done."""
@@ -93,7 +93,7 @@ def sentence(sight: Sight) -> str:
     ingestion = sight.ingestion
     if not ingestion.times:
         return "uploaded"
-    many = len(ingestion.checks)
+    many = sum(ingestion.tally.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",

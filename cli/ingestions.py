@@ -100,7 +100,7 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("job run", ingestion.job_run),
                 ("attempt", ingestion.attempt),
                 ("contract", ingestion.contract_key),
-                ("checks", view.tally(ingestion.checks)),
+                ("checks", view.tally(ingestion.tally)),
                 ("report", ingestion.report_key),
             ]
         ),

@@ -1,7 +1,6 @@
 """How things look on a terminal: consoles, colours, and the tables of ingestions."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
@@ -113,10 +112,9 @@ def checks(results: Iterable[Mapping[str, Any]]) -> Table:
     return made
 
 
-def tally(results: Iterable[Mapping[str, Any]]) -> str:
+def tally(counted: Mapping[str, int]) -> str:
     """How many checks ended how: `34 pass, 3 fail`."""
-    counted = Counter(check["status"] for check in results)
-    return ", ".join(f"{counted[status]} {status}" for status in Status if counted[status])
+    return ", ".join(f"{counted[status]} {status}" for status in Status if counted.get(status))
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
@@ -159,7 +157,7 @@ def _job(sight: Sight) -> RenderableType:
 
 
 def _audit(sight: Sight) -> Text:
-    many = len(sight.ingestion.checks)
+    many = sum(sight.ingestion.tally.values())
     if not many:
         return _NONE
     if sight.blocking:

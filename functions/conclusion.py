@@ -1,5 +1,6 @@
 """From the end of a job run to its meaning: publish, run again, or tell people."""
 
+from collections import Counter
 from dataclasses import asdict, replace
 
 from functions.decisions import Publish, Refuse, RunAgain, decide
@@ -13,7 +14,9 @@ from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import Permanent
 from lakegate.landing import parse_run_name
-from lakegate.report import AuditReport, Reason
+from lakegate.report import AuditReport, Reason, Status
+
+_MOST_CHECKS = 20  # the report has them all; an item of the ledger is read and written often
 
 
 def conclude(world: World, run_id: str) -> None:
@@ -67,10 +70,14 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
 
 
 def _with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    checks = [asdict(check) for check in report.checks]
+    remarkable = [asdict(check) for check in report.checks if check.status is not Status.PASS]
     return replace(
         ingestion,
         audited_hash=report.audited_hash,
         rows=report.rows_written,
-        checks=tuple({k: v for k, v in check.items() if k != "samples"} for check in checks),
+        tally=Counter(check.status.value for check in report.checks),
+        checks=tuple(
+            {name: value for name, value in check.items() if name != "samples"}
+            for check in remarkable[:_MOST_CHECKS]
+        ),
     )

@@ -43,9 +43,10 @@ class Ingestion:
     branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
     `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
     where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
-    `merge_hash` is the commit on main. `checks`
-    are the report's results without sample rows. `times` maps a step to when it was done (ISO 8601,
-    UTC). `alerted` and `cleaned` say that the people were told and the branches were deleted.
+    `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
+    ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
+    a step to when it was done (ISO 8601, UTC). `alerted` and `cleaned` say that the people were
+    told and the branches were deleted.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Ingestion:
     merge_hash: str = ""
     rows: int = 0
     reason: Reason | None = None
+    tally: Mapping[str, int] = field(default_factory=dict)
     checks: tuple[Mapping[str, Any], ...] = ()
     alerted: bool = False
     cleaned: bool = False

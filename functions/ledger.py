@@ -15,7 +15,7 @@ from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "checks", "group")
+_JSON = ("times", "tally", "checks", "group")
 _UNFIT = "ConditionalCheckFailed"
 
 

@@ -3,12 +3,10 @@
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-import yaml
 from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
@@ -19,21 +17,14 @@ from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
 from tests.fakes.ledger import FakeLedger
+from tests.template import ledger_table
 
-TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 ACCOUNT = {
     "region_name": "us-east-1",
     "aws_access_key_id": "test",
     "aws_secret_access_key": "test",
 }
 AnyLedger = Ledger | FakeLedger
-
-
-class Template(yaml.SafeLoader):
-    """Reads CloudFormation's YAML, without resolving what refers to something."""
-
-
-Template.add_multi_constructor("!", lambda loader, tag, node: tag)
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +39,7 @@ def ledger(request: pytest.FixtureRequest, dynamodb: Any) -> AnyLedger:
     """An empty ledger, in a table with the template's keys and indexes."""
     if request.param == "in memory":
         return FakeLedger()
-    template = Template(TEMPLATE.read_text()).get_single_data()
-    described = template["Resources"]["LedgerTable"]["Properties"]
-    keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
-    name = f"ledger-{uuid.uuid4().hex}"
-    return Ledger(dynamodb.create_table(TableName=name, **{key: described[key] for key in keys}))
+    return Ledger(ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}"))
 
 
 def ingestion(number: int = 1, **changes: Any) -> Ingestion:
@@ -113,6 +100,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         merge_hash="merged",
         rows=5_000_000_000,
         reason=Reason("CODE", "Weil's so ist"),
+        tally={"pass": 7, "fail": 1},
         checks=({"id": "ü", "columns": ["a"], "status": "fail"},),
         alerted=True,
         cleaned=True,

@@ -14,7 +14,7 @@ _LANDED = LandedObject(
     size=1234,
     landed_at="2026-03-01T12:00:00.000+00:00",
 )
-_PASSED = {
+PASSED_CHECK = {
     "id": "id.nullValues",
     "metric": "nullValues",
     "columns": ["id"],
@@ -25,13 +25,13 @@ _PASSED = {
     "message": "",
 }
 _FAILED = {
-    **_PASSED,
+    **PASSED_CHECK,
     "id": "total.range",
     "columns": ["total"],
     "status": "fail",
     "found": "3 rows",
 }
-_WARNED = {**_PASSED, "id": "few_late", "columns": [], "status": "warn", "found": "7 rows"}
+_WARNED = {**PASSED_CHECK, "id": "few_late", "columns": [], "status": "warn", "found": "7 rows"}
 
 LANDED = Ingestion(
     id="0123456789abcdef0123456789abcdef", landed=_LANDED, times={"landed": _LANDED.landed_at}
@@ -46,7 +46,12 @@ SUBMITTED = replace(
     report_key="reports/shop.orders/0123456789abcdef0123456789abcdef/1.json",
 )
 AUDITED = replace(
-    SUBMITTED, state=State.AUDITED, audited_hash="a" * 64, rows=1842, checks=(_PASSED, _WARNED)
+    SUBMITTED,
+    state=State.AUDITED,
+    audited_hash="a" * 64,
+    rows=1842,
+    tally={"pass": 1, "warn": 1},
+    checks=(_WARNED,),
 )
 PUBLISHED = replace(
     AUDITED,
@@ -58,7 +63,8 @@ PUBLISHED = replace(
 REJECTED = replace(
     AUDITED,
     state=State.REJECTED,
-    checks=(_PASSED, _FAILED, _WARNED),
+    tally={"pass": 1, "warn": 1, "fail": 1},
+    checks=(_FAILED, _WARNED),
     reason=Reason("CHECKS_FAILED", "1 of 3 checks failed: total.range"),
     alerted=True,
 )

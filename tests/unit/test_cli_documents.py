@@ -30,7 +30,8 @@ def test_a_document_says_what_the_ledger_says() -> None:
     assert document["merge_hash"] == "d" * 64
     assert document["times"] == dict(PUBLISHED.times)
     assert document["reason"] is None
-    assert [check["id"] for check in document["checks"]] == ["id.nullValues", "few_late"]
+    assert [check["id"] for check in document["checks"]] == ["few_late"]
+    assert document["tally"] == {"pass": 1, "warn": 1}
 
 
 def test_a_reason_has_its_code_for_programs() -> None:

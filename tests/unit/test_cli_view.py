@@ -13,6 +13,7 @@ from tests.unit.cli_examples import (
     ERRORED,
     IGNORED,
     LANDED,
+    PASSED_CHECK,
     PUBLISHED,
     REJECTED,
     SUBMITTED,
@@ -68,12 +69,12 @@ def test_the_way_shows_how_far_a_file_is(
 
 def test_only_checks_that_say_something_take_a_line() -> None:
     """Of a report's checks those that failed or warn are listed; the others are counted."""
-    text = shown(view.checks(REJECTED.checks))
+    text = shown(view.checks([PASSED_CHECK, *REJECTED.checks]))
 
     assert "✗ total.range total 0 rows 3 rows" in text
     assert "! few_late 0 rows 7 rows" in text
     assert "id.nullValues" not in text
-    assert view.tally(REJECTED.checks) == "1 pass, 1 warn, 1 fail"
+    assert view.tally(REJECTED.tally) == "1 pass, 1 warn, 1 fail"
 
 
 def test_null_is_not_a_text() -> None:
