@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import contracts, demo, drop, ingestions, local, query, view
+from cli import contracts, demo, drop, ingestions, inspect, local, query, view
 from lakegate.errors import LakegateError
 
 
@@ -47,6 +47,7 @@ for _command in (
     drop.drop,
     ingestions.runs,
     ingestions.show,
+    inspect.inspect,
     query.query,
     demo.demo,
 ):

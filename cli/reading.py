@@ -14,6 +14,9 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
 from pyiceberg.table import Table
 
+from cli.added_rows import AddedRows
+from cli.evidence import Evidence
+from cli.names import quoted
 from lakegate.errors import LakegateError, Transient
 
 _BATCH = 10_000
@@ -51,6 +54,15 @@ class Reader:
                 _enter(connection, schema, name, self._load(f"{schema}.{name}"))
             connection.execute("SET TimeZone = 'UTC'").fetchall()
             yield connection.sql(sql).to_arrow_reader(_BATCH)
+
+    @contextmanager
+    def added(self, table: str) -> Iterator[Evidence]:
+        """The rows that the reference's newest commit of a table added to it.
+
+        Raises LakegateError UNKNOWN_TABLE.
+        """
+        with self._translated(), duckdb.connect() as connection:
+            yield Evidence(connection, AddedRows(self._load(table)))
 
     def has(self, table: str) -> bool:
         """Whether the reference has the table."""
@@ -130,10 +142,6 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 def _enter(connection: duckdb.DuckDBPyConnection, schema: str, name: str, table: Table) -> None:
     stream = f"{schema}.{name}"
     connection.register(stream, _Scan(table))
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}").fetchall()
-    view = f"{_quoted(schema)}.{_quoted(name)}"
-    connection.execute(f"CREATE VIEW {view} AS FROM {_quoted(stream)}").fetchall()
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}").fetchall()
+    view = f"{quoted(schema)}.{quoted(name)}"
+    connection.execute(f"CREATE VIEW {view} AS FROM {quoted(stream)}").fetchall()

@@ -96,6 +96,13 @@ class Lake:
         self._parsed = {at: self._parsed.get(at) or self._contract(at[0]) for at in found}
         return list(self._parsed.values())
 
+    def contract_at(self, key: str, version: str) -> StoredContract:
+        """The contract as it stood in one version of its text; "" is the one in force.
+
+        Raises Missing when that version is gone, ContractInvalid.
+        """
+        return StoredContract.read(self._read(key, version)[0], key, version)
+
     def put_contract(self, contract: Contract, text: str) -> str:
         """Put a contract's text in force; returns its key."""
         key = f"{_CONTRACTS}{contract.table}.yaml"
@@ -111,9 +118,10 @@ class Lake:
         body, version = self._read(key)
         return StoredContract.read(body, key, version)
 
-    def _read(self, key: str) -> tuple[bytes, str]:
-        with _translated(key):
-            found = self._client.get_object(Bucket=self.bucket, Key=key)
+    def _read(self, key: str, version: str = "") -> tuple[bytes, str]:
+        wanted = {"VersionId": version} if version else {}
+        with _translated(f"{key} (version {version})" if version else key):
+            found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
             return found["Body"].read(), found.get("VersionId", "")
 
 
@@ -122,7 +130,7 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+        if error.response["Error"]["Code"] in ("NoSuchKey", "NoSuchVersion", "404"):
             raise Missing("MISSING_OBJECT", f"there is no object {what}") from error
         raise Transient("STORAGE_UNAVAILABLE", f"S3 refused ({what}): {error}") from error
     except BotoCoreError as error:

@@ -1,5 +1,6 @@
 """What the two buckets do, in memory and on S3."""
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -116,6 +117,28 @@ def test_a_changed_contract_is_in_force_at_once(buckets: Buckets) -> None:
     assert after["shop.orders"].version != before["shop.orders"].version
 
 
+def test_a_contract_is_read_as_it_was(buckets: Buckets) -> None:
+    """Each version of a text is still there when another one is in force."""
+    key = buckets.lake.put_contract(parse(ORDERS, "orders"), ORDERS)
+    (first,) = buckets.lake.contracts()
+    buckets.put_text(key, ORDERS.replace("1.0.0", "2.0.0").encode())
+    (second,) = buckets.lake.contracts()
+    assert buckets.lake.contract_at(key, first.version) == first
+    assert buckets.lake.contract_at(key, second.version) == second
+    assert buckets.lake.contract_at(key, "").contract == second.contract
+
+
+@pytest.mark.parametrize(
+    ("key", "version"),
+    [("contracts/shop.orders.yaml", 32 * "0"), ("contracts/shop.items.yaml", "")],
+)
+def test_a_version_that_never_was_is_missing(buckets: Buckets, key: str, version: str) -> None:
+    """A version that the bucket does not have is told as missing, by key."""
+    buckets.lake.put_contract(parse(ORDERS, "orders"), ORDERS)
+    with pytest.raises(Missing, match=re.escape(key)):
+        buckets.lake.contract_at(key, version)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -196,6 +219,7 @@ def calls(client: Any) -> list[Callable[[], object]]:
         lake.contracts,
         lambda: lake.put_contract(parse(ORDERS, "orders"), ORDERS),
         lambda: lake.report("reports/x"),
+        lambda: lake.contract_at("contracts/x", "v1"),
     ]
 
 
@@ -205,7 +229,7 @@ def test_what_s3_refuses_is_tried_again(code: str) -> None:
     client = boto3.client("s3", **ACCOUNT)
     operations = ["put_object", "list_object_versions", "list_objects_v2"]
     with Stubber(client) as stubber:
-        for operation in [*operations, "put_object", "get_object"]:
+        for operation in [*operations, "put_object", "get_object", "get_object"]:
             stubber.add_client_error(operation, code)
         for call in calls(client):
             with pytest.raises(Transient, match=f"STORAGE_UNAVAILABLE.*{code}"):

@@ -51,6 +51,14 @@ class FakeLake:
             if key.startswith("contracts/")
         ]
 
+    def contract_at(self, key: str, version: str) -> StoredContract:
+        """See Lake.contract_at."""
+        texts = {f"v{n}": text for n, text in enumerate(self._texts.get(key, ()), 1)}
+        wanted = version or f"v{len(texts)}"
+        if wanted not in texts:
+            raise Missing("MISSING_OBJECT", f"there is no object {key} (version {version})")
+        return _read(texts[wanted], key, version)
+
     def put_contract(self, contract: Contract, text: str) -> str:
         """See Lake.put_contract."""
         key = f"contracts/{contract.table}.yaml"

@@ -1,0 +1,94 @@
+"""A contract's checks in duckdb's terms: which rows break one. Pure.
+
+Each rule means what `spark_jobs/checks.py` makes of it: a null breaks no rule but a required value,
+NaN breaks every rule of a number, a key with a null in it is no key. duckdb orders NaN, compares
+text and counts characters as Spark does.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from cli.names import quoted
+from lakegate.checks import Check, Metric, Rule
+
+FILE, POSITION, FOUND = "_file", "_pos", "_lakegate_found"
+
+_TYPES = {
+    "int": "INTEGER",
+    "string": "VARCHAR",
+    "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP",
+    "binary": "BLOB",
+}
+
+
+def about_rows(check: Check) -> bool:
+    """Whether single rows break the check, so that they can be shown."""
+    return check.metric is not Metric.ROWS
+
+
+def addresses(check: Check, types: Mapping[str, str]) -> str:
+    """The SELECT of the address (`FILE`, `POSITION`) of each row that the check counts.
+
+    It reads a relation `rows` of those addresses, the check's columns and, where its rule has a
+    pattern, `FOUND`: whether the pattern is found in the value. `types` are Spark's.
+    """
+    if check.metric is Metric.DUPLICATE:
+        return _repeats(check.columns)
+    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {_violation(check, types)}"
+
+
+def _repeats(columns: tuple[str, ...]) -> str:
+    keys = [quoted(name) for name in columns]
+    whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    numbered = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {FILE}, {POSITION})"
+    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {whole} QUALIFY {numbered} > 1"
+
+
+def _violation(check: Check, types: Mapping[str, str]) -> str:
+    """True for a row that the check counts, false for any other; never null."""
+    (name,) = check.columns
+    value, type_ = quoted(name), types[name]
+    match check.metric:
+        case Metric.NULL:
+            return f"{value} IS NULL"
+        case Metric.MISSING:
+            listed = [text for text in check.rule.missing_values if text is not None]
+            missing = [f"{value} IN {_literals(listed, type_)}"] if listed else []
+            nulls = [f"{value} IS NULL"] if None in check.rule.missing_values else []
+            return _any([*missing, *nulls])
+        case _:
+            return _any(_broken_rules(value, check.rule, type_))
+
+
+def _broken_rules(value: str, rule: Rule, type_: str) -> Iterator[str]:
+    if rule.valid_values:
+        yield f"{value} NOT IN {_literals(rule.valid_values, type_)}"
+    if rule.pattern is not None:
+        yield f"NOT {FOUND}"
+    for comparison, bound in (
+        ("<", rule.minimum),
+        (">", rule.maximum),
+        ("<=", rule.exclusive_minimum),
+        (">=", rule.exclusive_maximum),
+    ):
+        if bound is not None:
+            yield f"{value} {comparison} {_literal(bound, type_)}"
+    if rule.min_length is not None:
+        yield f"length({value}) < {rule.min_length}"
+    if rule.max_length is not None:
+        yield f"length({value}) > {rule.max_length}"
+    if type_ in ("float", "double"):
+        yield f"isnan({value})"
+
+
+def _any(conditions: Iterator[str] | list[str]) -> str:
+    return f"coalesce({' OR '.join(conditions)}, false)"
+
+
+def _literals(texts: tuple[str, ...] | list[str], type_: str) -> str:
+    return f"({', '.join(_literal(text, type_) for text in texts)})"
+
+
+def _literal(text: str, type_: str) -> str:
+    written = text.replace("'", "''")
+    return f"CAST('{written}' AS {_TYPES.get(type_, type_)})"

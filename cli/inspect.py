@@ -1,0 +1,118 @@
+"""`lakegate inspect`: the rows that break a check, as they lie on the ingestion's branch."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli import documents, view
+from cli.deployment import find
+from cli.ingestions import identified
+from cli.inspection import Finding, Inspection, Question, inspection
+from cli.query import reader
+from lakegate.report import AuditReport
+
+if TYPE_CHECKING:
+    from cli.evidence import Evidence
+
+_FAULT = "the report found other rows than the branch has now: please report it as Lakegate's fault"
+
+
+def inspect(
+    context: typer.Context,
+    identity: Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")],
+    check: Annotated[str, typer.Option(help="This check, failed or not, and no other.")] = "",
+    limit: Annotated[int, typer.Option(min=0, help="The most rows to show of a check.")] = 20,
+    show_rows: Annotated[
+        bool, typer.Option("--show-rows", help="Show also what the contract keeps from reports.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the rows of a rejected file that break a check."""
+    deployment = find(context.obj)
+    world = deployment.world()
+
+    def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
+        return reader(deployment, f"{report.branch}@{report.audited_hash}").added(report.table)
+
+    ingestion = identified(world.ledger, identity)
+    found = inspection(world, ingestion, Question(check, limit, show_rows), evidence_of)
+    if as_json:
+        typer.echo(documents.text(document(found)))
+    elif found.findings:
+        view.out().print(page(found))
+    else:
+        view.err().print(f"{ingestion.id} is {ingestion.state}: no check failed")
+
+
+def document(found: Inspection) -> dict[str, Any]:
+    """An inspection as `--json` prints it; `count` is null where a check is about no single row."""
+    return {
+        "id": found.ingestion.id,
+        "state": found.ingestion.state.value,
+        "file": found.ingestion.landed.uri,
+        "table": found.report.table,
+        "branch": found.report.branch,
+        "audited_hash": found.report.audited_hash,
+        "rows": found.report.rows_written,
+        "data_files": list(found.files),
+        "checks": [_check(finding) for finding in found.findings],
+    }
+
+
+def _check(finding: Finding) -> dict[str, Any]:
+    result = finding.result
+    return {
+        "id": result.id,
+        "columns": list(result.columns),
+        "status": result.status.value,
+        "expected": result.expected,
+        "found": result.found,
+        "message": result.message,
+        "count": finding.count,
+        "agrees": finding.agrees,
+        "notes": list(finding.notes),
+        "rows": [dict(row) for row in finding.rows],
+    }
+
+
+def page(found: Inspection) -> Group:
+    """An inspection for people: a table of rows a check."""
+    head = view.facts(
+        [
+            ("ingestion", found.ingestion.id),
+            ("state", view.coloured(found.ingestion.state)),
+            ("file", found.ingestion.landed.uri),
+            ("table", found.report.table),
+            ("branch", found.report.branch),
+            ("rows", f"{found.report.rows_written:,}"),
+            *[("data file", file) for file in found.files],
+        ]
+    )
+    one_file = len(found.files) == 1
+    return Group(head, *[part for f in found.findings for part in _parts(f, one_file=one_file)])
+
+
+def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:
+    result = finding.result
+    yield Text(f"\n{result.id}: expected {result.expected}, found {result.found}", "bold")
+    if result.message:
+        yield Text(result.message)
+    if finding.rows:
+        yield _table(finding.rows, without=("_file",) if one_file else ())
+    if finding.count is not None and len(finding.rows) < finding.count:
+        yield Text(f"{len(finding.rows):,} of {finding.count:,} rows are shown", "dim")
+    yield from (Text(note, "dim") for note in finding.notes)
+    if not finding.agrees:
+        yield Text(_FAULT, "bold red")
+
+
+def _table(rows: Iterable[Mapping[str, Any]], *, without: Collection[str]) -> RenderableType:
+    shown = [{k: v for k, v in row.items() if k not in without} for row in rows]
+    made = view.table(*shown[0], right=["_pos"])
+    for row in shown:
+        made.add_row(*(view.cell(value) for value in row.values()))
+    return made

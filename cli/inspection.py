@@ -1,0 +1,133 @@
+"""What is wrong with an ingestion's rows, check by check, and whether the report says the same."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cli.breaking import about_rows
+from functions.ingestion import Ingestion
+from functions.storage import Missing
+from functions.world import World
+from lakegate.checks import Check
+from lakegate.contract import Contract
+from lakegate.errors import LakegateError
+from lakegate.report import AuditReport, CheckResult
+
+if TYPE_CHECKING:
+    from cli.evidence import Evidence
+
+_UNWRITTEN = "nothing of the file was written, so there are no rows to show"
+_NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"
+_AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
+_FORBIDDEN = "the contract lets nobody see rows (allowSamples: false); --show-rows shows them"
+_MASKED = "--show-rows shows also the columns that the contract calls confidential"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person asks: one check, or with "" the failed ones; at most `limit` rows of each.
+
+    `reveal` shows what the contract hides.
+    """
+
+    check: str = ""
+    limit: int = 20
+    reveal: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check's result, and the rows that break it.
+
+    `count` is how many rows on the branch break it, None where it is about no single row. `agrees`
+    says whether the report found as many. `notes` are sentences for people.
+    """
+
+    result: CheckResult
+    count: int | None = None
+    rows: tuple[Mapping[str, Any], ...] = ()
+    agrees: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An ingestion's findings; `files` are the data files that its rows lie in."""
+
+    ingestion: Ingestion
+    report: AuditReport
+    findings: tuple[Finding, ...]
+    files: tuple[str, ...] = ()
+
+
+def inspection(
+    world: World,
+    ingestion: Ingestion,
+    question: Question,
+    evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
+) -> Inspection:
+    """Look up the rows that break an ingestion's checks, as its last audit counted them.
+
+    `evidence_of` opens the rows that a report is about. Raises LakegateError: NO_REPORT when the
+    ingestion was not audited, UNKNOWN_CHECK, and UNKNOWN_REFERENCE when its branch is gone.
+    """
+    report = _report(world, ingestion)
+    results = _asked(report, question.check)
+    if not results or not report.audited_hash:
+        unread = tuple(Finding(result, notes=(_UNWRITTEN,)) for result in results)
+        return Inspection(ingestion, report, unread)
+    stored = world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+    contract = stored.contract
+    checks = {check.id: check for check in contract.checks}
+    with evidence_of(report) as evidence:
+        findings = tuple(
+            _of_contract(result, checks[result.id], contract, question, evidence)
+            if result.id in checks
+            else _of_file(result)
+            for result in results
+        )
+        return Inspection(ingestion, report, findings, evidence.files)
+
+
+def _report(world: World, ingestion: Ingestion) -> AuditReport:
+    try:
+        if ingestion.report_key:
+            return world.lake.report(ingestion.report_key)
+    except Missing:
+        pass
+    message = f"{ingestion.id} is {ingestion.state} and has no audit report"
+    raise LakegateError("NO_REPORT", f"{message}: `lakegate show {ingestion.id}` tells more")
+
+
+def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
+    found = tuple(r for r in report.checks if r.id == check) if check else report.failed
+    if check and not found:
+        known = ", ".join(result.id for result in report.checks)
+        raise LakegateError("UNKNOWN_CHECK", f"there is no check {check}; the checks are: {known}")
+    return found
+
+
+def _of_file(result: CheckResult) -> Finding:
+    """A check that every file must pass, whatever its contract says."""
+    note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
+    return Finding(result, rows=result.samples, notes=(note,))
+
+
+def _of_contract(
+    result: CheckResult, check: Check, contract: Contract, question: Question, evidence: "Evidence"
+) -> Finding:
+    if not about_rows(check):
+        agrees = check.expect.found(evidence.count, evidence.count) == result.found
+        return Finding(result, agrees=agrees, notes=(_NO_SINGLE_ROW,))
+    forbidden = not (contract.allow_samples or question.reveal)
+    hidden = [c.name for c in contract.columns if c.sensitive and not question.reveal]
+    broken = evidence.broken(check, contract, 0 if forbidden else question.limit, hidden)
+    masked = (_MASKED,) if hidden and broken.rows else ()
+    return Finding(
+        result,
+        count=broken.count,
+        rows=broken.rows,
+        agrees=check.expect.found(broken.count, evidence.count) == result.found,
+        notes=(_FORBIDDEN,) if forbidden else masked,
+    )

@@ -1,0 +1,190 @@
+"""What `lakegate inspect` finds on a branch is what the job's audit counted there."""
+
+import io
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cli.evidence import Evidence
+from cli.inspection import Inspection, Question, inspection
+from cli.reading import Reader
+from functions.ingestion import Ingestion, State
+from functions.storage import Lake
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport
+from tests.fakes.deployment import Deployment
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+
+NAN, INF = float("nan"), float("inf")
+CONTRACT = """
+kind: DataContract
+apiVersion: v3.1.0
+id: everything
+version: 1.0.0
+status: active
+customProperties:
+  - {{property: format, value: {format}}}
+schema:
+  - name: {table}
+    logicalType: object
+    quality:
+      - {{id: few, metric: rowCount, mustBeLessThan: 3}}
+      - {{id: pairs, metric: duplicateValues, arguments: {{properties: [word, "odd \\"name\\", too"]}}, mustBe: 0}}
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
+      - name: small
+        logicalType: integer
+        physicalType: int
+        logicalTypeOptions: {{minimum: 2, exclusiveMaximum: 7}}
+        quality:
+          - {{metric: missingValues, arguments: {{missingValues: [3, null]}}, mustBe: 0}}
+          - {{metric: nullValues, unit: percent, mustBeLessThan: 1}}
+          - {{metric: invalidValues, arguments: {{validValues: [5, 6]}}, mustBe: 0}}
+      - name: ratio
+        logicalType: number
+        logicalTypeOptions: {{minimum: 0.1}}
+        quality:
+          - {{metric: duplicateValues, mustBe: 0}}
+          - {{metric: missingValues, arguments: {{missingValues: [0.1]}}, mustBe: 0}}
+          - {{metric: invalidValues, arguments: {{validValues: [0.5, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}}, mustBe: 0}}
+      - name: short
+        logicalType: number
+        physicalType: float
+        logicalTypeOptions: {{exclusiveMinimum: 0.1, maximum: 0.3}}
+      - name: price
+        logicalType: number
+        physicalType: decimal(38,2)
+        logicalTypeOptions: {{exclusiveMinimum: 0.01, maximum: 123456789012345678901234567890.12}}
+        quality:
+          - {{metric: duplicateValues, mustBe: 0}}
+      - name: word
+        logicalType: string
+        physicalType: varchar(3)
+        logicalTypeOptions: {{minLength: 2}}
+        quality:
+          - {{metric: missingValues, arguments: {{missingValues: ["", " ", "N/A", "it's"]}}, mustBe: 0}}
+          - {{metric: invalidValues, arguments: {{validValues: ["ab", "it's", "Zoë"]}}, mustBe: 0}}
+          - {{metric: duplicateValues, mustBe: 0}}
+      - name: 'odd "name", too'
+        logicalType: string
+        quality:
+{patterns}
+      - {{name: seen, logicalType: date, logicalTypeOptions: {{minimum: "2013-01-02", exclusiveMaximum: "2013-02-01"}}}}
+      - {{name: at, logicalType: timestamp, logicalTypeOptions: {{minimum: "2013-01-01T01:00:00+01:00", maximum: "2013-12-31T23:59:59.5Z"}}}}
+      - {{name: wall, logicalType: timestamp, physicalType: timestamp_ntz, logicalTypeOptions: {{exclusiveMinimum: "2013-01-01T00:00:00", maximum: "2013-12-31T23:59:59"}}}}
+      - {{name: clock, logicalType: time, logicalTypeOptions: {{minimum: "08:00:00"}}}}
+      - {{name: flag, logicalType: boolean, enum: [{{value: true}}], quality: [{{metric: missingValues, arguments: {{missingValues: [true]}}, mustBe: 0}}]}}
+      - {{name: blob, logicalType: string, physicalType: binary, required: true, quality: [{{metric: duplicateValues, mustBe: 0}}]}}
+"""  # noqa: E501 - one rule a line
+PATTERNS = (
+    r"^[0-9]{2}$",
+    r"\bno\b",
+    r"^\p{Lu}[\P{L}\-]",
+    r"^.\S.$",
+    r"^(?=.*\d)(?!x)",
+    r"^[^\p{Nd}\s]+$",
+    r"\u00e9|\ud83d\ude00|\\z",
+    r"^\w+?\W*$",
+)
+
+
+def contract(table: str, format_: str) -> str:
+    rule = "          - {{metric: invalidValues, arguments: {{pattern: '{0}'}}, mustBe: 0}}"
+    patterns = "\n".join(rule.format(pattern) for pattern in PATTERNS)
+    return CONTRACT.format(table=table, format=format_, patterns=patterns)
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+
+
+_MOMENTS = [(2012, 12, 31, 23, 59, 59, 999999), (2013, 1, 1), (2013, 12, 31, 23, 59, 59, 500001)]
+COLUMNS: dict[str, pa.Array] = {
+    "id": pa.array([1, 1, 1, None, None, 2, 3, 4, 5, 6, 7, 8], pa.int64()),
+    "small": pa.array([1, 2, 3, 3, 6, 7, 8, None, None, 5, -1, 5], pa.int32()),
+    "ratio": pa.array([NAN, NAN, INF, -INF, 0.1, 0.1, 0.0, -0.0, None, None, 0.5, 0.09999]),
+    "short": pa.array(
+        [0.1, 0.2, 0.3, 0.30000001, 0.31, NAN, None, -0.0, INF, 0.1, 0.3, 0], pa.float32()
+    ),
+    "price": pa.array(
+        [Decimal(p) if p else None for p in ("0.01", "0.02", "-1.00", "1.10", "1.10", None)]
+        + [
+            Decimal("123456789012345678901234567890.12"),
+            Decimal("123456789012345678901234567890.13"),
+        ]
+        + [Decimal(n) for n in range(4)],
+        pa.decimal128(38, 2),
+    ),
+    "word": pa.array(
+        ["ab", "ab", "", " ", "N/A", "it's", "Zoë", "😀😀😀", "😀😀😀😀", None, None, "a\u0301b"]
+    ),
+    'odd "name", too': pa.array(
+        ["12", "12", "12\n", "oh no!", "Éa", "é", "😀", "\u0663\u0664", "\\z", "", None, "a\u2028b"]
+    ),
+    "seen": pa.array(
+        [date(2013, 1, d) for d in range(1, 9)]
+        + [date(2013, 2, 1), None, date(1, 1, 1), date(9999, 12, 31)]
+    ),
+    "at": pa.array([utc(*m) for m in _MOMENTS] * 3 + [None, utc(1, 1, 1), utc(9999, 1, 1)]),
+    "wall": pa.array(
+        [datetime(*m) for m in _MOMENTS] * 3 + [None, datetime(1, 1, 1), datetime(9999, 1, 1)]  # noqa: DTZ001, E501
+    ),
+    "clock": pa.array(
+        ["07:59:59", "08:00:00", "8:00:00", "24:00:00", "23:59:59", "", None] + 5 * ["09:00:00\n"]
+    ),
+    "flag": pa.array([True, False, None] * 4),
+    "blob": pa.array([b"", b"", b"\xff\x00", b"\xff\x00", None, None, b"a", *([b"b"] * 5)]),
+}
+
+
+def parquet(columns: dict[str, pa.Array]) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file, row_group_size=5)
+    return file.getvalue()
+
+
+def inspected(
+    job_runner: Job, spec: JobSpec, report: AuditReport, question: Question
+) -> Inspection:
+    """What a person sees who may only read the catalog."""
+    world = replace(Deployment().world, lake=Lake(boto3.client("s3"), spec.lake_bucket))
+    ingestion = Ingestion(
+        id=spec.ingestion,
+        landed=spec.landed,
+        state=State.REJECTED,
+        contract_key=spec.contract_key,
+        contract_version=spec.contract_version,
+        report_key=spec.report_key,
+    )
+    reader_token = job_runner.services.tokens["reader"]
+
+    def evidence_of(report: AuditReport) -> AbstractContextManager[Evidence]:
+        iceberg = f"{job_runner.services.nessie_uri}/iceberg"
+        reference = f"{report.branch}@{report.audited_hash}"
+        return Reader(iceberg, reader_token, reference).added(report.table)
+
+    return inspection(world, ingestion, question, evidence_of)
+
+
+def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> None:
+    """For each kind of rule, over values on and beside its edges, both count the same rows."""
+    spec = job_runner.spec(
+        job_runner.services.land("tests/everything", parquet(COLUMNS)),
+        contract(table, "parquet"),
+        table,
+    )
+    _, report = job_runner.run(spec)
+    found = inspected(job_runner, spec, report, Question())
+    for finding in found.findings:
+        print(finding.result.id, finding.result.found, finding.count, finding.agrees)
+    assert [finding.result.id for finding in found.findings if not finding.agrees] == []
+    assert len(found.findings) == len(report.failed) > 30
