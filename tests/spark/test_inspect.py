@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 
 import boto3
 import pyarrow as pa
@@ -136,7 +135,7 @@ COLUMNS: dict[str, pa.Array] = {
     ),
     "at": pa.array([utc(*m) for m in _MOMENTS] * 3 + [None, utc(1, 1, 1), utc(9999, 1, 1)]),
     "wall": pa.array(
-        [datetime(*m) for m in _MOMENTS] * 3 + [None, datetime(1, 1, 1), datetime(9999, 1, 1)]  # noqa: DTZ001, E501
+        [datetime(*m) for m in _MOMENTS] * 3 + [None, datetime(1, 1, 1), datetime(9999, 1, 1)]  # noqa: DTZ001
     ),
     "clock": pa.array(
         ["07:59:59", "08:00:00", "8:00:00", "24:00:00", "23:59:59", "", None] + 5 * ["09:00:00\n"]
