@@ -81,8 +81,7 @@ def _more(failed: tuple[CheckResult, ...]) -> str:
 def _what_to_do(ingestion: Ingestion) -> str:
     commands = [f"lakegate show {ingestion.id}"]
     if ingestion.state is State.REJECTED and ingestion.audited_hash:
-        query = f'"SELECT * FROM {ingestion.table} LIMIT 20"'
-        commands.append(f"lakegate query {query} --ref {ingestion.branch}")
+        commands.insert(0, f"lakegate inspect {ingestion.id}")
     return "*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
 
 

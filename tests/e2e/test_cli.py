@@ -69,6 +69,16 @@ def test_runs_and_show_tell_the_same_story(dropped: dict[str, Result]) -> None:
     assert "rows that break" in lakegate("show", newest["id"]).stdout
 
 
+def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -> None:
+    """Of the rejected file's rows only the broken one is shown, of main's none."""
+    newest = document("runs", "--table", TABLE, "--state", "rejected")[0]
+
+    (check,) = document("inspect", newest["id"])["checks"]
+    assert (check["count"], check["agrees"]) == (1, True)
+    assert [(row["id"], row["amount"]) for row in check["rows"]] == [("4", "400.0")]
+    assert "400.0" in lakegate("inspect", newest["id"][:12], "--check", check["id"]).stdout
+
+
 def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) -> None:
     """Main has the good rows alone; the branch has the bad ones too, joins with itself included."""
     branch = document("runs", "--table", TABLE, "--state", "rejected")[0]["branch"]

@@ -1,10 +1,14 @@
 """What `lakegate inspect` finds on a branch is what the job's audit counted there."""
 
 import io
+import json
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 import pyarrow as pa
@@ -16,6 +20,7 @@ from cli.inspection import Inspection, Question, inspection
 from cli.reading import Reader
 from functions.ingestion import Ingestion, State
 from functions.storage import Lake
+from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
 from tests.fakes.deployment import Deployment
@@ -96,7 +101,7 @@ PATTERNS = (
 )
 
 
-def contract(table: str, format_: str) -> str:
+def every_rule(table: str, format_: str) -> str:
     rule = "          - {{metric: invalidValues, arguments: {{pattern: '{0}'}}, mustBe: 0}}"
     patterns = "\n".join(rule.format(pattern) for pattern in PATTERNS)
     return CONTRACT.format(table=table, format=format_, patterns=patterns)
@@ -178,12 +183,60 @@ def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> 
     """For each kind of rule, over values on and beside its edges, both count the same rows."""
     spec = job_runner.spec(
         job_runner.services.land("tests/everything", parquet(COLUMNS)),
-        contract(table, "parquet"),
+        every_rule(table, "parquet"),
         table,
     )
     _, report = job_runner.run(spec)
     found = inspected(job_runner, spec, report, Question())
-    for finding in found.findings:
-        print(finding.result.id, finding.result.found, finding.count, finding.agrees)
     assert [finding.result.id for finding in found.findings if not finding.agrees] == []
     assert len(found.findings) == len(report.failed) > 30
+
+
+def test_only_the_files_own_rows_are_looked_at(
+    job_runner: Job, table: str, contract: Callable[..., str]
+) -> None:
+    """Rows that main has already are neither shown nor counted, though the branch has them too."""
+    services = job_runner.services
+    first = {"id": [1, 2], "name": ["n1", "n2"], "amount": [1.0, 2.0], "day": [None, None]}
+    second = {"id": [1, 3, 3], "name": ["n1", "x", "n3"], "amount": [-1.0, 2.0, 3.0]}
+    _, good = job_runner.ingest(json_lines(first), contract("json"), table)
+    services.catalog.merge(good.branch, good.audited_hash, "good", {})
+    landed = services.land("tests/second", json_lines(second) + b'{"id": 9, "amount": "no"}\n')
+    spec = job_runner.spec(landed, contract("json"), table)
+    _, report = job_runner.run(spec)
+    found = inspected(job_runner, spec, report, Question())
+
+    shown = {finding.result.id: finding for finding in found.findings}
+    assert {id_: [row.get("id") for row in f.rows] for id_, f in shown.items()} == {
+        "id.duplicateValues": ["3"],
+        "name.invalidValues": ["3"],
+        "amount.invalidValues": ["1"],
+        "file.rows_readable": [None],
+    }
+    assert all(finding.agrees for finding in found.findings)
+    (row,) = shown["amount.invalidValues"].rows
+    assert job_runner.services.s3.head_object(**address(row["_file"]))
+    assert row["_pos"] == 0
+
+
+def test_a_branch_that_is_gone_is_told(job_runner: Job, table: str, contract: Any) -> None:
+    """After a branch was deleted its rows cannot be shown, and the branch is named."""
+    services = job_runner.services
+    spec = job_runner.spec(
+        services.land("tests/gone", json_lines({"id": [None]})), contract("json"), table
+    )
+    _, report = job_runner.run(spec)
+    services.catalog.delete_branch(report.branch)
+    with pytest.raises(LakegateError, match=f"UNKNOWN_REFERENCE.*{report.branch}"):
+        inspected(job_runner, spec, report, Question())
+
+
+def json_lines(columns: dict[str, list[Any]]) -> bytes:
+    rows = zip(*columns.values(), strict=True)
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def address(uri: str) -> dict[str, str]:
+    parts = urlsplit(uri)
+    return {"Bucket": parts.netloc, "Key": parts.path.lstrip("/")}

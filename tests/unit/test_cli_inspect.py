@@ -1,4 +1,4 @@
-"""`lakegate inspect` over doubles: rows in memory, everything else from the in-memory deployment."""
+"""`lakegate inspect` over doubles: rows in memory, the rest from the in-memory deployment."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from cli.deployment import ROOT
 from cli.main import app
 
-_COMMANDS = ("up", "down", "status", "drop", "runs", "show", "query", "contract", "demo")
+_COMMANDS = ("up", "down", "status", "drop", "runs", "show", "inspect", "query", "contract", "demo")
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,14 @@ def test_every_command_is_in_the_help() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["status"], ["status", "--json"], ["runs"], ["show", "0123"], ["query", "SELECT 1"]],
+    [
+        ["status"],
+        ["status", "--json"],
+        ["runs"],
+        ["show", "0123"],
+        ["inspect", "0123"],
+        ["query", "SELECT 1"],
+    ],
 )
 def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> None:
     """Where nothing ever ran, a command ends with 1 and one sentence, and prints no result."""
@@ -52,6 +59,8 @@ def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> No
         ["drop"],
         ["drop", "/no/such/file"],
         ["show"],
+        ["inspect"],
+        ["inspect", "0123", "--limit", "-1"],
         ["contract", "check", "/no/such.yaml"],
         ["sing"],
     ],

@@ -46,17 +46,16 @@ def test_a_rejection_says_what_and_why() -> None:
 
 
 def test_an_alert_says_how_to_look_further() -> None:
-    """The commands to see the ingestion and to query its branch can be copied."""
+    """The commands to see the rows that broke a check, and the ingestion, can be copied."""
     text = shown(alert(INGESTION, REPORT))
-    assert f"lakegate show {'a' * 32}" in text
-    assert 'lakegate query "SELECT * FROM shop.orders LIMIT 20" --ref ingest/shop.orders/' in text
+    assert f"lakegate inspect {'a' * 32}\nlakegate show {'a' * 32}" in text
 
 
 def test_nobody_is_sent_to_an_empty_branch() -> None:
-    """Where nothing was written there is nothing to query."""
+    """Where nothing was written there are no rows to inspect."""
     empty = replace(INGESTION, audited_hash="")
-    assert "lakegate query" not in shown(alert(empty, REPORT))
-    assert "lakegate query" not in shown(alert(replace(INGESTION, state=State.ERRORED), None))
+    assert "lakegate inspect" not in shown(alert(empty, REPORT))
+    assert "lakegate inspect" not in shown(alert(replace(INGESTION, state=State.ERRORED), None))
 
 
 def test_an_error_needs_no_report() -> None:
