@@ -30,7 +30,8 @@ class Reader:
     def __init__(self, iceberg: str, token: str, reference: str) -> None:
         """`iceberg` is the address of Nessie's Iceberg REST catalogs.
 
-        Raises LakegateError UNKNOWN_REFERENCE when there is no such branch.
+        `reference` is a branch, or `branch@hash` for what the branch held at that hash. Raises
+        LakegateError UNKNOWN_REFERENCE when there is no such branch.
         """
         self._reference = reference
         options = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL", "")}
@@ -96,7 +97,8 @@ class Reader:
 
     def _refusal(self, words: str) -> LakegateError:
         if "NoSuchReference" in words:
-            return LakegateError("UNKNOWN_REFERENCE", f"there is no branch {self._reference}")
+            branch = self._reference.partition("@")[0]
+            return LakegateError("UNKNOWN_REFERENCE", f"there is no branch {branch}")
         return Transient("CATALOG_REFUSED", f"Nessie refused to read {self._reference}: {words}")
 
 

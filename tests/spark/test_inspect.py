@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -107,11 +107,12 @@ def every_rule(table: str, format_: str) -> str:
     return CONTRACT.format(table=table, format=format_, patterns=patterns)
 
 
-def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
-
-
-_MOMENTS = [(2012, 12, 31, 23, 59, 59, 999999), (2013, 1, 1), (2013, 12, 31, 23, 59, 59, 500001)]
+_MOMENTS = [
+    datetime.fromisoformat(text)
+    for text in ("2012-12-31T23:59:59.999999", "2013-01-01", "2013-12-31T23:59:59.500001")
+]
+_FAR = [datetime.fromisoformat(text) for text in ("0001-01-01", "9999-01-01")]
+_ZONED, _FAR_ZONED = ([m.replace(tzinfo=UTC) for m in moments] for moments in (_MOMENTS, _FAR))
 COLUMNS: dict[str, pa.Array] = {
     "id": pa.array([1, 1, 1, None, None, 2, 3, 4, 5, 6, 7, 8], pa.int64()),
     "small": pa.array([1, 2, 3, 3, 6, 7, 8, None, None, 5, -1, 5], pa.int32()),
@@ -138,10 +139,8 @@ COLUMNS: dict[str, pa.Array] = {
         [date(2013, 1, d) for d in range(1, 9)]
         + [date(2013, 2, 1), None, date(1, 1, 1), date(9999, 12, 31)]
     ),
-    "at": pa.array([utc(*m) for m in _MOMENTS] * 3 + [None, utc(1, 1, 1), utc(9999, 1, 1)]),
-    "wall": pa.array(
-        [datetime(*m) for m in _MOMENTS] * 3 + [None, datetime(1, 1, 1), datetime(9999, 1, 1)]  # noqa: DTZ001
-    ),
+    "at": pa.array([*_ZONED * 3, None, *_FAR_ZONED]),
+    "wall": pa.array([*_MOMENTS * 3, None, *_FAR]),
     "clock": pa.array(
         ["07:59:59", "08:00:00", "8:00:00", "24:00:00", "23:59:59", "", None] + 5 * ["09:00:00\n"]
     ),
@@ -231,7 +230,7 @@ def test_a_branch_that_is_gone_is_told(job_runner: Job, table: str, contract: An
         inspected(job_runner, spec, report, Question())
 
 
-def json_lines(columns: dict[str, list[Any]]) -> bytes:
+def json_lines(columns: Mapping[str, Sequence[Any]]) -> bytes:
     rows = zip(*columns.values(), strict=True)
     lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
     return "".join(f"{line}\n" for line in lines).encode()

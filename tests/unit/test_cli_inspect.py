@@ -49,7 +49,7 @@ ROWS = pa.table(
 
 @dataclass(frozen=True)
 class ArrowRows:
-    """Rows in memory, in two files that are read a few rows at a time."""
+    """Rows in memory, in two files that are read two rows at a time."""
 
     table: pa.Table = field(default_factory=lambda: ROWS)
     files: tuple[str, ...] = ("s3://lake/one.parquet", "s3://lake/two.parquet")
@@ -63,7 +63,7 @@ class ArrowRows:
 
     def batches(self, file: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         half = self.table.select(columns).slice(4 * file, 4 if file == 0 else None)
-        return iter(half.to_batches(max_chunksize=3))
+        return iter(half.to_batches(max_chunksize=2))
 
 
 @dataclass(frozen=True)
