@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.manifest import DataFile, ManifestEntryStatus
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
+
+from functions.tables import added
 
 
 class AddedRows:
@@ -16,7 +17,7 @@ class AddedRows:
     def __init__(self, table: Table) -> None:
         """Reads the snapshot's own manifests, and no data."""
         self._table = table
-        self._files = tuple(_added(table))
+        self._files = tuple(added(table))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -41,12 +42,3 @@ class AddedRows:
 
     def _projection(self, columns: Sequence[str]) -> Schema:
         return self._table.schema().select(*columns)
-
-
-def _added(table: Table) -> Iterator[DataFile]:
-    snapshot = table.current_snapshot()
-    for manifest in snapshot.manifests(table.io) if snapshot else ():
-        if manifest.added_snapshot_id == table.metadata.current_snapshot_id:
-            for entry in manifest.fetch_manifest_entry(table.io):
-                if entry.status is ManifestEntryStatus.ADDED:
-                    yield entry.data_file

@@ -84,7 +84,7 @@ class Tables:
             with _translated():
                 audited = self._load(table, f"{source.branch}@{source.hash}")
                 _check(audited, current)
-                return list(_added(audited))
+                return list(added(audited))
         except LakegateError as error:
             return error
 
@@ -107,7 +107,8 @@ def _check(audited: Table, current: Table) -> None:
         raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
 
 
-def _added(table: Table) -> Iterator[DataFile]:
+def added(table: Table) -> Iterator[DataFile]:
+    """The data files that the table's newest commit added."""
     snapshot = table.current_snapshot()
     if snapshot is None:
         return

@@ -196,8 +196,17 @@ def test_only_the_files_own_rows_are_looked_at(
 ) -> None:
     """Rows that main has already are neither shown nor counted, though the branch has them too."""
     services = job_runner.services
-    first = {"id": [1, 2], "name": ["n1", "n2"], "amount": [1.0, 2.0], "day": [None, None]}
-    second = {"id": [1, 3, 3], "name": ["n1", "x", "n3"], "amount": [-1.0, 2.0, 3.0]}
+    first: dict[str, list[Any]] = {
+        "id": [1, 2],
+        "name": ["n1", "n2"],
+        "amount": [1.0, 2.0],
+        "day": [None, None],
+    }
+    second: dict[str, list[Any]] = {
+        "id": [1, 3, 3],
+        "name": ["n1", "x", "n3"],
+        "amount": [-1.0, 2.0, 3.0],
+    }
     _, good = job_runner.ingest(json_lines(first), contract("json"), table)
     services.catalog.merge(good.branch, good.audited_hash, "good", {})
     landed = services.land("tests/second", json_lines(second) + b'{"id": 9, "amount": "no"}\n')
