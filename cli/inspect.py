@@ -18,7 +18,7 @@ from lakegate.report import AuditReport
 if TYPE_CHECKING:
     from cli.evidence import Evidence
 
-_FAULT = "the report found other rows than the branch has now: please report it as Lakegate's fault"
+_FAULT = "not what the audit found: please report this as a fault of Lakegate's"
 
 
 def inspect(
@@ -73,6 +73,7 @@ def _check(finding: Finding) -> dict[str, Any]:
         "found": result.found,
         "message": result.message,
         "count": finding.count,
+        "on_branch": finding.on_branch,
         "agrees": finding.agrees,
         "notes": list(finding.notes),
         "rows": [dict(row) for row in finding.rows],
@@ -107,7 +108,7 @@ def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:
         yield Text(f"{len(finding.rows):,} of {finding.count:,} rows are shown", "dim")
     yield from (Text(note, "dim") for note in finding.notes)
     if not finding.agrees:
-        yield Text(_FAULT, "bold red")
+        yield Text(f"the branch has {finding.on_branch}, {_FAULT}", "bold red")
 
 
 def _table(rows: Iterable[Mapping[str, Any]], *, without: Collection[str]) -> RenderableType:

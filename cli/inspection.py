@@ -40,15 +40,21 @@ class Question:
 class Finding:
     """A check's result, and the rows that break it.
 
-    `count` is how many rows on the branch break it, None where it is about no single row. `agrees`
-    says whether the report found as many. `notes` are sentences for people.
+    `count` is how many rows on the branch break it, None where it is about no single row. `on_branch`
+    is what the branch holds in the words of the report's `found`, "" where it cannot tell.
+    `notes` are sentences for people.
     """
 
     result: CheckResult
     count: int | None = None
     rows: tuple[Mapping[str, Any], ...] = ()
-    agrees: bool = True
+    on_branch: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the branch holds what the report found."""
+        return self.on_branch in ("", self.result.found)
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,8 @@ def _of_contract(
     result: CheckResult, check: Check, contract: Contract, question: Question, evidence: "Evidence"
 ) -> Finding:
     if not about_rows(check):
-        agrees = check.expect.found(evidence.count, evidence.count) == result.found
-        return Finding(result, agrees=agrees, notes=(_NO_SINGLE_ROW,))
+        there = check.expect.found(evidence.count, evidence.count)
+        return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))
     forbidden = not (contract.allow_samples or question.reveal)
     hidden = [c.name for c in contract.columns if c.sensitive and not question.reveal]
     broken = evidence.broken(check, contract, 0 if forbidden else question.limit, hidden)
@@ -128,6 +134,6 @@ def _of_contract(
         result,
         count=broken.count,
         rows=broken.rows,
-        agrees=check.expect.found(broken.count, evidence.count) == result.found,
+        on_branch=check.expect.found(broken.count, evidence.count),
         notes=(_FORBIDDEN,) if forbidden else masked,
     )
