@@ -40,9 +40,9 @@ class Question:
 class Finding:
     """A check's result, and the rows that break it.
 
-    `count` is how many rows on the branch break it, None where it is about no single row. `on_branch`
-    is what the branch holds in the words of the report's `found`, "" where it cannot tell.
-    `notes` are sentences for people.
+    `count` is how many rows on the branch break it, None where it is about no single row.
+    `on_branch` is what the branch holds in the words of the report's `found`, "" where it cannot
+    tell. `notes` are sentences for people.
     """
 
     result: CheckResult
