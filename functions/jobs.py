@@ -1,7 +1,8 @@
 """Job runs of EMR Serverless."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -48,18 +49,38 @@ class Jobs:
 
     def get(self, run: str) -> JobRun:
         """The job run as it is now. Raises UnknownRun."""
+        return _run(run, self._described(run))
+
+    def runs(self, since: str = "") -> Iterator[JobRun]:
+        """Every job run of the application that was created since that time (ISO 8601)."""
+        given: dict[str, Any] = {"applicationId": self._settings.emr_application_id}
+        if since:
+            given["createdAtAfter"] = datetime.fromisoformat(since)
+        while True:
+            with _translated():
+                page = self._client.list_job_runs(**given)
+            yield from (_run(found["id"], found) for found in page["jobRuns"])
+            if not page.get("nextToken"):
+                return
+            given["nextToken"] = page["nextToken"]
+
+    def spec(self, run: str) -> JobSpec:
+        """What a job run was told. Raises UnknownRun, or Permanent where it is no run of ours."""
+        driver = self._described(run).get("jobDriver", {})
+        try:
+            return JobSpec.from_argument(*driver["sparkSubmit"]["entryPointArguments"])
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"job run {run} was told something else than our jobs are: {error!r}"
+            raise Permanent("BAD_JOB_SPEC", message) from error
+
+    def _described(self, run: str) -> dict[str, Any]:
         application = self._settings.emr_application_id
         with _translated():
             try:
-                found = self._client.get_job_run(applicationId=application, jobRunId=run)["jobRun"]
+                found = self._client.get_job_run(applicationId=application, jobRunId=run)
             except self._client.exceptions.ResourceNotFoundException as error:
                 raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
-        return JobRun(
-            id=run,
-            name=found.get("name", ""),
-            state=RunState(found["state"]),
-            details=found.get("stateDetails", ""),
-        )
+        return dict(found["jobRun"])
 
     def _spark_submit(self, spec: JobSpec) -> dict[str, Any]:
         return {
@@ -67,6 +88,15 @@ class Jobs:
             "entryPointArguments": [spec.to_argument()],
             "sparkSubmitParameters": f"--py-files {self._settings.job_package}",
         }
+
+
+def _run(run: str, found: Mapping[str, Any]) -> JobRun:
+    return JobRun(
+        id=run,
+        name=found.get("name", ""),
+        state=RunState(found["state"]),
+        details=found.get("stateDetails", ""),
+    )
 
 
 @contextmanager

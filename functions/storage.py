@@ -14,6 +14,7 @@ from lakegate.landing import LandedObject, object_version
 from lakegate.report import AuditReport
 
 _CONTRACTS = "contracts/"
+_REPORTS = "reports/"
 
 
 class Missing(LakegateError):
@@ -88,11 +89,7 @@ class Lake:
 
         Raises ContractInvalid when one of them cannot be used.
         """
-        with _translated(_CONTRACTS):
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=_CONTRACTS
-            )
-            found = [(o["Key"], o["ETag"]) for page in pages for o in page.get("Contents", [])]
+        found = [(each["Key"], each["ETag"]) for each in self._listed(_CONTRACTS)]
         self._parsed = {at: self._parsed.get(at) or self._contract(at[0]) for at in found}
         return list(self._parsed.values())
 
@@ -113,6 +110,18 @@ class Lake:
     def report(self, key: str) -> AuditReport:
         """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT."""
         return AuditReport.from_json(self._read(key)[0])
+
+    def reports(self) -> Iterator[str]:
+        """The keys of all audit reports."""
+        return (each["Key"] for each in self._listed(_REPORTS))
+
+    def _listed(self, prefix: str) -> Iterator[dict[str, Any]]:
+        with _translated(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=prefix
+            )
+            for page in pages:
+                yield from page.get("Contents", [])
 
     def _contract(self, key: str) -> StoredContract:
         body, version = self._read(key)

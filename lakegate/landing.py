@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 _READABLE_LENGTH = 40
 _ID_LENGTH = 32
+ID_PART = 12  # digits of the id in a branch's name
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
 
 
@@ -63,7 +64,7 @@ def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
     """
     stem = key.rsplit("/", 1)[-1]
     readable = re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-")[:_READABLE_LENGTH].strip("-")
-    name = f"ingest/{table}/{readable or 'file'}-{ingestion[:12]}"
+    name = f"ingest/{table}/{readable or 'file'}-{ingestion[:ID_PART]}"
     return name if attempt == 1 else f"{name}-{attempt}"
 
 
@@ -72,7 +73,20 @@ def fresh_branch(table: str, ingestion: str, token: str) -> str:
 
     The token is drawn: two processes that rebase at once must not share a branch.
     """
-    return f"publish/{table}/{ingestion[:12]}-{token}"
+    return f"publish/{table}/{ingestion[:ID_PART]}-{token}"
+
+
+def parse_branch_name(name: str) -> tuple[str, str, int]:
+    """The table, the id part and the attempt that `branch_name` put into a branch's name.
+
+    The id part is the first `ID_PART` digits of the ingestion id. Raises ValueError when the name
+    is not one of ours.
+    """
+    # No attempt has more than nine digits, so an id part of digits alone is not taken for one.
+    match = re.fullmatch(r"ingest/([^/]+)/[^/]+-([0-9a-f]{12})(?:-([1-9][0-9]{0,8}))?", name)
+    if not match:
+        raise ValueError(f"not the name of one of our branches: {name!r}")
+    return match[1], match[2], int(match[3] or 1)
 
 
 def run_name(ingestion: str, attempt: int) -> str:
@@ -94,6 +108,17 @@ def parse_run_name(name: str) -> tuple[str, int]:
 def report_key(table: str, ingestion: str, attempt: int) -> str:
     """Where one attempt's audit report lies in the lake bucket."""
     return f"reports/{table}/{ingestion}/{attempt}.json"
+
+
+def parse_report_key(key: str) -> tuple[str, str, int]:
+    """The table, the ingestion id and the attempt that `report_key` put into a report's key.
+
+    Raises ValueError when the key is not one of ours.
+    """
+    match = re.fullmatch(rf"reports/([^/]+)/([0-9a-f]{{{_ID_LENGTH}}})/([1-9][0-9]*)\.json", key)
+    if not match:
+        raise ValueError(f"not the key of one of our reports: {key!r}")
+    return match[1], match[2], int(match[3])
 
 
 def ignore_rule(key: str) -> str:

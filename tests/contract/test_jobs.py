@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from botocore.stub import Stubber
 
 from functions.job_run import RunState
 from functions.jobs import Jobs, UnknownRun
+from lakegate import times
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from tests.fakes import wire
+from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.jobs import FakeJobs
 from tests.waiting import eventually
@@ -46,6 +49,7 @@ class Application:
     jobs: Jobs | FakeJobs
     end: Callable[[str, RunState], object]
     told: Path
+    now: Callable[[], datetime]
 
     def spec(self, attempt: int = 1, **changes: Any) -> JobSpec:
         """What a new ingestion's job is told."""
@@ -104,15 +108,26 @@ def _answers(url: str) -> bool:
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Application]:
     """An application that has run nothing for this test."""
     if request.param == "in memory":
-        fake = FakeJobs()
+        clock = FakeClock()
+        fake = FakeJobs(clock)
         details = {RunState.FAILED: "ExitCode: 1.", RunState.CANCELLED: "Cancelled."}
-        yield Application(fake, lambda run, s: fake.end(run, s, details.get(s, "")), tmp_path)
+        yield Application(
+            fake,
+            lambda run, s: fake.end(run, s, details.get(s, "")),
+            tmp_path,
+            lambda: datetime.fromisoformat(clock.now()),
+        )
         return
     client = request.getfixturevalue("client")
     package = tmp_path / "package.py"
     package.touch()
     jobs = Jobs(client, replace(LOCAL, job_package=str(package)))
-    yield Application(jobs, lambda run, state: _end(client, jobs, tmp_path, run, state), tmp_path)
+    yield Application(
+        jobs,
+        lambda run, state: _end(client, jobs, tmp_path, run, state),
+        tmp_path,
+        lambda: datetime.now(UTC),
+    )
 
 
 def _end(client: Any, jobs: Jobs, told: Path, run: str, state: RunState) -> None:
@@ -120,6 +135,27 @@ def _end(client: Any, jobs: Jobs, told: Path, run: str, state: RunState) -> None
         client.cancel_job_run(applicationId=LOCAL.emr_application_id, jobRunId=run)
     else:
         (told / jobs.get(run).name).write_text("0" if state is RunState.SUCCESS else "1")
+
+
+def _described(**more: Any) -> dict[str, Any]:
+    """A job run as EMR Serverless describes it."""
+    account = "us-east-1:000000000000"
+    return {
+        "applicationId": "00application",
+        "arn": f"arn:aws:emr-serverless:{account}:/applications/00application/jobruns/00run",
+        "createdBy": "arn:aws:iam::000000000000:user/other",
+        "createdAt": datetime.now(UTC),
+        "updatedAt": datetime.now(UTC),
+        "executionRole": SETTINGS.emr_role_arn,
+        "state": "SUCCESS",
+        "stateDetails": "Done.",
+        "releaseLabel": "emr-spark-8.1.0",
+        **more,
+    }
+
+
+def _nobodys() -> Application:
+    return Application(FakeJobs(), lambda *_: None, Path("lake"), lambda: datetime.now(UTC))
 
 
 def test_a_run_is_known_by_its_name(application: Application) -> None:
@@ -184,10 +220,75 @@ def test_an_unknown_run_is_unknown(application: Application) -> None:
         application.jobs.get("00unknown")
 
 
+def test_every_run_is_listed(application: Application) -> None:
+    """Each run is listed once, with its name and state."""
+    good, bad = application.spec(), application.spec()
+    runs = [application.jobs.start(spec) for spec in (good, bad)]
+    application.ended(runs[0], RunState.SUCCESS)
+    application.ended(runs[1], RunState.FAILED)
+    listed = {run.name: run for run in application.jobs.runs() if run.id in runs}
+    assert len(listed) == 2
+    assert listed[run_name(good.ingestion, 1)] == application.jobs.get(runs[0])
+    assert listed[run_name(bad.ingestion, 1)] == application.jobs.get(runs[1])
+
+
+def test_runs_are_listed_page_by_page() -> None:
+    """However many runs there are, and whether or not a page is empty, all are listed."""
+    client = boto3.client("emr-serverless", **ACCOUNT)
+    asked = {"applicationId": "00application"}
+    pages: list[list[dict[str, Any]]] = [[_described(id="00a")], [], [_described(id="00b")]]
+    with Stubber(client) as stubber:
+        for number, page in enumerate(pages):
+            token = {"nextToken": f"t{number}"} if number < 2 else {}
+            before = {"nextToken": f"t{number - 1}"} if number else {}
+            stubber.add_response("list_job_runs", {"jobRuns": page, **token}, {**asked, **before})
+        assert [run.id for run in Jobs(client, SETTINGS).runs()] == ["00a", "00b"]
+
+
+def test_runs_are_listed_from_a_time_on(application: Application) -> None:
+    """Only runs that were started since are listed."""
+    run = application.jobs.start(application.spec())
+    hour = timedelta(hours=1)
+    since = times.text(application.now() - hour)
+    assert run in {listed.id for listed in application.jobs.runs(since)}
+    assert list(application.jobs.runs(times.text(application.now() + hour))) == []
+    application.ended(run, RunState.SUCCESS)
+
+
+def test_a_run_tells_what_it_was_told(application: Application) -> None:
+    """The words that a run was started with are there to be read, also after its end."""
+    spec = application.spec(attempt=2)
+    run = application.jobs.start(spec)
+    application.ended(run, RunState.FAILED)
+    assert application.jobs.spec(run) == spec
+    with pytest.raises(UnknownRun, match="00unknown"):
+        application.jobs.spec("00unknown")
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        {"hive": {"query": "SELECT 1"}},
+        {"sparkSubmit": {"entryPoint": "s3://lake/other.py"}},
+        {"sparkSubmit": {"entryPoint": "s3://lake/other.py", "entryPointArguments": ["--all"]}},
+        {"sparkSubmit": {"entryPoint": "s3://lake/other.py", "entryPointArguments": ["{}", "{}"]}},
+        {"sparkSubmit": {"entryPoint": "s3://lake/other.py", "entryPointArguments": ["{}"]}},
+    ],
+)
+def test_the_words_of_a_strange_run_are_refused(driver: dict[str, Any]) -> None:
+    """A run that is none of ours is told from one whose words can be used."""
+    client = boto3.client("emr-serverless", **ACCOUNT)
+    run = _described(jobRunId="00run", jobDriver=driver)
+    with Stubber(client) as stubber:
+        stubber.add_response("get_job_run", {"jobRun": run})
+        with pytest.raises(Permanent, match="BAD_JOB_SPEC"):
+            Jobs(client, SETTINGS).spec("00run")
+
+
 def test_a_start_asks_for_what_the_settings_say() -> None:
     """The request has entry point, argument, package, tries, time limit, and its token."""
     client = boto3.client("emr-serverless", **ACCOUNT)
-    spec = Application(FakeJobs(), lambda *_: None, Path("lake")).spec(attempt=2)
+    spec = _nobodys().spec(attempt=2)
     name = f"{spec.ingestion}-2"
     expected = {
         "applicationId": "00application",
@@ -227,7 +328,7 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
 def test_a_refused_start_is_told_by_its_kind(code: str, kind: type[Exception]) -> None:
     """What may pass is transient; what is wrong with the request itself is permanent."""
     client = boto3.client("emr-serverless", **ACCOUNT)
-    spec = Application(FakeJobs(), lambda *_: None, Path("lake")).spec()
+    spec = _nobodys().spec()
     with Stubber(client) as stubber:
         stubber.add_client_error("start_job_run", code)
         with pytest.raises(kind, match=code):
@@ -239,7 +340,13 @@ def test_an_emr_that_is_away_is_tried_again() -> None:
     once = Config(retries={"total_max_attempts": 1})
     client = boto3.client("emr-serverless", endpoint_url=wire.nobody(), config=once, **ACCOUNT)
     jobs = Jobs(client, SETTINGS)
-    spec = Application(FakeJobs(), lambda *_: None, Path("lake")).spec()
-    for call in (lambda: jobs.start(spec), lambda: jobs.get("00run")):
+    spec = _nobodys().spec()
+    calls = (
+        lambda: jobs.start(spec),
+        lambda: jobs.get("00run"),
+        lambda: jobs.spec("00run"),
+        lambda: next(jobs.runs()),
+    )
+    for call in calls:
         with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
             call()

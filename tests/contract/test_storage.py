@@ -94,6 +94,20 @@ def test_an_empty_bucket_is_empty(buckets: Buckets) -> None:
     assert buckets.lake.contracts() == []
 
 
+def test_reports_are_listed(buckets: Buckets) -> None:
+    """The keys of all reports are listed, each once, and nothing else."""
+    assert list(buckets.lake.reports()) == []
+    for key in (
+        "reports/a.b/1/1.json",
+        "reports/a.b/1/2.json",
+        "contracts/a.b.yaml",
+        "warehouse/x",
+    ):
+        buckets.put_text(key, b"{}")
+    buckets.put_text("reports/a.b/1/1.json", b"{}")
+    assert list(buckets.lake.reports()) == ["reports/a.b/1/1.json", "reports/a.b/1/2.json"]
+
+
 def test_a_contract_in_force_is_known(buckets: Buckets) -> None:
     """A contract that was put is there, with its key and the version of its text."""
     contract = parse(ORDERS, "orders")
@@ -220,6 +234,7 @@ def calls(client: Any) -> list[Callable[[], object]]:
         lambda: lake.put_contract(parse(ORDERS, "orders"), ORDERS),
         lambda: lake.report("reports/x"),
         lambda: lake.contract_at("contracts/x", "v1"),
+        lambda: list(lake.reports()),
     ]
 
 
@@ -229,7 +244,8 @@ def test_what_s3_refuses_is_tried_again(code: str) -> None:
     client = boto3.client("s3", **ACCOUNT)
     operations = ["put_object", "list_object_versions", "list_objects_v2"]
     with Stubber(client) as stubber:
-        for operation in [*operations, "put_object", "get_object", "get_object"]:
+        then = ["put_object", "get_object", "get_object", "list_objects_v2"]
+        for operation in [*operations, *then]:
             stubber.add_client_error(operation, code)
         for call in calls(client):
             with pytest.raises(Transient, match=f"STORAGE_UNAVAILABLE.*{code}"):

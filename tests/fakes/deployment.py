@@ -71,7 +71,7 @@ class Deployment:
         self.ledger = FakeLedger()
         self.catalog = FakeCatalog(self.clock)
         self.tables = FakeTables(self.catalog)
-        self.jobs = FakeJobs()
+        self.jobs = FakeJobs(self.clock)
         self.alerts = FakeAlerts()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")

@@ -7,19 +7,23 @@ from functions.jobs import UnknownRun
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
+from tests.fakes.clock import FakeClock
 
 
 @dataclass(frozen=True)
 class _Started:
     spec: JobSpec
     run: JobRun
+    at: str
 
 
 class FakeJobs:
     """Job runs in the order in which they were started."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock | None = None) -> None:
+        self._clock = clock or FakeClock()
         self._runs: dict[str, _Started] = {}
+        self._started = 0
 
     def start(self, spec: JobSpec) -> str:
         """See Jobs.start."""
@@ -27,8 +31,10 @@ class FakeJobs:
         for known in self._runs.values():
             if known.run.name == name:
                 return _the_same(known, spec)
-        run = f"00run{len(self._runs) + 1:011}"
-        self._runs[run] = _Started(spec, JobRun(run, name, RunState.RUNNING))
+        self._started += 1
+        run = f"00run{self._started:011}"
+        running = JobRun(run, name, RunState.RUNNING)
+        self._runs[run] = _Started(spec, running, self._clock.now())
         return run
 
     def get(self, run: str) -> JobRun:
@@ -38,12 +44,13 @@ class FakeJobs:
         return self._runs[run].run
 
     def spec(self, run: str) -> JobSpec:
-        """What a run was told."""
+        """See Jobs.spec."""
+        self.get(run)
         return self._runs[run].spec
 
-    def runs(self) -> list[JobRun]:
-        """Every run that was started."""
-        return [known.run for known in self._runs.values()]
+    def runs(self, since: str = "") -> list[JobRun]:
+        """See Jobs.runs."""
+        return [known.run for known in self._runs.values() if known.at >= since]
 
     def end(self, run: str, state: RunState, details: str = "") -> None:
         """End a run."""

@@ -35,6 +35,10 @@ class FakeLanding:
         self._landed.append(listed)
         return landed
 
+    def lose(self) -> None:
+        """Delete every version of every key, as a lifecycle rule does."""
+        self._landed.clear()
+
 
 class FakeLake:
     """What lies beside the tables: texts of contracts and reports, every version of them."""
@@ -70,6 +74,15 @@ class FakeLake:
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return AuditReport.from_json(self._texts[key][-1])
+
+    def reports(self) -> Iterator[str]:
+        """See Lake.reports."""
+        yield from sorted(key for key in self._texts if key.startswith("reports/"))
+
+    def lose(self, prefix: str) -> None:
+        """Delete every version of all texts under a prefix."""
+        for key in [key for key in self._texts if key.startswith(prefix)]:
+            del self._texts[key]
 
     def put_text(self, key: str, text: bytes) -> None:
         """What a job, or a person past all checks, puts into the bucket."""

@@ -12,6 +12,8 @@ from lakegate.landing import (
     branch_name,
     ignore_rule,
     ingestion_id,
+    parse_branch_name,
+    parse_report_key,
     parse_run_name,
     report_key,
     run_name,
@@ -85,6 +87,40 @@ def test_a_branch_name_can_be_read() -> None:
     name = branch_name("nyc.flights", "nyc/flights/2013-01-01 (new).parquet", "0123456789abcd", 1)
     assert name == "ingest/nyc.flights/2013-01-01-new-parquet-0123456789ab"
     assert branch_name("nyc.flights", "x/ü", "0123456789abcd", 3).endswith("/file-0123456789ab-3")
+
+
+@given(TABLES, KEYS, IDS, st.integers(1, 10**6))
+@example("a.b", "0123456789ab", "9" * 32, 1)
+@example("a.b", "0123456789ab-2", "9" * 32, 3)
+def test_a_branch_name_says_whose_branch_it_is(
+    table: str, key: str, ingestion: str, attempt: int
+) -> None:
+    """A branch's name leads back to table, attempt and the first part of the ingestion id."""
+    name = branch_name(table, key, ingestion, attempt)
+    assert parse_branch_name(name) == (table, ingestion[:12], attempt)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["main", "ingest/a.b/x", "publish/a.b/0123456789ab-1", "ingest/a.b/x-0123456789ab-0", ""],
+)
+def test_a_strange_branch_name_is_refused(name: str) -> None:
+    """The name of a branch that is not ours is no ingestion's."""
+    with pytest.raises(ValueError, match="not the name"):
+        parse_branch_name(name)
+
+
+@given(TABLES, IDS, st.integers(1, 10**6))
+def test_a_reports_key_says_whose_report_it_is(table: str, ingestion: str, attempt: int) -> None:
+    """A report's key leads back to table, ingestion and attempt."""
+    assert parse_report_key(report_key(table, ingestion, attempt)) == (table, ingestion, attempt)
+
+
+@pytest.mark.parametrize("key", ["", "reports/a.b/x/1.json", f"reports/a.b/{'0' * 32}/1.json.bak"])
+def test_a_strange_reports_key_is_refused(key: str) -> None:
+    """What else lies among the reports is no ingestion's."""
+    with pytest.raises(ValueError, match="not the key"):
+        parse_report_key(key)
 
 
 @given(IDS, st.integers(1, 10**6))
