@@ -37,6 +37,11 @@ class _Unit:
     intent: Intent
     members: Sequence[Ingestion]
 
+    @property
+    def complete(self) -> bool:
+        """Whether these are all; the ledger may lack some, or an index be behind."""
+        return len(self.members) == max(1, len(self.members[0].group))
+
 
 def publish(world: World, ingestion: Ingestion) -> Ingestion:
     """Merge the intent into main: exactly what was audited, and nothing else.
@@ -70,6 +75,9 @@ def _unit(world: World, ingestion: Ingestion) -> _Unit:
 def _merge(world: World, unit: _Unit) -> str:
     """The hash of the commit on main, made now or before. Raises MergeConflict or NotOnMain."""
     members, merged = unit.members, ""
+    if not unit.complete:
+        # Merged now, it would publish rows that its commit does not name.
+        world.catalog.delete_branch(unit.intent.branch)
     try:
         merged = world.catalog.merge(
             unit.intent.branch,
@@ -145,12 +153,13 @@ def _refused_too(world: World, refused: _Unit, elsewhere: set[str]) -> Iterator[
     for each in world.ledger.waiting(first.table):
         if each.intent != refused.intent:
             waiting[each.intent].append(each)
+    found = [_Unit(intent, members) for intent, members in waiting.items()]
     units = [
-        _Unit(intent, members)
-        for intent, members in waiting.items()
-        if len(members) == max(1, len(members[0].group))  # the index may lack some, or be behind
-        and not any(member.id in elsewhere for member in members)
-        and all(member.demands == first.demands for member in members)
+        unit
+        for unit in found
+        if unit.complete
+        and not any(member.id in elsewhere for member in unit.members)
+        and all(member.demands == first.demands for member in unit.members)
     ]
     for unit in _dead(world, units):
         if len(unit.members) <= room:
