@@ -5,14 +5,14 @@ from dataclasses import asdict, replace
 
 from functions.decisions import Publish, Refuse, RunAgain, decide
 from functions.ending import end, finish, report_of
-from functions.ingestion import Ingestion, State
+from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.intake import run_again, submit
 from functions.job_run import JobRun
 from functions.jobs import UnknownRun
 from functions.publishing import publish
 from functions.telemetry import logger
 from functions.world import World
-from lakegate.errors import Permanent
+from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
 from lakegate.report import AuditReport, Reason, Status
 
@@ -32,6 +32,7 @@ def conclude(world: World, run_id: str) -> None:
         if ingestion.ended or ingestion.state is State.AUDITED:
             resume(world, ingestion)
         elif attempt == ingestion.attempt and run.state.terminal:
+            _check_own(world, ingestion, run)
             _judge(world, replace(ingestion, job_run=run.id), run)
         else:
             logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
@@ -50,6 +51,16 @@ def resume(world: World, ingestion: Ingestion) -> Ingestion:
     except UnknownRun as error:
         return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
     return _judge(world, ingestion, run) if run.state.terminal else ingestion
+
+
+def _check_own(world: World, ingestion: Ingestion, run: JobRun) -> None:
+    """Raise Transient where the run is one of before the ledger lost the ingestion.
+
+    An event that came again then began it anew: until it is restored, it is not the run's.
+    """
+    if ingestion.state in NOT_STARTED and world.jobs.spec(run.id).base_hash != ingestion.base_hash:
+        message = f"the ledger had lost {ingestion.id}; the sweep restores it"
+        raise Transient("LOST_INGESTION", message)
 
 
 def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from functions.conclusion import resume
 from functions.deliveries import Work, job_run, upload
-from functions.ingestion import Ingestion
+from functions.ingestion import NOT_STARTED, Ingestion
 from functions.intake import take_in
 from functions.messages import unreadable_event
 from functions.queues import DeadLetter, DeadLetters
+from functions.rebuilding import restore
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate import times
@@ -18,6 +20,7 @@ from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, ingestion_id
 
 _CHUNK = 500
+_MOST_FORGOTTEN = 10_000  # the next sweep finds the others
 _T = TypeVar("_T")
 
 
@@ -31,10 +34,11 @@ def sweep(world: World) -> dict[str, int]:
     before = times.text(now - timedelta(seconds=world.settings.grace_seconds))
     uploads, job_runs = world.upload_dead_letters, world.job_run_dead_letters
     tasks = (
+        # First, so that no letter is about an ingestion that the ledger lost.
+        _each("forgotten", _forgotten(world, before), partial(take_in, world)),
         _each("dead_letters", uploads.read(), partial(_redeliver, world, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
-        _each("forgotten", _forgotten(world, before), partial(take_in, world)),
-        _each("resumed", world.ledger.unfinished(before), partial(_resume, world)),
+        _each("resumed", _due(world, before), partial(_resume, world)),
     )
     done = dict.fromkeys(("dead_letters", "forgotten", "resumed", "failed"), 0)
     for outcome in (outcome for task in tasks for outcome in task):
@@ -59,20 +63,38 @@ def _each(kind: str, things: Iterable[_T], work: Callable[[_T], object]) -> Iter
 
 
 def _forgotten(world: World, before: str) -> Iterator[LandedObject]:
-    """Landed objects, older than `before`, that the ledger does not know."""
-    chunk: list[LandedObject] = []
-    for landed in world.landing.landed():
-        if landed.landed_at < before:
-            chunk.append(landed)
-        if len(chunk) == _CHUNK:
-            yield from _unknown(world, chunk)
-            chunk = []
-    yield from _unknown(world, chunk)
+    """Landed objects, older than `before`, that the ledger never knew."""
+    found = list(islice(_unknown(world, before), _MOST_FORGOTTEN))
+    lost = _counted(restore(world, found))
+    yield from (landed for landed in found if ingestion_id(landed) not in lost)
 
 
-def _unknown(world: World, chunk: list[LandedObject]) -> list[LandedObject]:
-    known = world.ledger.known([ingestion_id(landed) for landed in chunk])
-    return [landed for landed in chunk if ingestion_id(landed) not in known]
+def _due(world: World, before: str) -> Iterator[Ingestion]:
+    """Ingestions with a step due since `before`; none that an event only began anew."""
+    begun = []
+    for listed in world.ledger.unfinished(before):
+        if listed.state in NOT_STARTED:
+            begun.append(listed)
+        else:
+            yield listed
+    lost = _counted(restore(world, [each.landed for each in begun], begun))
+    yield from (listed for listed in begun if listed.id not in lost)
+
+
+def _counted(restored: Iterator[Ingestion]) -> set[str]:
+    """The ids of what the ledger had lost: to be resumed later, and not taken in as new."""
+    ids = {ingestion.id for ingestion in restored}
+    if ids:
+        logger.error("the ledger had lost ingestions", extra={"restored": len(ids)})
+        metrics.add_metric("Restored", "Count", len(ids))
+    return ids
+
+
+def _unknown(world: World, before: str) -> Iterator[LandedObject]:
+    older = (landed for landed in world.landing.landed() if landed.landed_at < before)
+    while chunk := {ingestion_id(landed): landed for landed in islice(older, _CHUNK)}:
+        known = world.ledger.known(list(chunk))
+        yield from (landed for id_, landed in chunk.items() if id_ not in known)
 
 
 def _resume(world: World, listed: Ingestion) -> None:

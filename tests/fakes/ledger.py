@@ -64,6 +64,11 @@ class FakeLedger:
         """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
 
+    def lose(self, *ids: str) -> None:
+        """Forget ingestions, as if they had never been; all of them where none is named."""
+        for id_ in ids or tuple(self._revisions):
+            self._revisions.pop(id_, None)
+
     def history(self, ingestion: str) -> list[Ingestion]:
         """Every revision of an ingestion, the oldest first."""
         return list(self._revisions[ingestion])

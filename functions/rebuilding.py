@@ -1,0 +1,233 @@
+"""Restoring what the ledger lost, from main's log, job runs, audit reports and open branches.
+
+Only what the ledger does not have is entered, conditionally, so this may be done at any time and
+any number of times. Its order keeps rows from being published twice: the traces are read before
+the ledger is asked, so that whatever is under way is known to it; the branches that a lost intent
+could still merge are deleted; and only then, by main's log, what was published is told from
+what was not.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
+
+from functions import commits, restored
+from functions.catalog import MAIN, Commit
+from functions.ingestion import NOT_STARTED, Ingestion, State
+from functions.jobs import UnknownRun
+from functions.ledger import Moved
+from functions.storage import Missing, StoredContract
+from functions.traces import Trace, traces
+from functions.world import World
+from lakegate import times
+from lakegate.contract import ContractInvalid
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, fresh_branch, ingestion_id
+from lakegate.report import AuditReport
+
+_CHUNK = 500
+_BATCH = 100  # at most, says Ledger.together
+_SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Nessie differ by
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What to look for: all that is lost, or that of the `wanted`, which landed after `since`.
+
+    `begun` are those that the ledger has, and whose job it has not started: they may have been
+    begun anew, by an event, after the ledger had lost them.
+    """
+
+    begun: Mapping[str, Ingestion]
+    since: str = ""
+    wanted: Collection[str] | None = None
+
+    def covers(self, id_: str) -> bool:
+        return self.wanted is None or id_ in self.wanted
+
+    def reaches(self, commit: Commit) -> bool:
+        return not self.since or _at(commit) >= self.since
+
+
+def rebuild(world: World, *, dry_run: bool = False) -> Iterator[Ingestion]:
+    """Restore every ingestion that the ledger lost; yields each as it was entered.
+
+    A landed object without a trace is left to the sweep, to which it is a new one. With `dry_run`
+    nothing is changed.
+    """
+    listed = (i for state in NOT_STARTED for i in world.ledger.in_state(state))
+    search = _Search(begun=_begun(world, [ingestion.id for ingestion in listed]))
+    lost = _restored(world, search, world.landing.landed(), dry_run=dry_run)
+    yield from lost if dry_run else _entered(world, search, lost)
+
+
+def restore(
+    world: World, landed: Collection[LandedObject], begun: Iterable[Ingestion] = ()
+) -> Iterator[Ingestion]:
+    """Restore those ingestions of some landed objects that the ledger lost.
+
+    `begun` are those of them that the ledger has, and whose job it has not started.
+    """
+    if not landed:
+        return
+    first = min(datetime.fromisoformat(each.landed_at) for each in landed)
+    search = _Search(
+        begun=_begun(world, [ingestion.id for ingestion in begun]),
+        since=times.text(first - _SKEW),
+        wanted={ingestion_id(each) for each in landed},
+    )
+    yield from _entered(world, search, _restored(world, search, landed))
+
+
+def _begun(world: World, ids: Sequence[str]) -> dict[str, Ingestion]:
+    """Those of them whose job is not started: the index that listed them lags behind."""
+    batches = (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
+    found = (ingestion for batch in batches for ingestion in world.ledger.together(batch))
+    return {i.id: i for i in found if i.state in NOT_STARTED}
+
+
+def _entered(world: World, search: _Search, found: Iterable[Ingestion]) -> Iterator[Ingestion]:
+    contracts = _contracts(world)
+    for ingestion in found:
+        judged = _under(contracts.get(ingestion.table), ingestion)
+        yield from _enter(world, judged.step("restored", world.now()), search.begun)
+
+
+def _enter(
+    world: World, ingestion: Ingestion, begun: Mapping[str, Ingestion]
+) -> Iterator[Ingestion]:
+    """Enter it where no other process did so, or moved it on, meanwhile."""
+    if ingestion.id in begun:
+        with suppress(Moved):
+            yield world.ledger.save(replace(ingestion, revision=begun[ingestion.id].revision))
+        return
+    # Revisions of before are small: a process that still holds one cannot save over this.
+    revision = int(datetime.fromisoformat(world.now()).timestamp() * 1000)
+    entered = world.ledger.begin(replace(ingestion, revision=revision))
+    if entered.revision == revision + 1:
+        yield entered
+
+
+def _restored(
+    world: World, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
+) -> Iterator[Ingestion]:
+    """The lost ingestions as they are to be entered; what could double their rows is deleted."""
+    found = {i: t for i, t in traces(world, landed, search.since).items() if search.covers(i)}
+    known = world.ledger.known(list(found))
+    lost = {
+        id_: trace
+        for id_, trace in found.items()
+        if id_ not in known or (id_ in search.begun and _is_anew(world, search.begun[id_], trace))
+    }
+    head = world.catalog.head(MAIN)
+    for ingestion in _published(world, search, lost):
+        lost.pop(ingestion.id, None)
+        yield ingestion
+    others = {id_: _unpublished(world, id_, trace) for id_, trace in lost.items()}
+    if not dry_run:
+        _cut_off(world, lost, others)
+    for ingestion in _published(world, search, lost, until=head):
+        others.pop(ingestion.id, None)
+        yield ingestion
+    yield from filter(None, others.values())
+
+
+def _is_anew(world: World, begun: Ingestion, trace: Trace) -> bool:
+    """Whether it was begun once more: of its attempt there is work that it did not ask for."""
+    if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
+        return False
+    run = trace.runs.get(begun.attempt)
+    spec = _spec(world, run.id) if run else None
+    return spec is None or spec.base_hash != begun.base_hash
+
+
+def _published(
+    world: World, search: _Search, lost: Mapping[str, Trace], until: str = ""
+) -> Iterator[Ingestion]:
+    """What main's log says was published, and the ledger does not know."""
+    log = takewhile(lambda each: each.hash != until and search.reaches(each), world.catalog.log())
+    told = (
+        (commit, one)
+        for commit in log
+        for one in commits.published(commit)
+        if search.covers(one.id)
+    )
+    while chunk := {one.id: (commit, one) for commit, one in islice(told, _CHUNK)}:
+        known = world.ledger.known(list(chunk)) - search.begun.keys()
+        for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
+            report = _report(world, one.report)
+            yield restored.published(one, commit, report, lost.get(one.id, Trace()))
+
+
+def _unpublished(world: World, id_: str, trace: Trace) -> Ingestion | None:
+    """What else is known of it; None where there is neither an end nor a file to be judged."""
+    run = trace.runs.get(trace.attempt)
+    spec = _spec(world, run.id) if run else None
+    if run and spec and spec.ingestion == id_:
+        return restored.submitted(spec, run, trace)
+    key = trace.reports.get(trace.attempt, "")
+    report = _report(world, key)
+    if report and restored.is_end(report):
+        return restored.ended(report, key)
+    return restored.landed_again(id_, trace.landed, trace) if trace.landed else None
+
+
+def _cut_off(
+    world: World, lost: Mapping[str, Trace], others: Mapping[str, Ingestion | None]
+) -> None:
+    """Delete the branches that a process of before could merge beside what is restored.
+
+    A branch made to publish several ingestions goes also where the ledger still has some of them:
+    it holds rows of the lost one, too. Their jobs run again.
+    """
+    doomed = {
+        branch
+        for id_, ingestion in others.items()
+        if ingestion and ingestion.state is State.LANDED
+        for branch in lost[id_].branches.values()
+    }
+    for table in {table for trace in lost.values() for table in trace.tables}:
+        own = tuple(fresh_branch(table, id_, "") for id_ in lost)
+        fresh = world.catalog.branches(f"publish/{table}/")
+        doomed |= {branch for branch in fresh if branch.startswith(own)}
+        doomed |= {i.branch for i in world.ledger.waiting(table) if lost.keys() & set(i.group)}
+    for branch in sorted(doomed):
+        world.catalog.delete_branch(branch)
+
+
+def _spec(world: World, run: str) -> JobSpec | None:
+    try:
+        return world.jobs.spec(run)
+    except (UnknownRun, Permanent):
+        return None
+
+
+def _report(world: World, key: str) -> AuditReport | None:
+    try:
+        return world.lake.report(key) if key else None
+    except (Missing, Permanent):
+        return None
+
+
+def _contracts(world: World) -> dict[str, StoredContract]:
+    try:
+        return {stored.contract.table: stored for stored in world.lake.contracts()}
+    except ContractInvalid:
+        return {}  # alerts then go to the default channel
+
+
+def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
+    """With what the contract in force says; its demands are other ones in another version."""
+    if stored is None:
+        return ingestion
+    told = replace(ingestion, channel=stored.contract.channel)
+    if (stored.key, stored.version) != (told.contract_key, told.contract_version):
+        return told
+    return replace(told, demands=stored.contract.demands)
+
+
+def _at(commit: Commit) -> str:
+    return times.text(datetime.fromisoformat(commit.time))

@@ -1,0 +1,123 @@
+"""An ingestion as it is entered into the ledger again, from each kind of what is left of it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from functions.catalog import Commit
+from functions.commits import Published
+from functions.ingestion import Ingestion, State
+from functions.job_run import JobRun, RunState
+from functions.traces import Trace
+from lakegate import times
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, branch_name, parse_report_key
+from lakegate.report import AuditReport, Verdict
+
+_ENDS = {Verdict.REJECTED: State.REJECTED, Verdict.ERRORED: State.ERRORED}
+
+
+def published(
+    one: Published, commit: Commit, report: AuditReport | None, trace: Trace
+) -> Ingestion:
+    """From the commit that published it; what only the report tells is left out without it.
+
+    Where none of its branches is left, no clean-up is due.
+    """
+    at = times.text(datetime.fromisoformat(commit.time))
+    table, _, attempt = parse_report_key(one.report)
+    landed = (report.source if report else trace.landed) or _landed(one, at)
+    contract_key, _, contract_version = one.contract.rpartition("@")
+    found = Ingestion(
+        id=one.id,
+        landed=landed,
+        state=State.PUBLISHED,
+        attempt=attempt,
+        table=table,
+        contract_key=contract_key,
+        contract_version=contract_version,
+        branch=branch_name(table, landed.key, one.id, attempt),
+        job_run=one.job_run,
+        report_key=one.report,
+        audited_hash=one.audited_hash,
+        merge_hash=commit.hash,
+        rows=one.rows,
+        checks=_checks(report),
+        cleaned=not trace.branches,
+    )
+    return _timed(found, report).step("published", at)
+
+
+def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
+    """From its newest job run: the sweep then judges the run as if it had just ended."""
+    found = Ingestion(
+        id=spec.ingestion,
+        landed=spec.landed,
+        state=State.SUBMITTED,
+        attempt=spec.attempt,
+        failures=_failures(trace, spec.attempt),
+        table=spec.table,
+        contract_key=spec.contract_key,
+        contract_version=spec.contract_version,
+        branch=spec.branch,
+        base_hash=spec.base_hash,
+        job_run=run.id,
+        report_key=spec.report_key,
+    )
+    return _timed(found, None)
+
+
+def ended(report: AuditReport, key: str) -> Ingestion:
+    """From the report of a file that was not published, whose job run nobody knows any more."""
+    found = Ingestion(
+        id=report.ingestion,
+        landed=report.source,
+        state=_ENDS[report.verdict],
+        attempt=report.attempt,
+        table=report.table,
+        branch=report.branch,
+        base_hash=report.base_hash,
+        report_key=key,
+        audited_hash=report.audited_hash,
+        rows=report.rows_written,
+        reason=report.reason,
+        checks=_checks(report),
+    )
+    return _timed(found, report)
+
+
+def landed_again(id_: str, landed: LandedObject, trace: Trace) -> Ingestion:
+    """From a branch alone, or a pass that nobody can confirm: the job runs on a fresh branch."""
+    attempt = trace.attempt + 1
+    found = Ingestion(id=id_, landed=landed, attempt=attempt, failures=_failures(trace, attempt))
+    return _timed(found, None)
+
+
+def is_end(report: AuditReport) -> bool:
+    """Whether a report says by itself how its ingestion ended."""
+    return report.verdict in _ENDS and report.reason is not None
+
+
+def _landed(one: Published, at: str) -> LandedObject:
+    bucket, _, key = one.object.removeprefix("s3://").partition("/")
+    return LandedObject(bucket, key, one.version, etag="", size=0, landed_at=at)
+
+
+def _timed(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
+    found = ingestion.step("landed", ingestion.landed.landed_at)
+    return found.step("audited", report.finished_at) if report else found
+
+
+def _checks(report: AuditReport | None) -> tuple[Mapping[str, Any], ...]:
+    checks = [asdict(check) for check in report.checks] if report else []
+    return tuple({k: v for k, v in check.items() if k != "samples"} for check in checks)
+
+
+def _failures(trace: Trace, attempt: int) -> int:
+    """The attempts before this one whose runs failed without a report."""
+    return sum(
+        run.state is RunState.FAILED
+        for number, run in trace.runs.items()
+        if number < attempt and number not in trace.reports
+    )

@@ -1,0 +1,272 @@
+"""The ledger is lost, whole or in part, at any moment of a story: every end is as it would be."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+import pytest
+
+from functions.ingestion import State
+from functions.ledger import Moved
+from functions.rebuilding import rebuild
+from functions.telemetry import logger
+from lakegate.errors import Transient
+from lakegate.landing import ingestion_id
+from tests.fakes.deployment import Deployment, wait_together
+from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.job import Script, crashed, errored, rejected
+from tests.fakes.promises import check_promises, ends, left_behind
+from tests.unit.test_crashes import KINDS, STORIES, Story
+
+Loss = Callable[[list[str], Deployment], None]
+KEY = "shop/orders/a.parquet"
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep thousands of log lines out of the way."""
+    level = logger.log_level
+    logger.setLevel("CRITICAL")
+    yield
+    logger.setLevel(level)
+
+
+def rebuilt(ids: list[str], deployment: Deployment) -> None:
+    """They are lost with the process, and restored before anything else happens."""
+    deployment.ledger.lose(*ids)
+    list(rebuild(deployment.world))
+    raise ProcessDied
+
+
+def rebuilt_meanwhile(ids: list[str], deployment: Deployment) -> None:
+    """The process goes on, with what it knew of before, after loss and rebuild."""
+    deployment.ledger.lose(*ids)
+    list(rebuild(deployment.world))
+
+
+def rebuilt_late(ids: list[str], deployment: Deployment) -> None:
+    """Events, job runs and a sweep meet the gap before it is filled."""
+    deployment.ledger.lose(*ids)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.sweep()
+    list(rebuild(deployment.world))
+
+
+def never_rebuilt(ids: list[str], deployment: Deployment) -> None:
+    """Nobody notices: the sweep alone restores."""
+    deployment.ledger.lose(*ids)
+    raise ProcessDied
+
+
+LOSSES = [rebuilt, rebuilt_meanwhile, rebuilt_late, never_rebuilt]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("story", STORIES)
+def test_a_lost_ledger_changes_no_end(story: Story, loss: Loss) -> None:
+    """Whenever the ledger is lost, whole or of one file, all ends as if it had not been."""
+    undisturbed = _told(story)
+    landed = [ingestion_id(each) for each in undisturbed.landing.landed()]
+    for ids in [landed, *([id_] for id_ in landed if len(landed) > 1)]:
+        for number, call in enumerate(undisturbed.journal.calls):
+            disturbed = _told(story, number, partial(loss, ids))
+            where = f"{loss.__name__}, {len(ids)} lost at call {number}, {call}"
+            assert ends(disturbed) == ends(undisturbed), where
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("moment", [0.3, 0.6, 0.9, 1])
+def test_a_rebuild_that_fails_is_done_again(kind: str, moment: float) -> None:
+    """Whichever call of a rebuild fails, and however, doing it again ends as an undisturbed one."""
+    effect, when = KINDS[kind]
+    for number in count():
+        deployment = _lost_at(moment)
+        begun = len(deployment.journal.calls)
+        deployment.journal.strike_at(begun + number, Fault(effect, when))
+        with suppress(Transient, ProcessDied):
+            list(rebuild(deployment.world))
+            if number >= len(deployment.journal.calls) - begun:
+                return
+        list(rebuild(deployment.world))
+        deployment.settle()
+        check_promises(deployment)
+        assert ends(deployment) == ends(_told(mixed)), f"{kind} at call {number}"
+
+
+def test_a_whole_ledger_stays_as_it_is() -> None:
+    """Where nothing was lost nothing is restored, deleted or saved, however often."""
+    deployment = Deployment()
+    mixed(deployment)
+    deployment.land("shop/orders/on-its-way.parquet")
+    deployment.deliver()
+    deployment.land("shop/orders/new.parquet")
+    begun = len(deployment.journal.calls)
+    assert list(rebuild(deployment.world)) == []
+    changes = ("ledger.begin", "ledger.save", "ledger.save_all", "catalog.delete_branch")
+    assert not {*changes} & {*deployment.journal.calls[begun:]}
+
+
+def test_a_dry_run_changes_nothing() -> None:
+    """It tells what would be restored, and leaves ledger and branches as they are."""
+    deployment = _lost_at(0.6)
+    branches = deployment.catalog.branches("")
+    planned = {(i.id, i.state) for i in rebuild(deployment.world, dry_run=True)}
+    assert list(deployment.ledger.all()) == []
+    assert deployment.catalog.branches("") == branches
+    assert planned == {(i.id, i.state) for i in rebuild(deployment.world)}
+
+
+def test_what_was_published_is_as_it_was() -> None:
+    """Main's log and the report give back all but what only the way there knew."""
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.settle()
+    before = deployment.ingestion(landed)
+    deployment.ledger.lose()
+    (after,) = rebuild(deployment.world)
+    assert after.times.keys() == {"landed", "audited", "published", "restored"}
+    same = replace(after, times=before.times, revision=before.revision)
+    assert replace(same, base_hash=before.base_hash) == before
+
+
+def test_what_is_on_main_needs_nothing_else() -> None:
+    """A publication is restored from main's log alone: file, report and job run may be gone."""
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.settle()
+    before = deployment.ingestion(landed)
+    deployment.ledger.lose()
+    deployment.landing.lose()
+    deployment.lake.lose("reports/")
+    deployment.jobs.lose(before.job_run)
+    (after,) = rebuild(deployment.world)
+    assert (after.id, after.state, after.rows) == (before.id, State.PUBLISHED, before.rows)
+    assert after.landed.uri == landed.uri
+    assert (after.merge_hash, after.report_key) == (before.merge_hash, before.report_key)
+
+
+@pytest.mark.parametrize("script", [rejected, errored])
+def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
+    """With job run and branch long gone, a file is failed still, and is not run again."""
+    deployment = Deployment()
+    landed = deployment.land(KEY, script=script)
+    deployment.settle()
+    before = deployment.ingestion(landed)
+    deployment.ledger.lose()
+    deployment.jobs.lose(before.job_run)
+    deployment.catalog.delete_branch(before.branch)
+    assert [i.state for i in rebuild(deployment.world)] == [before.state]
+    deployment.settle()
+    after = deployment.ingestion(landed)
+    assert (after.reason, after.checks, after.rows) == (before.reason, before.checks, before.rows)
+    assert not deployment.jobs.runs()
+    assert after.alerted
+
+
+def test_a_pass_that_nobody_can_confirm_is_run_again() -> None:
+    """A report that passed publishes nothing where its job run is not known any more."""
+    deployment = Deployment()
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.journal.repair("catalog.merge")
+    deployment.jobs.lose(deployment.ingestion(landed).job_run)
+    deployment.ledger.lose()
+    assert [(i.state, i.attempt) for i in rebuild(deployment.world)] == [(State.LANDED, 2)]
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert not left_behind(deployment)
+
+
+@pytest.mark.parametrize("most", [1, 9])
+def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
+    """A process that meant to merge what was lost, whole or in part, finds nothing to merge."""
+    deployment = Deployment()
+    landed = wait_together(deployment, 3)
+    deployment.journal.strike("ledger.save_all", Fault(die, "after"))
+    deployment.sweep()
+    together = deployment.ingestion(landed[0]).group
+    assert len(together) >= 3
+
+    def lose() -> None:
+        deployment.ledger.lose(*together[-most:])
+        list(rebuild(deployment.world))
+
+    deployment.journal.strike("catalog.merge", Fault(lose))
+    deployment.settle()
+    check_promises(deployment)
+    assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
+
+
+def test_a_process_of_before_saves_over_nothing() -> None:
+    """What a process knew before the loss is no revision of what was restored."""
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    before = deployment.ingestion(landed)
+    deployment.ledger.lose()
+    list(rebuild(deployment.world))
+    after = deployment.ingestion(landed)
+    assert after.revision - before.revision > 10**9
+    with pytest.raises(Moved):
+        deployment.ledger.save(before)
+
+
+def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
+    """Where a contract is broken everything is restored; its people are then told by default."""
+    deployment = Deployment()
+    deployment.land(KEY, script=rejected)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.ledger.lose()
+    deployment.lake.put_text("contracts/shop.orders.yaml", b"nonsense")
+    assert [i.state for i in rebuild(deployment.world)] == [State.SUBMITTED]
+    deployment.settle()
+    assert {channel for channel, _ in deployment.alerts.posted} == {"#lakegate"}
+
+
+def mixed(deployment: Deployment) -> None:
+    """Files that are published together and alone, rejected, errored, crashed and unclaimed."""
+    wait_together(deployment, 2)
+    deployment.land("shop/orders/rejected.parquet", script=rejected)
+    deployment.land("shop/orders/errored.parquet", script=errored)
+    deployment.land("shop/orders/crashed.parquet", script=crashed)
+    deployment.land("elsewhere/a.parquet")
+    deployment.settle()
+
+
+def _lost_at(moment: float) -> Deployment:
+    """A deployment whose process died, and whose ledger was lost, after a part of the story."""
+    deployment = Deployment()
+    stop = int(moment * len(_told(mixed).journal.calls)) - 1
+
+    def lose() -> None:
+        deployment.ledger.lose()
+        raise _Stopped
+
+    deployment.journal.strike_at(stop, Fault(lose, "after"))
+    with suppress(_Stopped):
+        mixed(deployment)
+    deployment.ledger.lose()
+    return deployment
+
+
+class _Stopped(BaseException):
+    """The story stops here."""
+
+
+def _told(
+    story: Story, number: int = -1, loss: Callable[[Deployment], None] | None = None
+) -> Deployment:
+    deployment = Deployment()
+    if loss:
+        deployment.journal.strike_at(number, Fault(partial(loss, deployment), "after"))
+    story(deployment)
+    check_promises(deployment)
+    return deployment
