@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import contracts, demo, drop, ingestions, inspect, local, query, view
+from cli import contracts, demo, drop, ingestions, inspect, ledger, local, query, view
 from lakegate.errors import LakegateError
 
 
@@ -53,3 +53,4 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(contracts.contract, name="contract")
+app.add_typer(ledger.ledger, name="ledger")

@@ -6,7 +6,10 @@ from typer.testing import CliRunner
 from cli.deployment import ROOT
 from cli.main import app
 
-_COMMANDS = ("up", "down", "status", "drop", "runs", "show", "inspect", "query", "contract", "demo")
+_COMMANDS = (
+    *("up", "down", "status", "drop", "runs", "show", "inspect", "query"),
+    *("contract", "ledger", "demo"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,7 @@ def test_every_command_is_in_the_help() -> None:
         ["show", "0123"],
         ["inspect", "0123"],
         ["query", "SELECT 1"],
+        ["ledger", "rebuild"],
     ],
 )
 def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> None:

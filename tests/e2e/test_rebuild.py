@@ -1,0 +1,42 @@
+"""The ledger of a running deployment is lost, and rebuilt from everything else."""
+
+import json
+
+import boto3
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from functions.ingestion import State
+from tests.e2e.conftest import Gate, contract
+
+pytestmark = pytest.mark.stack
+
+
+def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
+    """Published files are published once, a rejected one is alerted again: nothing else differs."""
+    gate.put_contract(contract("rebuild.orders", "csv"))
+    bodies = {"a": b"id,amount\n1,1\n", "b": b"id,amount\n2,2\n", "bad": b"id,amount\n3,999\n"}
+    landed = [gate.drop(f"rebuild/orders/{name}.csv", body) for name, body in bodies.items()]
+    before = [gate.end(each) for each in landed]
+    assert [each.state for each in before] == [State.PUBLISHED, State.PUBLISHED, State.REJECTED]
+    rows, main = gate.rows("rebuild.orders"), gate.world.catalog.head("main")
+
+    ledger = boto3.resource("dynamodb").Table(gate.stack.ledger_table)
+    for each in before:
+        ledger.delete_item(Key={"id": each.id})
+    said = CliRunner().invoke(
+        app, ["ledger", "rebuild", "--json"], env={"LAKEGATE_LEDGER_TABLE": None}
+    )
+    assert said.exit_code == 0, said.stderr
+    restored = {each["id"]: each["state"] for each in json.loads(said.stdout)}
+    ids = [each.id for each in before]
+    assert restored == dict(zip(ids, ["published", "published", "submitted"], strict=True))
+
+    after = [gate.end(each) for each in landed]
+    same = [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in after]
+    assert same == [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in before]
+    assert gate.rows("rebuild.orders") == rows
+    assert gate.world.catalog.head("main") == main
+    assert gate.world.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]
+    assert len(gate.alerts(before[2])) == 2
