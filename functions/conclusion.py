@@ -1,9 +1,8 @@
 """From the end of a job run to its meaning: publish, run again, or tell people."""
 
-from collections import Counter
 from dataclasses import asdict, replace
 
-from functions.decisions import Publish, Refuse, RunAgain, decide
+from functions.decisions import Publish, Refuse, RunAgain, decide, with_findings
 from functions.ending import end, finish, report_of
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.intake import run_again, submit
@@ -14,9 +13,7 @@ from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
-from lakegate.report import AuditReport, Reason, Status
-
-_MOST_CHECKS = 20  # the report has them all; an item of the ledger is read and written often
+from lakegate.report import Reason
 
 
 def conclude(world: World, run_id: str) -> None:
@@ -68,7 +65,7 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
         report = report_of(world, ingestion)
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
-    ingestion = _with_findings(ingestion, report) if report else ingestion
+    ingestion = with_findings(ingestion, report) if report else ingestion
     match decide(ingestion, run, report, world.settings.job_tries):
         case Publish(report=passed):
             audited = ingestion.step("audited", passed.finished_at, state=State.AUDITED)
@@ -78,17 +75,3 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
             return run_again(world, replace(ingestion, failures=ingestion.failures + 1))
         case Refuse(state, reason):
             return end(world, ingestion, state, reason)
-
-
-def _with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    remarkable = [asdict(check) for check in report.checks if check.status is not Status.PASS]
-    return replace(
-        ingestion,
-        audited_hash=report.audited_hash,
-        rows=report.rows_written,
-        tally=Counter(check.status.value for check in report.checks),
-        checks=tuple(
-            {name: value for name, value in check.items() if name != "samples"}
-            for check in remarkable[:_MOST_CHECKS]
-        ),
-    )

@@ -6,11 +6,14 @@ two ends in an alert, contradictions included. A run that failed without a word 
 again, by us rather than by EMR Serverless: its own retries would also repeat every rejection.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 
 from functions.ingestion import Ingestion, State
 from functions.job_run import JobRun, RunState
-from lakegate.report import AuditReport, Reason, Verdict
+from lakegate.report import AuditReport, Reason, Status, Verdict
+
+_MOST_CHECKS = 20  # the report has them all; an item of the ledger is read and written often
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,21 @@ def decide(
         return _errored("CONTRADICTION", f"the report says {report.verdict}, yet not why")
     state = State.REJECTED if report.verdict is Verdict.REJECTED else State.ERRORED
     return Refuse(state, report.reason)
+
+
+def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    """With what the ledger keeps of a report: the audited hash, the rows, what did not pass."""
+    remarkable = [asdict(check) for check in report.checks if check.status is not Status.PASS]
+    return replace(
+        ingestion,
+        audited_hash=report.audited_hash,
+        rows=report.rows_written,
+        tally=Counter(check.status.value for check in report.checks),
+        checks=tuple(
+            {name: value for name, value in check.items() if name != "samples"}
+            for check in remarkable[:_MOST_CHECKS]
+        ),
+    )
 
 
 def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish | Refuse:

@@ -1,12 +1,11 @@
 """An ingestion as it is entered into the ledger again, from each kind of what is left of it."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from functions.catalog import Commit
 from functions.commits import Published
+from functions.decisions import with_findings
 from functions.ingestion import Ingestion, State
 from functions.job_run import JobRun, RunState
 from functions.traces import Trace
@@ -40,13 +39,11 @@ def published(
         branch=branch_name(table, landed.key, one.id, attempt),
         job_run=one.job_run,
         report_key=one.report,
-        audited_hash=one.audited_hash,
         merge_hash=commit.hash,
-        rows=one.rows,
-        checks=_checks(report),
         cleaned=not trace.branches,
     )
-    return _timed(found, report).step("published", at)
+    told = replace(_told(found, report), audited_hash=one.audited_hash, rows=one.rows)
+    return told.step("published", at)
 
 
 def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
@@ -65,7 +62,7 @@ def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
         job_run=run.id,
         report_key=spec.report_key,
     )
-    return _timed(found, None)
+    return _told(found, None)
 
 
 def ended(report: AuditReport, key: str) -> Ingestion:
@@ -79,19 +76,16 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         branch=report.branch,
         base_hash=report.base_hash,
         report_key=key,
-        audited_hash=report.audited_hash,
-        rows=report.rows_written,
         reason=report.reason,
-        checks=_checks(report),
     )
-    return _timed(found, report)
+    return _told(found, report)
 
 
 def landed_again(id_: str, landed: LandedObject, trace: Trace) -> Ingestion:
     """From a branch alone, or a pass that nobody can confirm: the job runs on a fresh branch."""
     attempt = trace.attempt + 1
     found = Ingestion(id=id_, landed=landed, attempt=attempt, failures=_failures(trace, attempt))
-    return _timed(found, None)
+    return _told(found, None)
 
 
 def is_end(report: AuditReport) -> bool:
@@ -104,14 +98,10 @@ def _landed(one: Published, at: str) -> LandedObject:
     return LandedObject(bucket, key, one.version, etag="", size=0, landed_at=at)
 
 
-def _timed(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
+def _told(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
+    """With what a report tells, where there is one."""
     found = ingestion.step("landed", ingestion.landed.landed_at)
-    return found.step("audited", report.finished_at) if report else found
-
-
-def _checks(report: AuditReport | None) -> tuple[Mapping[str, Any], ...]:
-    checks = [asdict(check) for check in report.checks] if report else []
-    return tuple({k: v for k, v in check.items() if k != "samples"} for check in checks)
+    return with_findings(found, report).step("audited", report.finished_at) if report else found
 
 
 def _failures(trace: Trace, attempt: int) -> int:

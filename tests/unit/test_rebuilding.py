@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from functions import commits
 from functions.ingestion import State
 from functions.ledger import Moved
 from functions.rebuilding import rebuild
@@ -187,12 +188,7 @@ def test_a_pass_that_nobody_can_confirm_is_run_again() -> None:
 @pytest.mark.parametrize("most", [1, 9])
 def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
     """A process that meant to merge what was lost, whole or in part, finds nothing to merge."""
-    deployment = Deployment()
-    landed = wait_together(deployment, 3)
-    deployment.journal.strike("ledger.save_all", Fault(die, "after"))
-    deployment.sweep()
-    together = deployment.ingestion(landed[0]).group
-    assert len(together) >= 3
+    deployment, together = _swapped()
 
     def lose() -> None:
         deployment.ledger.lose(*together[-most:])
@@ -202,6 +198,59 @@ def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
     deployment.settle()
     check_promises(deployment)
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
+
+
+def test_a_merge_just_before_it_is_cut_off_counts() -> None:
+    """What a process of before merges while the rebuild reads is published, and not once more."""
+    deployment, together = _swapped()
+    members = deployment.ledger.together(together)
+    intent = members[0].intent
+    said = commits.message(members), commits.properties(members)
+    merge = partial(deployment.catalog.merge, intent.branch, intent.hash, *said)
+    deployment.ledger.lose()
+    deployment.journal.strike("jobs.spec", Fault(merge))
+    assert {i.state for i in rebuild(deployment.world)} == {State.PUBLISHED}
+    deployment.settle()
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("lost", [0, -1])
+def test_a_group_that_lost_a_member_is_not_merged(lost: int) -> None:
+    """The others are not published by a commit that does not name all whose rows it brings."""
+    deployment, together = _swapped()
+    deployment.ledger.lose(together[lost])
+    deployment.settle()
+    check_promises(deployment)
+    assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
+
+
+def _swapped() -> tuple[Deployment, tuple[str, ...]]:
+    """Files that wait together on one branch, whose maker died; and the ids of their ingestions."""
+    deployment = Deployment()
+    landed = wait_together(deployment, 3)
+    deployment.journal.strike("ledger.save_all", Fault(die, "after"))
+    deployment.sweep()
+    together = deployment.ingestion(landed[0]).group
+    assert len(together) >= 3
+    return deployment, together
+
+
+@pytest.mark.parametrize("rebuilds", [True, False])
+def test_what_an_event_began_anew_is_restored(rebuilds: bool) -> None:
+    """Where all events come again before rebuild or sweep, what was published stays so."""
+    deployment = Deployment()
+    wait_together(deployment, 2)
+    deployment.settle()
+    deployment.ledger.lose()
+    deployment.send_all_again()
+    deployment.deliver()
+    assert {i.state for i in deployment.ledger.all()} == {State.BRANCHED}
+    if rebuilds:
+        assert {i.state for i in rebuild(deployment.world)} == {State.PUBLISHED}
+    deployment.settle()
+    check_promises(deployment)
+    assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
+    assert not left_behind(deployment)
 
 
 def test_a_process_of_before_saves_over_nothing() -> None:
