@@ -33,6 +33,8 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "contract_version": ingestion.contract_version,
         "report_key": ingestion.report_key,
         "alerted": ingestion.alerted,
+        "discarded": ingestion.discarded,
+        "approval": asdict(ingestion.approval) if ingestion.approval else None,
         "times": dict(ingestion.times),
     }
 

@@ -100,6 +100,7 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("job run", ingestion.job_run),
                 ("attempt", ingestion.attempt),
                 ("contract", ingestion.contract_key),
+                ("published anyway", _approval(ingestion)),
                 ("checks", view.tally(ingestion.tally)),
                 ("report", ingestion.report_key),
             ]
@@ -115,7 +116,13 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
 
 def _branch(ingestion: Ingestion) -> str:
     gone = " (deleted after its merge)" if ingestion.cleaned else ""
+    gone = " (discarded)" if ingestion.discarded else gone
     return f"{ingestion.branch}{gone}" if ingestion.branch else ""
+
+
+def _approval(ingestion: Ingestion) -> str:
+    given = ingestion.approval
+    return f"as {given.by} wanted: {given.reason}" if given else ""
 
 
 def _steps(ingestion: Ingestion) -> RenderableType:

@@ -5,7 +5,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import contracts, demo, drop, ingestions, inspect, ledger, local, query, view
+from cli import (
+    contracts,
+    demo,
+    drop,
+    expire,
+    failed,
+    ingestions,
+    inspect,
+    ledger,
+    local,
+    query,
+    view,
+)
 from lakegate.errors import LakegateError
 
 
@@ -49,6 +61,10 @@ for _command in (
     ingestions.show,
     inspect.inspect,
     query.query,
+    failed.replay,
+    failed.publish,
+    failed.discard,
+    expire.expire,
     demo.demo,
 ):
     app.command()(_command)

@@ -7,6 +7,7 @@ properties, so the one merge call goes to REST v2 (Nessie documentation, "REST A
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -52,6 +53,20 @@ class Commit:
     properties: Mapping[str, str]
     author: str
     time: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One commit of a log, and what it made of one table.
+
+    `metadata` is the address of the metadata file that it gave the table, "" where it left the
+    table alone or dropped it. `is_merge` says that it merged a branch.
+    """
+
+    hash: str
+    moment: datetime
+    metadata: str = ""
+    is_merge: bool = False
 
 
 class Catalog:
@@ -131,11 +146,44 @@ class Catalog:
         yield from self._history({"max-records": _PAGE})
 
     def _history(self, query: Mapping[str, str | int]) -> Iterator[Commit]:
+        yield from map(_commit, self._pages(f"/trees/{MAIN}/history", "logEntries", query))
+
+    def references(self) -> dict[str, str]:
+        """Every branch and every tag, with the hash that it stands at."""
+        found = self._pages("/trees", "references", {"max-records": _PAGE})
+        return {str(each["name"]): str(each["hash"]) for each in found}
+
+    def changes(self, at: str, table: str) -> Iterator[Change]:
+        """The commits that lead to the hash `at`, newest first, each with what it made of `table`.
+
+        A hash is known also when no branch leads to it any more. Raises UnknownBranch when it
+        is not.
+        """
+        query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
+        for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
+            yield _change(entry, table.split("."))
+
+    def metadata(self, at: str, table: str) -> str:
+        """The address of the table's metadata file at the hash `at`; "" where there is no table.
+
+        Raises UnknownBranch when the hash is not known.
+        """
+        try:
+            with _translated():
+                found = self._send("GET", f"/trees/@{at}/contents/{table}")
+        except _NoContent:
+            return ""
+        return str(found["content"].get("metadataLocation", ""))
+
+    def _pages(
+        self, path: str, name: str, query: Mapping[str, str | int]
+    ) -> Iterator[dict[str, Any]]:
+        """What lies under `name` in the pages of an answer, each asked for when it is needed."""
         page: dict[str, str] = {}
         while True:
             with _translated():
-                found = self._send("GET", f"/trees/{MAIN}/history", params={**query, **page})
-            yield from map(_commit, found["logEntries"])
+                found = self._send("GET", path, params={**query, **page})
+            yield from found[name]
             if not found.get("hasMore"):
                 return
             page = {"page-token": found["token"]}
@@ -147,8 +195,14 @@ class Catalog:
         raise _refusal(answer)
 
 
+class _NoContent(LakegateError):
+    """A reference has nothing under a key."""
+
+
 def _refusal(answer: requests.Response) -> LakegateError:
     detail = _message(answer)
+    if answer.status_code == 404 and "CONTENT_NOT_FOUND" in answer.text:
+        return _NoContent("NO_CONTENT", detail)
     if answer.status_code == 404:
         return UnknownBranch("UNKNOWN_BRANCH", detail)
     return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
@@ -187,4 +241,19 @@ def _commit(entry: dict[str, Any]) -> Commit:
         properties={k: values[0] for k, values in meta.get("allProperties", {}).items()},
         author=", ".join(meta.get("authors", [])),
         time=meta["commitTime"],
+    )
+
+
+def _change(entry: dict[str, Any], key: list[str]) -> Change:
+    meta = entry["commitMeta"]
+    written = [
+        operation["content"].get("metadataLocation", "")
+        for operation in entry.get("operations") or []
+        if operation["type"] == "PUT" and operation["key"]["elements"] == key
+    ]
+    return Change(
+        hash=meta["hash"],
+        moment=datetime.fromisoformat(meta["commitTime"]),
+        metadata=written[-1] if written else "",
+        is_merge=len(meta.get("parentCommitHashes", [])) > 1,
     )

@@ -17,6 +17,8 @@ class Published:
 
     `object` is the landed object's address and `version` which one of its versions; `report` is
     the audit report's key and `contract` the contract's, with its version behind an `@`.
+    `approved_by` names the person who had it published although its audit failed, and
+    `approved_because` is why; both are "" where the audit passed.
     """
 
     id: str
@@ -27,6 +29,8 @@ class Published:
     contract: str
     job_run: str
     audited_hash: str
+    approved_by: str = ""
+    approved_because: str = ""
 
 
 def message(members: Sequence[Ingestion]) -> str:
@@ -42,7 +46,7 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
     """What programs, and a rebuilt ledger, read in main's log."""
     return {
         TABLE: members[0].table,
-        INGESTIONS: json.dumps([asdict(_published(member)) for member in members]),
+        INGESTIONS: json.dumps([_document(member) for member in members]),
     }
 
 
@@ -55,6 +59,13 @@ def published(commit: Commit) -> tuple[Published, ...]:
     )
 
 
+def _document(ingestion: Ingestion) -> dict[str, str | int]:
+    """What the commit says of it; empty texts are left out."""
+    said = asdict(_published(ingestion))
+    named = ("approved_by", "approved_because")
+    return {name: value for name, value in said.items() if value or name not in named}
+
+
 def _published(ingestion: Ingestion) -> Published:
     return Published(
         id=ingestion.id,
@@ -65,4 +76,6 @@ def _published(ingestion: Ingestion) -> Published:
         contract=f"{ingestion.contract_key}@{ingestion.contract_version}",
         job_run=ingestion.job_run,
         audited_hash=ingestion.audited_hash,
+        approved_by=ingestion.approval.by if ingestion.approval else "",
+        approved_because=ingestion.approval.reason if ingestion.approval else "",
     )

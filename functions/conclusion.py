@@ -68,10 +68,13 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
     ingestion = with_findings(ingestion, report) if report else ingestion
     match decide(ingestion, run, report, world.settings.job_tries):
         case Publish(report=passed):
-            audited = ingestion.step("audited", passed.finished_at, state=State.AUDITED)
+            approval = ingestion.approval if passed.failed else None
+            audited = ingestion.step(
+                "audited", passed.finished_at, state=State.AUDITED, approval=approval
+            )
             return publish(world, world.ledger.save(audited))
         case RunAgain(reason):
             logger.warning("the job failed", extra={"reason": asdict(reason)})
             return run_again(world, replace(ingestion, failures=ingestion.failures + 1))
         case Refuse(state, reason):
-            return end(world, ingestion, state, reason)
+            return end(world, replace(ingestion, approval=None), state, reason)

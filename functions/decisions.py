@@ -4,12 +4,15 @@ The run's exit code gates and its report explains. Only a run that EMR calls a s
 with a report that says "passed" and names what it audited, leads to main; every other pair of the
 two ends in an alert, contradictions included. A run that failed without a word is first tried
 again, by us rather than by EMR Serverless: its own retries would also repeat every rejection.
+
+A person may have said that what failed is to be published all the same. Where the job then has to
+run again, that holds for the checks that the person saw failing, and for no others.
 """
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 
-from functions.ingestion import Ingestion, State
+from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
 from lakegate.report import AuditReport, Reason, Status, Verdict
 
@@ -53,6 +56,8 @@ def decide(
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:
         return _passed(ingestion, run, report)
+    if ingestion.approval and _is_approved(ingestion.approval, ingestion, run, report):
+        return Publish(report)
     if report.reason is None:
         return _errored("CONTRADICTION", f"the report says {report.verdict}, yet not why")
     state = State.REJECTED if report.verdict is Verdict.REJECTED else State.ERRORED
@@ -83,6 +88,21 @@ def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish |
     if report.audited_hash in ("", ingestion.base_hash):
         return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
     return Publish(report)
+
+
+def _is_approved(
+    approval: Approval, ingestion: Ingestion, run: JobRun, report: AuditReport
+) -> bool:
+    """Whether a person allowed all that the audit found, and there is something to publish."""
+    found = {check.id for check in report.failed}
+    return (
+        report.verdict is Verdict.REJECTED
+        and run.state is RunState.FAILED
+        and bool(found)
+        and found <= set(approval.checks)
+        and report.rows_written > 0
+        and report.audited_hash not in ("", ingestion.base_hash)
+    )
 
 
 def _without_report(run: JobRun) -> tuple[str, str]:

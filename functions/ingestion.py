@@ -36,6 +36,19 @@ class Intent:
 
 
 @dataclass(frozen=True)
+class Approval:
+    """A person's word that a rejected ingestion is to be published all the same.
+
+    `checks` are the ids of the failed checks that it covers; `at` is when it was given.
+    """
+
+    by: str
+    reason: str
+    at: str
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Ingestion:
     """The work that one landed object causes.
 
@@ -48,6 +61,11 @@ class Ingestion:
     ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted` and `cleaned` say that the people were
     told and the branches were deleted.
+
+    `tries_from` is how many attempts there were before the last replay; `contract_pinned` says
+    that the replay is to go by the contract that is named here, whatever is in force. A
+    `discarded` ingestion keeps its state; `doomed` maps its branches that are to be deleted, with
+    the files that only they reach, to the hashes they stood at, until that is done.
     """
 
     id: str
@@ -75,6 +93,11 @@ class Ingestion:
     alerted: bool = False
     cleaned: bool = False
     times: Mapping[str, str] = field(default_factory=dict)
+    approval: Approval | None = None
+    tries_from: int = 0
+    contract_pinned: bool = False
+    discarded: bool = False
+    doomed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def intent(self) -> Intent:

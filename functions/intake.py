@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from functions.ending import end, finish
 from functions.ingestion import Ingestion, State
-from functions.storage import StoredContract
+from functions.storage import Missing, StoredContract
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate.contract import claiming
@@ -52,8 +52,9 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
 
 def run_again(world: World, ingestion: Ingestion) -> Ingestion:
     """This branch will never be merged: start over on a fresh one."""
-    if ingestion.attempt >= world.settings.max_attempts:
-        message = f"none of {ingestion.attempt} attempts could be published; drop the file again"
+    tries = ingestion.attempt - ingestion.tries_from
+    if tries >= world.settings.max_attempts:
+        message = f"none of {tries} attempts could be published; replay it"
         reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
         return end(world, ingestion, State.ERRORED, reason)
     world.catalog.delete_branch(ingestion.branch)
@@ -63,9 +64,9 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
 
 
 def demands_now(world: World, ingestion: Ingestion) -> str:
-    """The digest of what the contract in force asks of the rows, "" where none can be told."""
+    """The digest of what its contract asks of the rows by now, "" where none can be told."""
     try:
-        return _claiming(world, ingestion).contract.demands
+        return _contract(world, ingestion).contract.demands
     except Permanent:
         return ""
 
@@ -73,7 +74,7 @@ def demands_now(world: World, ingestion: Ingestion) -> str:
 def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
     if ingestion.state is State.BRANCHED:
         return ingestion
-    stored = _claiming(world, ingestion)
+    stored = _contract(world, ingestion)
     table = stored.contract.table
     branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
     branched = ingestion.step(
@@ -92,10 +93,20 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
     return world.ledger.save(branched)
 
 
-def _claiming(world: World, ingestion: Ingestion) -> StoredContract:
+def _contract(world: World, ingestion: Ingestion) -> StoredContract:
+    if ingestion.contract_pinned:
+        return _original(world, ingestion)
     stored = {s.contract.table: s for s in world.lake.contracts()}
     contract = claiming([s.contract for s in stored.values()], ingestion.landed.key)
     return stored[contract.table]
+
+
+def _original(world: World, ingestion: Ingestion) -> StoredContract:
+    try:
+        return world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+    except Missing as error:
+        message = f"the contract to replay it by is gone: {error.message}"
+        raise Permanent("CONTRACT_GONE", message) from error
 
 
 def _start_job(world: World, ingestion: Ingestion) -> Ingestion:

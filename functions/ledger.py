@@ -9,13 +9,14 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.ingestion import Ingestion, State
+from functions.ingestion import Approval, Ingestion, State
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "tally", "checks", "group")
+_JSON = ("times", "tally", "checks", "group", "approval", "doomed")
+_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from")
 _UNFIT = "ConditionalCheckFailed"
 
 
@@ -192,7 +193,7 @@ def _to_item(ingestion: Ingestion) -> dict[str, Any]:
     landed = dataclasses.asdict(item.pop("landed"))
     reason = item.pop("reason")
     item |= landed
-    item |= {name: json.dumps(item[name], default=dict) for name in _JSON}
+    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
     item["state"] = ingestion.state.value
     item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
     if reason:
@@ -206,7 +207,7 @@ def _from_item(item: dict[str, Any]) -> Ingestion:
     names = {f.name for f in dataclasses.fields(Ingestion)}
     fields = {name: value for name, value in item.items() if name in names}
     fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
-    fields |= {name: int(item[name]) for name in ("revision", "attempt", "failures", "rows")}
+    fields |= {name: int(item[name]) for name in _NUMBERS if name in item}
     landed = {name: item[name] for name in _LANDED} | {"size": int(item["size"])}
     return Ingestion(
         **fields
@@ -216,5 +217,14 @@ def _from_item(item: dict[str, Any]) -> Ingestion:
             "checks": tuple(fields["checks"]),
             "group": tuple(fields.get("group", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
+            "approval": _approval(fields.get("approval")),
         }
     )
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return dataclasses.asdict(value) if isinstance(value, Approval) else dict(value)
+
+
+def _approval(found: dict[str, Any] | None) -> Approval | None:
+    return Approval(**found | {"checks": tuple(found["checks"])}) if found else None

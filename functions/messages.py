@@ -82,6 +82,8 @@ def _what_to_do(ingestion: Ingestion) -> str:
     commands = [f"lakegate show {ingestion.id}"]
     if ingestion.state is State.REJECTED and ingestion.audited_hash:
         commands.insert(0, f"lakegate inspect {ingestion.id}")
+        commands.append(f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
+    commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
     return "*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
 
 

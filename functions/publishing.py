@@ -159,12 +159,16 @@ def _refused_too(world: World, refused: _Unit, elsewhere: set[str]) -> Iterator[
         for unit in found
         if unit.complete
         and not any(member.id in elsewhere for member in unit.members)
-        and all(member.demands == first.demands for member in unit.members)
+        and all(_asked_alike(member, first) for member in unit.members)
     ]
     for unit in _dead(world, units):
         if len(unit.members) <= room:
             room -= len(unit.members)
             yield unit
+
+
+def _asked_alike(one: Ingestion, other: Ingestion) -> bool:
+    return (one.demands, one.contract_pinned) == (other.demands, other.contract_pinned)
 
 
 def _dead(world: World, units: Sequence[_Unit]) -> Iterator[_Unit]:

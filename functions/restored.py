@@ -6,7 +6,7 @@ from datetime import datetime
 from functions.catalog import Commit
 from functions.commits import Published
 from functions.decisions import with_findings
-from functions.ingestion import Ingestion, State
+from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
 from functions.traces import Trace
 from lakegate import times
@@ -40,6 +40,7 @@ def published(
         job_run=one.job_run,
         report_key=one.report,
         merge_hash=commit.hash,
+        approval=_approval(one, at),
         cleaned=not trace.branches,
     )
     told = replace(_told(found, report), audited_hash=one.audited_hash, rows=one.rows)
@@ -91,6 +92,12 @@ def landed_again(id_: str, landed: LandedObject, trace: Trace) -> Ingestion:
 def is_end(report: AuditReport) -> bool:
     """Whether a report says by itself how its ingestion ended."""
     return report.verdict in _ENDS and report.reason is not None
+
+
+def _approval(one: Published, at: str) -> Approval | None:
+    if not one.approved_by:
+        return None
+    return Approval(by=one.approved_by, reason=one.approved_because, at=at, checks=())
 
 
 def _landed(one: Published, at: str) -> LandedObject:

@@ -16,7 +16,8 @@ class Settings:
     address. `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `job_tries`
     is how many runs of one ingestion may fail without a report before people are told,
     `max_attempts` how many fresh branches it may take in all.
-    `grace_seconds` is how long the sweep leaves events time to do the work.
+    `grace_seconds` is how long the sweep leaves events time to do the work, `keep_days` how long
+    failed branches are kept.
     """
 
     landing_bucket: str
@@ -38,6 +39,7 @@ class Settings:
     job_timeout_minutes: int = 60
     max_attempts: int = 20
     grace_seconds: int = 300
+    keep_days: int = 30
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Settings":

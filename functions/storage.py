@@ -1,6 +1,6 @@
 """The two buckets on S3: what landed, and what lies beside the lake (contracts, reports)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from lakegate.report import AuditReport
 
 _CONTRACTS = "contracts/"
 _REPORTS = "reports/"
+_MOST_DELETED = 1000
 
 
 class Missing(LakegateError):
@@ -122,6 +123,21 @@ class Lake:
             )
             for page in pages:
                 yield from page.get("Contents", [])
+
+    def delete_objects(self, keys: Sequence[str]) -> None:
+        """Delete objects, in the order given; one that is gone already is no error.
+
+        In a bucket that keeps versions each stays behind its delete marker, and can be had back.
+        """
+        for start in range(0, len(keys), _MOST_DELETED):
+            batch = [{"Key": key} for key in keys[start : start + _MOST_DELETED]]
+            with _translated(batch[0]["Key"]):
+                answer = self._client.delete_objects(
+                    Bucket=self.bucket, Delete={"Objects": batch, "Quiet": True}
+                )
+            for refused in answer.get("Errors", []):
+                message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
+                raise Transient("STORAGE_UNAVAILABLE", message)
 
     def _contract(self, key: str) -> StoredContract:
         body, version = self._read(key)

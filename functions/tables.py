@@ -25,9 +25,10 @@ from pyiceberg.manifest import DataFile, ManifestEntryStatus
 from pyiceberg.table import Table
 
 from functions.catalog import CannotRebase
-from functions.file_io import CLIENT
+from functions.file_io import CLIENT, S3FileIO
 from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
+from functions.table_files import TableFiles, TableFilesReader
 from lakegate.errors import LakegateError, Transient
 
 _AT_ONCE = 8
@@ -51,6 +52,7 @@ class Tables:
         self._uri = nessie_uri
         self._token = token
         self._s3 = s3
+        self._reader = TableFilesReader(S3FileIO({CLIENT: s3}))
 
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
@@ -87,6 +89,11 @@ class Tables:
                 return list(added(audited))
         except LakegateError as error:
             return error
+
+    def files(self, metadata: str) -> TableFiles:
+        """All files of the table state that the file at the address `metadata` describes."""
+        with _translated():
+            return self._reader.read(metadata)
 
     def _load(self, table: str, reference: str) -> Table:
         catalog = RestCatalog(

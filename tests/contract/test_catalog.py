@@ -350,6 +350,56 @@ def test_the_log_has_more_than_a_page(lake: Lake) -> None:
     assert [next(log) for _ in made] == made[::-1]
 
 
+def test_references_are_all_branches(lake: Lake) -> None:
+    """Every branch is there with its head, main among them."""
+    branch, head = lake.written(1)
+    found = lake.catalog.references()
+    assert found[branch] == head
+    assert found["main"] == lake.catalog.head("main")
+
+
+def test_a_log_tells_what_became_of_a_table(lake: Lake) -> None:
+    """Newest first, each commit says which metadata it gave this table, if any; merges say so."""
+    lake.merge(*lake.written(1))
+    branch, _ = lake.written(2)
+    lake.write(branch, f"{lake.name}.other", "other")
+    head = lake.write(branch, lake.table, "word 3")
+    newest, other, older, merge, *_ = lake.catalog.changes(head, lake.table)
+    assert (newest.hash, newest.is_merge, other.metadata) == (head, False, "")
+    assert (merge.hash, merge.is_merge) == (lake.catalog.head("main"), True)
+    for each in (newest, older, merge):
+        assert each.metadata == lake.catalog.metadata(each.hash, lake.table)
+    assert len({newest.metadata, older.metadata, merge.metadata, ""}) == 4
+    moments = [each.moment for each in (newest, other, older, merge)]
+    assert moments == sorted(moments, reverse=True)
+
+
+def test_a_merge_leaves_the_metadata_as_it_is(lake: Lake) -> None:
+    """Main then names the very file that the branch wrote."""
+    branch, head = lake.written(1)
+    lake.merge(branch, head)
+    on_main = lake.catalog.metadata(lake.catalog.head("main"), lake.table)
+    assert on_main == lake.catalog.metadata(head, lake.table)
+
+
+def test_a_hash_is_known_without_its_branch(lake: Lake) -> None:
+    """What a deleted branch held can still be read by its hash."""
+    branch, head = lake.written(1)
+    metadata = lake.catalog.metadata(head, lake.table)
+    lake.catalog.delete_branch(branch)
+    assert next(lake.catalog.changes(head, lake.table)).metadata == metadata
+    assert lake.catalog.metadata(head, lake.table) == metadata
+
+
+def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
+    """Before its first commit a table has none; a hash that is none is unknown."""
+    assert lake.catalog.metadata(lake.catalog.head("main"), lake.table) == ""
+    with pytest.raises(UnknownBranch):
+        lake.catalog.metadata(NO_HASH, lake.table)
+    with pytest.raises(UnknownBranch):
+        next(lake.catalog.changes(NO_HASH, lake.table))
+
+
 def calls(catalog: Catalog) -> list[Callable[[], object]]:
     """Each of the adapter's methods, ready to be called."""
     return [
@@ -359,6 +409,9 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: catalog.delete_branch("ingest/x"),
         lambda: catalog.merge("ingest/x", NO_HASH, "message", {}),
         lambda: catalog.find_commit("k", "v"),
+        catalog.references,
+        lambda: list(catalog.changes(NO_HASH, "a.b")),
+        lambda: catalog.metadata(NO_HASH, "a.b"),
         lambda: next(catalog.log()),
     ]
 

@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.ingestion import Ingestion, State
+from functions.ingestion import Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
@@ -105,6 +105,11 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         alerted=True,
         cleaned=True,
         times={"landed": "2026-03-01T12", "ended": "2026-03-01T13"},
+        approval=Approval("Ann", "weil's so ist", "2026-03-01T14", ("ü", "b")),
+        tries_from=2,
+        contract_pinned=True,
+        discarded=True,
+        doomed={"ingest/shop.orders/x": "hash"},
     )
     ledger.begin(full)
     kept = ledger.get(full.id)

@@ -188,6 +188,48 @@ def test_a_missing_report_is_missing(buckets: Buckets) -> None:
         buckets.lake.report("reports/x/1.json")
 
 
+def test_deleted_objects_are_gone(buckets: Buckets) -> None:
+    """Those that are named, and no others; deleting them again, or none, is no error."""
+    for name in ("a", "b ü+", "c"):
+        buckets.put_text(f"reports/{name}", REPORT.to_json().encode())
+    for _ in range(2):
+        buckets.lake.delete_objects(["reports/a", "reports/b ü+"])
+        buckets.lake.delete_objects([])
+    for name in ("a", "b ü+"):
+        with pytest.raises(Missing):
+            buckets.lake.report(f"reports/{name}")
+    assert buckets.lake.report("reports/c") == REPORT
+
+
+def test_a_deleted_object_can_be_had_back(s3: Any) -> None:
+    """In a bucket that keeps versions, a deletion leaves the version behind its marker."""
+    lake = Lake(s3, bucket(s3))
+    s3.put_object(Bucket=lake.bucket, Key="a", Body=b"x")
+    lake.delete_objects(["a"])
+    found = s3.list_object_versions(Bucket=lake.bucket)
+    assert [each["Key"] for each in found["Versions"]] == ["a"]
+    assert [each["Key"] for each in found["DeleteMarkers"]] == ["a"]
+
+
+def test_more_are_deleted_than_fit_a_request(s3: Any) -> None:
+    """S3 takes a thousand a request."""
+    lake = Lake(s3, bucket(s3))
+    for number in (0, 999, 1000, 1001):
+        s3.put_object(Bucket=lake.bucket, Key=f"{number}", Body=b"")
+    lake.delete_objects([f"{number}" for number in range(1002)])
+    assert s3.list_objects_v2(Bucket=lake.bucket)["KeyCount"] == 0
+
+
+def test_a_deletion_that_is_refused_is_told() -> None:
+    """S3 answers 200 and lists what it did not delete: that is an error like any other."""
+    client = boto3.client("s3", **ACCOUNT)
+    with Stubber(client) as stubber:
+        refused = {"Errors": [{"Key": "a", "Code": "AccessDenied"}]}
+        stubber.add_response("delete_objects", refused)
+        with pytest.raises(Transient, match=r"STORAGE_UNAVAILABLE.*a: AccessDenied"):
+            Lake(client, "lake").delete_objects(["a"])
+
+
 def test_without_versions_the_etag_is_the_version(s3: Any) -> None:
     """In a bucket that keeps no versions, put, listing and event give one identity."""
     landing = Landing(s3, bucket(s3, versioned=False))
@@ -235,6 +277,7 @@ def calls(client: Any) -> list[Callable[[], object]]:
         lambda: lake.report("reports/x"),
         lambda: lake.contract_at("contracts/x", "v1"),
         lambda: list(lake.reports()),
+        lambda: lake.delete_objects(["a"]),
     ]
 
 
@@ -244,7 +287,7 @@ def test_what_s3_refuses_is_tried_again(code: str) -> None:
     client = boto3.client("s3", **ACCOUNT)
     operations = ["put_object", "list_object_versions", "list_objects_v2"]
     with Stubber(client) as stubber:
-        then = ["put_object", "get_object", "get_object", "list_objects_v2"]
+        then = ["put_object", "get_object", "get_object", "list_objects_v2", "delete_objects"]
         for operation in [*operations, *then]:
             stubber.add_client_error(operation, code)
         for call in calls(client):

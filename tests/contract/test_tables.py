@@ -1,6 +1,7 @@
 """What entering a branch's files into main's newer table does, in memory and in Iceberg."""
 
 import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -20,6 +21,8 @@ from pyiceberg.types import LongType, NestedField
 from functions.catalog import CannotRebase, Catalog
 from functions.file_io import CLIENT
 from functions.ingestion import Intent
+from functions.storage import Lake as Storage
+from functions.table_files import TableFiles
 from functions.tables import Tables
 from lakegate.errors import Transient
 from tests.contract.conftest import Servers
@@ -27,6 +30,7 @@ from tests.contract.test_ledger import ACCOUNT
 from tests.fakes import wire
 from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
+from tests.fakes.storage import FakeLake
 
 _MERGED = 4
 _PROPERTIES = {
@@ -56,10 +60,16 @@ class Writer(Protocol):
 class Lake:
     """The adapters, and somebody who writes."""
 
-    tables: Tables | FakeTables
+    process: Callable[[], Tables | FakeTables]
     catalog: Catalog | FakeCatalog
     writer: Writer
     table: str
+    delete: Callable[[str], object]
+
+    @property
+    def tables(self) -> Tables | FakeTables:
+        """The adapter of a process that has read nothing yet."""
+        return self.process()
 
     def branch(self, name: str) -> str:
         """A branch off main as it is now, used by no other test."""
@@ -204,18 +214,32 @@ def _data_file(path: str) -> DataFile:
     return file
 
 
+def deleting(storage: Storage | FakeLake) -> Callable[[str], object]:
+    """How an object of the lake's bucket is deleted, by its address."""
+    return lambda address: storage.delete_objects([address.removeprefix("s3://lake/")])
+
+
 @pytest.fixture(params=["in memory", pytest.param("Iceberg", marks=pytest.mark.stack)])
 def lake(request: pytest.FixtureRequest) -> Lake:
     """A lake whose main has the test's table with one file, `old`."""
     table = f"t{uuid.uuid4().hex[:12]}.orders"
     if request.param == "in memory":
         fake = FakeCatalog(FakeClock())
-        made = Lake(FakeTables(fake), fake, FakeWriter(fake, table), table)
+        gone = FakeLake()
+        made = Lake(
+            lambda: FakeTables(fake, gone.deleted),
+            fake,
+            FakeWriter(fake, table),
+            table,
+            deleting(gone),
+        )
     else:
         servers: Servers = request.getfixturevalue("servers")
         known = (servers.nessie, servers.tokens["publisher"])
         s3 = boto3.client("s3", endpoint_url=servers.s3, **ACCOUNT)
-        made = Lake(Tables(*known, s3), Catalog(*known), IcebergWriter(*known, s3, table), table)
+        writer = IcebergWriter(*known, s3, table)
+        store = Storage(s3, "lake")
+        made = Lake(lambda: Tables(*known, s3), Catalog(*known), writer, table, deleting(store))
     made.publish(*made.written("old"))
     return made
 
@@ -355,6 +379,65 @@ def test_one_that_cannot_be_entered_holds_up_no_other(lake: Lake) -> None:
         strange: "COLUMNS_CHANGED",
     }
     assert lake.writer.files(fresh) == ["good", "old"]
+
+
+def files(lake: Lake, at: str) -> TableFiles:
+    """All files of the table as it is at a hash."""
+    return lake.tables.files(lake.catalog.metadata(at, lake.table))
+
+
+def names(paths: Iterable[str]) -> list[str]:
+    """The names of files, without where they lie."""
+    return sorted(path.rpartition("/")[2] for path in paths)
+
+
+def test_a_state_consists_of_its_files(lake: Lake) -> None:
+    """Data files, manifests, lists and the metadata file, all under the table's location."""
+    _, at = lake.written("file")
+    found = files(lake, at)
+    data, manifests, _, root = found.levels
+    assert names(data) == ["file", "old"]
+    assert len(manifests) == 2
+    assert root == {lake.catalog.metadata(at, lake.table)}
+    assert found.location.startswith("s3://lake/warehouse/")
+    assert all(path.startswith(f"{found.location}/") for path in found.paths)
+    assert found.missing == frozenset()
+
+
+def test_what_a_branch_wrote_is_told_from_what_was_there(lake: Lake) -> None:
+    """Beside main's state the branch's has one data file, and what names it; main lacks these."""
+    before = files(lake, lake.catalog.head("main"))
+    source, at = lake.written("file")
+    own = files(lake, at).paths - before.paths
+    assert "file" in names(own)
+    assert "old" not in names(own)
+    lake.publish(source, at)
+    assert own <= files(lake, lake.catalog.head("main")).paths
+
+
+def test_files_that_were_entered_anew_are_shared(lake: Lake) -> None:
+    """Of a rebased branch and its source the data files are the same, and nothing else is."""
+    before = files(lake, lake.catalog.head("main")).paths
+    source, at = lake.written("file")
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, (source, at))
+    shared = files(lake, at).paths & files(lake, lake.catalog.head(fresh)).paths - before
+    assert names(shared) == ["file"]
+
+
+def test_a_file_that_is_gone_is_told(lake: Lake) -> None:
+    """Where a manifest or the metadata file was deleted, the state says so, and what it had."""
+    before = files(lake, lake.catalog.head("main"))
+    _, at = lake.written("file")
+    metadata = lake.catalog.metadata(at, lake.table)
+    (manifest,) = files(lake, at).levels[1] - before.levels[1]
+    lake.delete(manifest)
+    found = lake.tables.files(metadata)
+    assert manifest in found.missing
+    assert manifest in found.paths
+    assert "file" not in names(found.paths)
+    lake.delete(metadata)
+    assert lake.tables.files(metadata).missing == {metadata}
 
 
 def append_again(url: str) -> None:

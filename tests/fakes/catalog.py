@@ -5,11 +5,21 @@ conflict, and a merge leaves that commit behind, so that merging the same hash a
 Like Nessie it takes any hash that it knows, whether or not the named branch leads to it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from functions.catalog import MAIN, CannotRebase, Commit, MergeConflict, NotOnMain, UnknownBranch
+from functions.catalog import (
+    MAIN,
+    CannotRebase,
+    Change,
+    Commit,
+    MergeConflict,
+    NotOnMain,
+    UnknownBranch,
+)
 from functions.ingestion import Intent
+from functions.table_files import TableFiles
 from lakegate.errors import LakegateError, Transient
 from tests.fakes.clock import FakeClock
 
@@ -18,13 +28,16 @@ from tests.fakes.clock import FakeClock
 class FakeTable:
     """An Iceberg table at one commit; `added` are the files that this commit entered.
 
-    A column whose name ends in `!` is required.
+    A column whose name ends in `!` is required. `metadata` is the address of the metadata file and
+    `manifests` are the names of the manifests, which a commit gives it.
     """
 
     uuid: str
     files: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("id",)
+    metadata: str = ""
+    manifests: tuple[str, ...] = ()
 
     def append(self, *files: str) -> "FakeTable":
         """The table after an append."""
@@ -45,6 +58,7 @@ class FakeCatalog:
         self._clock = clock
         self._commits: dict[str, _Stored] = {}
         self._heads: dict[str, str] = {}
+        self._states: dict[str, FakeTable] = {}
         self._add(MAIN, "first commit", "set-up", {}, {})
 
     def create_branch(self, name: str) -> str:
@@ -95,7 +109,40 @@ class FakeCatalog:
     def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
         """What a writer does: change a table on a branch, or drop it; returns the new head."""
         self.head(branch)
-        return self._add(branch, f"change {name}", "writer", {}, {name: table})
+        written = self._written(name, table) if table else None
+        return self._add(branch, f"change {name}", "writer", {}, {name: written})
+
+    def references(self) -> dict[str, str]:
+        """See Catalog.references."""
+        return dict(self._heads)
+
+    def changes(self, at: str, table: str) -> Iterator[Change]:
+        """See Catalog.changes."""
+        if at not in self._commits:
+            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
+        for stored in self._log(at):
+            written = stored.changes.get(table)
+            yield Change(
+                hash=stored.commit.hash,
+                moment=datetime.fromisoformat(stored.commit.time),
+                metadata=written.metadata if written else "",
+                is_merge=len(stored.parents) > 1,
+            )
+
+    def metadata(self, at: str, table: str) -> str:
+        """See Catalog.metadata."""
+        if at not in self._commits:
+            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
+        found = self.table(at, table)
+        return found.metadata if found else ""
+
+    def state(self, metadata: str) -> FakeTable:
+        """The table that a metadata file describes."""
+        return self._states[metadata]
+
+    def fork(self, name: str, source: str) -> None:
+        """What anybody may do: cut a branch off another one."""
+        self._heads[name] = self.head(source)
 
     def reset(self, branch: str, to: str) -> None:
         """What the job does before it writes: put the branch back to an earlier hash."""
@@ -112,6 +159,14 @@ class FakeCatalog:
     def is_on_main(self, at: str) -> bool:
         """Whether main holds everything that a branch or a hash does."""
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
+
+    def _written(self, name: str, table: FakeTable) -> FakeTable:
+        """A table as a commit leaves it: with a metadata file and a manifest of its own."""
+        number = len(self._commits)
+        metadata = f"s3://lake/warehouse/{name}_{table.uuid}/metadata/{number}.json"
+        manifests = (*table.manifests, f"{number}-m0.avro")
+        self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
+        return self._states[metadata]
 
     def _add(
         self,
@@ -158,8 +213,10 @@ class FakeCatalog:
 class FakeTables:
     """The tables of a FakeCatalog, as pyiceberg changes them."""
 
-    def __init__(self, catalog: FakeCatalog) -> None:
+    def __init__(self, catalog: FakeCatalog, deleted: Collection[str] = ()) -> None:
+        """`deleted` are the keys of the lake's objects that are gone."""
         self._catalog = catalog
+        self._deleted = deleted
 
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
@@ -185,6 +242,21 @@ class FakeTables:
         if not set(audited.columns) <= set(current.columns) or any(c.endswith("!") for c in new):
             raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
         return audited.added
+
+    def files(self, metadata: str) -> TableFiles:
+        """See Tables.files."""
+        location, _, _ = metadata.partition("/metadata/")
+        table = self._catalog.state(metadata)
+        if self._is_gone(metadata):
+            root = frozenset({metadata})
+            return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
+        manifests = frozenset(f"{location}/metadata/{name}" for name in table.manifests)
+        missing = frozenset(filter(self._is_gone, manifests))
+        data = frozenset() if missing else frozenset(f"{location}/data/{f}" for f in table.files)
+        return TableFiles(location, (data, manifests, frozenset(), frozenset({metadata})), missing)
+
+    def _is_gone(self, address: str) -> bool:
+        return address.removeprefix("s3://lake/") in self._deleted
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
         if branch not in self._catalog.branches(branch):

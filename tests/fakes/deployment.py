@@ -70,7 +70,7 @@ class Deployment:
         self.lake = FakeLake()
         self.ledger = FakeLedger()
         self.catalog = FakeCatalog(self.clock)
-        self.tables = FakeTables(self.catalog)
+        self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.jobs = FakeJobs(self.clock)
         self.alerts = FakeAlerts()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
@@ -90,6 +90,10 @@ class Deployment:
         if not self.loses_events:
             self.send_upload(landed)
         return landed
+
+    def script(self, landed: LandedObject, script: Script) -> None:
+        """Have the object's next job runs go otherwise."""
+        self._scripts[ingestion_id(landed)] = script
 
     def send_upload(self, *landed: LandedObject) -> None:
         """Have S3's notification wait in its queue."""
@@ -142,9 +146,9 @@ class Deployment:
         return self.ledger.get(ingestion_id(landed))
 
     def published_files(self) -> list[str]:
-        """The data files that a reader of main sees."""
+        """The landed objects whose data files a reader of main sees."""
         table = self.catalog.table("main", TABLE)
-        return sorted(table.files) if table else []
+        return sorted(file.rpartition("#")[0] for file in table.files) if table else []
 
     def _world(self) -> World:
         watched = self.journal.watched

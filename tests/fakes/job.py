@@ -70,8 +70,8 @@ def run_job(run: str, script: Script, catalog: FakeCatalog, lake: FakeLake, jobs
 
 
 def data_file(spec: JobSpec) -> str:
-    """The name of the data file that holds a landed object's rows."""
-    return f"{spec.landed.uri}@{spec.landed.version}"
+    """The name of the data file that this attempt writes of a landed object's rows."""
+    return f"{spec.landed.uri}@{spec.landed.version}#{spec.attempt}"
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:

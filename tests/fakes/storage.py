@@ -1,7 +1,7 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import md5
 
@@ -45,6 +45,7 @@ class FakeLake:
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
+        self.deleted: dict[str, None] = {}
         self.bucket = "lake"
 
     def contracts(self) -> list[StoredContract]:
@@ -83,6 +84,12 @@ class FakeLake:
         """Delete every version of all texts under a prefix."""
         for key in [key for key in self._texts if key.startswith(prefix)]:
             del self._texts[key]
+
+    def delete_objects(self, keys: Sequence[str]) -> None:
+        """See Lake.delete_objects."""
+        self.deleted.update(dict.fromkeys(keys))
+        for key in keys:
+            self._texts.pop(key, None)
 
     def put_text(self, key: str, text: bytes) -> None:
         """What a job, or a person past all checks, puts into the bucket."""

@@ -1,0 +1,134 @@
+"""`lakegate replay`, `publish` and `discard`: what people do with a failed ingestion."""
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from cli import view
+from cli.deployment import find
+from cli.drop import exit_code, showing
+from cli.follow import Sight, ended, follow
+from cli.ingestions import identified
+from functions import failed
+from functions.failed import Outcome
+from functions.ingestion import ALERTED, Ingestion, State
+from functions.world import World
+
+_Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
+_Wait = Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")]
+_Seconds = Annotated[float, typer.Option("--timeout", help="How long to wait.")]
+
+
+class Which(StrEnum):
+    """The contract to replay by."""
+
+    CURRENT = "current"
+    ORIGINAL = "original"
+
+
+def replay(
+    context: typer.Context,
+    identity: _Id,
+    contract: Annotated[
+        Which, typer.Option(help="The contract in force now, or the one of the last attempt.")
+    ] = Which.CURRENT,
+    wait: _Wait = False,
+    seconds: _Seconds = 900,
+) -> None:
+    """Run a rejected or errored file's job again, on a fresh branch.
+
+    With --wait the exit code tells the end, as that of `lakegate drop` does.
+    """
+    world = find(context.obj).world()
+    ingestion = identified(world.ledger, identity)
+    outcome = failed.replay(world, ingestion, original=contract is Which.ORIGINAL)
+    tell_replay(outcome)
+    _follow(world, outcome.ingestion, seconds if wait else None)
+
+
+def publish(
+    context: typer.Context,
+    identity: _Id,
+    by: Annotated[str, typer.Option(help="Who wants it published.")],
+    reason: Annotated[str, typer.Option(help="Why, although its audit failed.")],
+    wait: _Wait = False,
+    seconds: _Seconds = 900,
+) -> None:
+    """Publish a rejected file's rows anyway; main's log says who wanted it, and why."""
+    world = find(context.obj).world()
+    ingestion = identified(world.ledger, identity)
+    outcome = failed.publish_anyway(world, ingestion, by, reason)
+    tell_publish(outcome, by)
+    _follow(world, outcome.ingestion, seconds if wait else None)
+
+
+def discard(
+    context: typer.Context,
+    identity: _Id,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a failed file's branches, and the data files that only they reach.
+
+    The landed object stays: `lakegate replay` reads it anew. Exit code 1 when something is left.
+    """
+    world = find(context.obj).world()
+    ingestion = identified(world.ledger, identity)
+    question = f"Discard {_name(ingestion)} ({ingestion.state}) with its branch and files?"
+    if not yes and sys.stdin.isatty():
+        typer.confirm(question, abort=True, err=True)
+    tell_discard(failed.discard(world, ingestion))
+
+
+def tell_replay(outcome: Outcome) -> None:
+    """Say that it is on its way."""
+    now = outcome.ingestion
+    view.out().print(f"attempt {now.attempt} of {_name(now)} is on its way", soft_wrap=True)
+    _tell_rest(outcome, "recorded; the rest")
+
+
+def tell_publish(outcome: Outcome, by: str) -> None:
+    """Say whether it is published; ends the command where it failed again."""
+    now, rest = outcome.ingestion, "recorded; the rest"
+    words = f"{_name(now)}: {by}'s approval is recorded; it is {now.state}"
+    if now.state is State.PUBLISHED:
+        rest = "published, but its branch is not deleted yet"
+        words = f"published {now.rows:,} rows of {_name(now)} as {now.merge_hash}"
+    view.out().print(words, soft_wrap=True)
+    _tell_rest(outcome, rest)
+    if now.state in ALERTED:
+        raise typer.Exit(exit_code([Sight(now)]))
+
+
+def tell_discard(outcome: Outcome) -> None:
+    """Say what was deleted and what stays; ends the command where something is left."""
+    now, removal = outcome.ingestion, outcome.removal
+    if outcome.left:
+        message = f"{_name(now)} is discarded, but not all of it is deleted: {outcome.left}"
+        again = f"run `lakegate discard {now.id}` again, or leave it to `lakegate expire`"
+        view.err().print(f"{message}\n{again}", style="yellow", soft_wrap=True)
+        raise typer.Exit(1)
+    view.out().print(f"discarded {_name(now)}: {len(removal.files):,} files deleted")
+    for path, why in removal.kept.items():
+        view.out().print(f"kept {path}: {why}", soft_wrap=True)
+    view.out().print(f"`lakegate show {now.id[: view.SHORT_ID]}` tells more")
+
+
+def _tell_rest(outcome: Outcome, words: str) -> None:
+    if outcome.left:
+        view.err().print(f"{words}: {outcome.left}", style="yellow", soft_wrap=True)
+    view.out().print(f"`lakegate show {outcome.ingestion.id[: view.SHORT_ID]}` tells how it goes")
+
+
+def _follow(world: World, ingestion: Ingestion, seconds: float | None) -> None:
+    """Show the way to the end, for that many seconds; the exit code is that of the end."""
+    if seconds is None:
+        return
+    with showing(view.err()) as show:
+        sights = follow(world, [Sight(ingestion)], ended, seconds, show)
+    raise typer.Exit(exit_code(sights))
+
+
+def _name(ingestion: Ingestion) -> str:
+    return ingestion.landed.key.rpartition("/")[2]

@@ -1,0 +1,237 @@
+"""What people do with a rejected or errored ingestion: replay, publish anyway, discard.
+
+Each begins with one conditional write to the ledger, which only one of several people, commands
+and sweeps can win; the others are told what has become of the ingestion. What is left to do after
+that write can be done again: by the sweep, or by running the command once more.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from functions.catalog import UnknownBranch
+from functions.ending import report_of
+from functions.ingestion import ALERTED, IN_FLIGHT, Approval, Ingestion, State
+from functions.intake import submit
+from functions.publishing import publish
+from functions.removal import Removal, remove
+from functions.storage import Missing
+from functions.world import World
+from lakegate.errors import LakegateError, Transient
+from lakegate.landing import branch_name
+
+_TRIES = 5
+_SWEEP = "the sweep goes on with it"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an ingestion; `left` says what could not be done yet, "" where all is done."""
+
+    ingestion: Ingestion
+    left: str = ""
+    removal: Removal = field(default_factory=Removal)
+
+
+def replay(world: World, ingestion: Ingestion, *, original: bool = False) -> Outcome:
+    """Run the job once more, on a fresh branch, by the contract in force now or the original one.
+
+    Raises LakegateError when the ingestion is not rejected or errored, or has no such contract.
+    """
+    if original:
+        _require_contract(world, ingestion)
+    replayed = _decided(
+        world, ingestion, lambda now: _replayed(now, world.now(), original=original)
+    )
+    try:
+        return Outcome(submit(world, replayed))
+    except LakegateError as error:
+        return Outcome(_latest(world, replayed), f"{error.message}; {_SWEEP}")
+
+
+def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> Outcome:
+    """Publish rejected rows all the same; the merge commit says who wanted it, and why.
+
+    Raises LakegateError when that is not a rejected ingestion whose rows wait on their branch.
+    """
+    if not by.strip() or not reason.strip():
+        message = "say who publishes it and why: both are written down in main's log"
+        raise LakegateError("NAME_NEEDED", message)
+    _require_rows(ingestion)
+    _require_branch(world, ingestion)
+    report = report_of(world, ingestion)
+    checks = tuple(check.id for check in report.failed) if report else ()
+    approved = _decided(
+        world, ingestion, lambda now: _approved(now, by, reason, world.now(), checks)
+    )
+    try:
+        return Outcome(publish(world, approved))
+    except LakegateError as error:
+        return Outcome(_latest(world, approved), f"{error.message}; {_SWEEP}")
+
+
+def discard(world: World, ingestion: Ingestion, before: str = "") -> Outcome:
+    """Delete the ingestion's branches and the files that only they reach.
+
+    `before` leaves alone what failed later. Raises LakegateError when the ingestion is not rejected
+    or errored, or was discarded before and nothing of that is left to do.
+    """
+    marked = _decided(world, ingestion, lambda now: _discarded(world, now, before or "~"))
+    try:
+        removal = remove(world, marked.table, marked.doomed, (marked.base_hash,))
+        removed = _decided(world, marked, lambda now: _removed(now, marked, world.now()))
+    except LakegateError as error:
+        return Outcome(_latest(world, marked), error.message)
+    return Outcome(removed, removal=removal)
+
+
+def standing(ingestion: Ingestion) -> str:
+    """What has become of an ingestion, for somebody who wanted something else of it."""
+    state, times = ingestion.state, ingestion.times
+    since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
+    words = f"it is {state} now"
+    if ingestion.approval:
+        words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
+    elif ingestion.discarded:
+        words += f", and was discarded ({times.get('discarded', '')})"
+    elif ingestion.tries_from and state in IN_FLIGHT:
+        words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
+    return words
+
+
+def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
+    """Which of the references are the ingestion's branches, of all its attempts.
+
+    A branch on which several ingestions are published together belongs to none of them.
+    """
+    if not ingestion.table:
+        return {}
+    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
+    return {name: head for name, head in references.items() if name.startswith(first)}
+
+
+def _decided(
+    world: World, ingestion: Ingestion, decide: Callable[[Ingestion], Ingestion]
+) -> Ingestion:
+    """Save what is decided; when another process moved the ingestion on, decide anew.
+
+    `decide` raises LakegateError when there is nothing to decide any more. A save that timed out
+    although it was done is done.
+    """
+    for _ in range(_TRIES):
+        wanted = decide(ingestion)
+        if wanted == ingestion:
+            return ingestion
+        try:
+            return world.ledger.save(wanted)
+        except Transient:
+            found = world.ledger.get(ingestion.id)
+            if found == replace(wanted, revision=found.revision):
+                return found
+            if found.revision == ingestion.revision:
+                raise
+            if found.attempt != ingestion.attempt:
+                message = f"somebody was faster: {standing(found)}"
+                raise LakegateError("MOVED_ON", message) from None
+            ingestion = found
+    raise Transient("LEDGER_MOVED", f"ingestion {ingestion.id} is being changed all the time")
+
+
+def _replayed(now: Ingestion, at: str, *, original: bool) -> Ingestion:
+    _require_failed(now, "replayed")
+    if now.doomed:
+        message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
+        raise LakegateError("DISCARD_UNFINISHED", message)
+    fresh = now.step("replayed", at, state=State.LANDED, tries_from=now.attempt)
+    return replace(
+        fresh,
+        attempt=now.attempt + 1,
+        failures=0,
+        contract_pinned=original,
+        branch="",
+        base_hash="",
+        job_run="",
+        report_key="",
+        audited_hash="",
+        group=(),
+        rows=0,
+        tally={},
+        checks=(),
+        reason=None,
+        alerted=False,
+        approval=None,
+        discarded=False,
+    )
+
+
+def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, ...]) -> Ingestion:
+    _require_rows(now)
+    approval = Approval(by.strip(), reason.strip(), at, checks)
+    return now.step("approved", at, state=State.AUDITED, approval=approval)
+
+
+def _discarded(world: World, now: Ingestion, before: str) -> Ingestion:
+    _require_failed(now, "discarded")
+    if now.doomed:
+        return now
+    if now.discarded:
+        raise LakegateError("DISCARDED", f"there is nothing left to discard: {standing(now)}")
+    if now.times.get(now.state.value, "") >= before:
+        raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
+    doomed = branches(now, world.catalog.references())
+    return now.step("discarded", world.now(), discarded=True, doomed=doomed)
+
+
+def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:
+    return now.step("removed", at, doomed={}) if now.doomed == marked.doomed else now
+
+
+def _latest(world: World, ingestion: Ingestion) -> Ingestion:
+    try:
+        return world.ledger.get(ingestion.id)
+    except Transient:
+        return ingestion
+
+
+def _require_failed(now: Ingestion, done: str) -> None:
+    if now.state not in ALERTED:
+        message = f"only what was rejected or errored can be {done}: {standing(now)}"
+        raise LakegateError("NOT_FAILED", message)
+
+
+def _require_rows(now: Ingestion) -> None:
+    _require_failed(now, "published anyway")
+    if now.discarded:
+        message = (
+            f"it was discarded, and its rows with it: `lakegate replay {now.id}` reads them anew"
+        )
+        raise LakegateError("DISCARDED", message)
+    if now.state is State.ERRORED:
+        message = "it could not be judged, so there are no audited rows to publish: mend what its"
+        raise LakegateError("NO_ROWS", f"{message} reason names, then `lakegate replay {now.id}`")
+    if now.audited_hash in ("", now.base_hash) or not now.rows:
+        message = "it was rejected before any row was written: correct the contract, then"
+        todo = f"`lakegate replay {now.id}`, or drop a corrected file"
+        raise LakegateError("NO_ROWS", f"{message} {todo}")
+
+
+def _require_branch(world: World, ingestion: Ingestion) -> None:
+    try:
+        world.catalog.head(ingestion.branch)
+    except UnknownBranch as error:
+        _require_rows(world.ledger.get(ingestion.id))  # somebody may just have been faster
+        message = f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}`"
+        raise LakegateError("BRANCH_GONE", f"{message} makes it anew") from error
+
+
+def _require_contract(world: World, ingestion: Ingestion) -> None:
+    if not ingestion.contract_key:
+        message = "no contract claimed it when it landed: replay it with --contract current"
+        raise LakegateError("NO_ORIGINAL_CONTRACT", message)
+    if not ingestion.contract_version:
+        message = "the lake bucket keeps no versions of contracts: replay it with --contract"
+        raise LakegateError("NO_ORIGINAL_CONTRACT", f"{message} current")
+    try:
+        world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+    except Missing as error:
+        message = f"{error.message} any more: replay it with --contract current"
+        raise LakegateError("NO_ORIGINAL_CONTRACT", message) from error

@@ -1,0 +1,109 @@
+"""Failed branches on the real stack: mended, published anyway, discarded, replayed."""
+
+from collections.abc import Sequence
+
+import boto3
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from functions import commits
+from functions.ingestion import Ingestion, State
+from functions.removal import WAREHOUSE
+from lakegate.landing import LandedObject
+from tests.e2e.conftest import Gate, contract
+from tests.e2e.test_bad_input import GOOD, parquet
+
+pytestmark = pytest.mark.stack
+
+TOO_MUCH = parquet(id=[7], amount=[101.0])
+
+
+def run(*arguments: str) -> str:
+    """What a command prints. Raises AssertionError where it fails."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def table(gate: Gate, name: str) -> str:
+    """A table of this test's own, with two rows on main."""
+    full = f"failed.{name}"
+    gate.put_contract(contract(full, "parquet"))
+    assert gate.end(gate.drop(f"failed/{name}/good.parquet", GOOD)).state is State.PUBLISHED
+    return full
+
+
+def rejected(gate: Gate, name: str) -> tuple[LandedObject, Ingestion]:
+    """A file of one row whose amount is too high."""
+    landed = gate.drop(f"failed/{name}/bad.parquet", TOO_MUCH)
+    ended = gate.end(landed)
+    assert ended.state is State.REJECTED
+    return landed, ended
+
+
+def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
+    """The addresses of all files that the ingestion's branch reaches and main does not."""
+    catalog, name = gate.world.catalog, ingestion.table
+    on_main = catalog.metadata(catalog.head("main"), name)
+    on_branch = catalog.metadata(catalog.head(ingestion.branch), name)
+    files = gate.world.tables().files
+    return sorted(files(on_branch).paths - files(on_main).paths)
+
+
+def test_a_mended_contract_lets_a_replay_pass(gate: Gate) -> None:
+    """The amount was right and the contract wrong: the contract is mended, the file replayed."""
+    name = table(gate, "mended")
+    landed, ended = rejected(gate, "mended")
+    gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
+    run("replay", ended.id, "--wait")
+    assert gate.end(landed).state is State.PUBLISHED
+    assert gate.rows(name) == [(1, 1.0), (2, 2.0), (7, 101.0)]
+    assert gate.world.catalog.branches(ended.branch) == []
+
+
+def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
+    """Its rows are on main, and main's log says who wanted that, and why."""
+    name = table(gate, "anyway")
+    landed, ended = rejected(gate, "anyway")
+    run("publish", ended.id, "--by", "Ann Ö.", "--reason", 'it\'s right: "1 < 2"')
+    now = gate.end(landed)
+    assert now.state is State.PUBLISHED
+    assert (7, 101.0) in gate.rows(name)
+    commit = gate.world.catalog.find_commit(commits.INGESTIONS, ended.id)
+    (entry,) = commits.published(commit)
+    assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')
+
+
+def test_a_discarded_file_is_gone(gate: Gate) -> None:
+    """Branch and data objects are deleted; main's are all there."""
+    name = table(gate, "discarded")
+    _, ended = rejected(gate, "discarded")
+    catalog = gate.world.catalog
+    own = objects(gate, ended)
+    assert any("/data/" in address for address in own)
+    assert all(f"/{WAREHOUSE}" in address for address in own)
+    before = gate.world.tables().files(catalog.metadata(catalog.head("main"), name))
+    assert f"{len(own)} files deleted" in run("discard", ended.id, "--yes")
+    assert catalog.branches(ended.branch) == []
+    assert not set(own) & set(there(gate))
+    assert before.paths <= set(there(gate))
+    assert gate.rows(name) == [(1, 1.0), (2, 2.0)]
+
+
+def there(gate: Gate) -> list[str]:
+    """The addresses of all objects in the warehouse."""
+    bucket = gate.world.settings.lake_bucket
+    pages = boto3.client("s3").get_paginator("list_objects_v2")
+    found = pages.paginate(Bucket=bucket, Prefix=WAREHOUSE)
+    return [f"s3://{bucket}/{each['Key']}" for page in found for each in page.get("Contents", [])]
+
+
+def test_an_errored_file_is_replayed(gate: Gate) -> None:
+    """No contract claimed the key; now one does, and the same landed object is ingested."""
+    landed = gate.drop("failed/unclaimed/good.parquet", GOOD)
+    ended = gate.end(landed)
+    assert ended.state is State.ERRORED
+    gate.put_contract(contract("failed.unclaimed", "parquet"))
+    run("replay", ended.id, "--wait")
+    assert gate.rows("failed.unclaimed") == [(1, 1.0), (2, 2.0)]
