@@ -16,6 +16,7 @@ from cli import (
     ledger,
     local,
     query,
+    reconcile,
     view,
 )
 from lakegate.errors import LakegateError
@@ -65,6 +66,7 @@ for _command in (
     failed.publish,
     failed.discard,
     expire.expire,
+    reconcile.reconcile,
     demo.demo,
 ):
     app.command()(_command)

@@ -137,16 +137,33 @@ class Catalog:
     def find_commit(self, name: str, text: str) -> Commit:
         """The newest commit on main whose property `name` contains `text`. Raises NotOnMain."""
         wanted = f"'{name}' in commit.properties && commit.properties['{name}'].contains('{text}')"
-        for commit in self._history({"filter": wanted, "max-records": 1}):
-            return commit
+        for found in self._history({"filter": wanted, "max-records": 1}):
+            return _commit(found)
         raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {text} in {name}")
 
     def log(self) -> Iterator[Commit]:
         """Main's commits, newest first, read page by page as they are asked for."""
-        yield from self._history({"max-records": _PAGE})
+        yield from map(_commit, self._history({"max-records": _PAGE}))
 
-    def _history(self, query: Mapping[str, str | int]) -> Iterator[Commit]:
-        yield from map(_commit, self._pages(f"/trees/{MAIN}/history", "logEntries", query))
+    def changed_without(self, name: str) -> dict[str, frozenset[str]]:
+        """What was changed by those of main's commits that lack the property `name`.
+
+        Maps a commit's hash to the names of the tables that it put or dropped (and of namespaces).
+        """
+        query: dict[str, str | int] = {
+            "fetch": "ALL",
+            "filter": f"!('{name}' in commit.properties)",
+            "max-records": _PAGE,
+        }
+        return {
+            entry["commitMeta"]["hash"]: frozenset(
+                ".".join(change["key"]["elements"]) for change in entry.get("operations") or ()
+            )
+            for entry in self._history(query)
+        }
+
+    def _history(self, query: Mapping[str, str | int]) -> Iterator[dict[str, Any]]:
+        return self._pages(f"/trees/{MAIN}/history", "logEntries", query)
 
     def references(self) -> dict[str, str]:
         """Every branch and every tag, with the hash that it stands at."""

@@ -19,6 +19,7 @@ class Published:
     the audit report's key and `contract` the contract's, with its version behind an `@`.
     `approved_by` names the person who had it published although its audit failed, and
     `approved_because` is why; both are "" where the audit passed.
+    `replaced_rows` are those of an earlier version of the object that the commit removed.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Published:
     audited_hash: str
     approved_by: str = ""
     approved_because: str = ""
+    replaced_rows: int = 0
 
 
 def message(members: Sequence[Ingestion]) -> str:

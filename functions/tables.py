@@ -5,6 +5,7 @@ a branch whose table main has changed since, so the same data files are entered 
 table instead. No data file is read or written.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     RESTError,
 )
-from pyiceberg.manifest import DataFile, ManifestEntryStatus
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 
 from functions.catalog import CannotRebase
@@ -29,6 +30,7 @@ from functions.file_io import CLIENT, S3FileIO
 from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
 from functions.table_files import TableFiles, TableFilesReader
+from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
 
 _AT_ONCE = 8
@@ -95,6 +97,26 @@ class Tables:
         with _translated():
             return self._reader.read(metadata)
 
+    def rows(self, table: str, reference: str) -> TableRows:
+        """How many rows a table has at a branch, or at `main@<hash>`; none where there is no table.
+
+        Read from its list of manifests, and from those of its delete files.
+        """
+        try:
+            with _translated():
+                found = self._load(table, reference)
+                return TableRows(str(found.metadata.table_uuid), *_totals(found))
+        except CannotRebase:
+            return TableRows()
+
+    def doubled(self, table: str, reference: str) -> list[DoubledFile]:
+        """The data files that a table lists more than once, by path; reads all its manifests."""
+        try:
+            with _translated():
+                return _doubled(self._load(table, reference))
+        except CannotRebase:
+            return []
+
     def _load(self, table: str, reference: str) -> Table:
         catalog = RestCatalog(
             "lake",
@@ -124,6 +146,36 @@ def added(table: Table) -> Iterator[DataFile]:
             for entry in manifest.fetch_manifest_entry(table.io):
                 if entry.status == ManifestEntryStatus.ADDED:
                     yield entry.data_file
+
+
+def _totals(table: Table) -> tuple[int, int, int]:
+    """The rows in data files, in position deletes and in equality deletes.
+
+    Not from the snapshot's summary: that is what its writer believed, and some have it wrong.
+    """
+    snapshot = table.current_snapshot()
+    rows: Counter[DataFileContent] = Counter()
+    for manifest in snapshot.manifests(table.io) if snapshot else []:
+        if manifest.content == ManifestContent.DATA:
+            counts = manifest.added_rows_count, manifest.existing_rows_count
+            rows[DataFileContent.DATA] += sum(filter(None, counts))
+        else:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                rows[entry.data_file.content] += entry.data_file.record_count
+    positions = rows[DataFileContent.POSITION_DELETES]
+    return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
+
+
+def _doubled(table: Table) -> list[DoubledFile]:
+    snapshot = table.current_snapshot()
+    rows: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for manifest in snapshot.manifests(table.io) if snapshot else []:
+        if manifest.content == ManifestContent.DATA:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                rows[entry.data_file.file_path] = entry.data_file.record_count
+                times[entry.data_file.file_path] += 1
+    return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]
 
 
 @contextmanager

@@ -400,6 +400,20 @@ def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
         next(lake.catalog.changes(NO_HASH, lake.table))
 
 
+def test_what_others_changed_is_listed(lake: Lake) -> None:
+    """Of main's commits that lack a property it is said which tables they changed, or dropped."""
+    branch, head = lake.written(1)
+    lake.catalog.merge(branch, head, "ours", {"ours": "1"})
+    ours = lake.catalog.head("main")
+    lake.merge(*lake.written(2, f"{lake.name}.others"))
+    theirs = lake.catalog.head("main")
+    by_hand = lake.write("main", lake.table, "by hand")
+    found = lake.catalog.changed_without("ours")
+    assert ours not in found
+    assert f"{lake.name}.others" in found[theirs]
+    assert found[by_hand] == {lake.table}
+
+
 def calls(catalog: Catalog) -> list[Callable[[], object]]:
     """Each of the adapter's methods, ready to be called."""
     return [
@@ -413,6 +427,7 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: list(catalog.changes(NO_HASH, "a.b")),
         lambda: catalog.metadata(NO_HASH, "a.b"),
         lambda: next(catalog.log()),
+        lambda: catalog.changed_without("k"),
     ]
 
 

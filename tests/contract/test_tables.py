@@ -23,12 +23,13 @@ from functions.file_io import CLIENT
 from functions.ingestion import Intent
 from functions.storage import Lake as Storage
 from functions.table_files import TableFiles
+from functions.table_rows import TableRows
 from functions.tables import Tables
-from lakegate.errors import Transient
+from lakegate.errors import LakegateError, Transient
 from tests.contract.conftest import Servers
 from tests.contract.test_ledger import ACCOUNT
 from tests.fakes import wire
-from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
+from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
 from tests.fakes.storage import FakeLake
 
@@ -207,7 +208,7 @@ def _data_file(path: str) -> DataFile:
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=Record(),
-        record_count=3,
+        record_count=ROWS_A_FILE,
         file_size_in_bytes=100,
     )
     file.spec_id = 0
@@ -438,6 +439,44 @@ def test_a_file_that_is_gone_is_told(lake: Lake) -> None:
     assert "file" not in names(found.paths)
     lake.delete(metadata)
     assert lake.tables.files(metadata).missing == {metadata}
+
+
+def test_a_table_says_how_many_rows_it_has(lake: Lake) -> None:
+    """At a branch or at any commit of main, by metadata alone; the table's identity comes along."""
+    before = lake.catalog.head("main")
+    branch, at = lake.written("file")
+    lake.publish(branch, at)
+    then, now = lake.tables.rows(lake.table, f"main@{before}"), lake.tables.rows(lake.table, "main")
+    assert (then.records, now.records, now.live) == (ROWS_A_FILE, 2 * ROWS_A_FILE, 2 * ROWS_A_FILE)
+    assert (now.position_deletes, now.equality_deletes) == (0, 0)
+    assert then.uuid == now.uuid != ""
+    assert lake.tables.rows(lake.table, branch) == now
+
+
+def test_a_table_that_is_not_there_has_no_rows(lake: Lake) -> None:
+    """Before its first commit, and after it was dropped, a table has neither rows nor identity."""
+    lake.writer.drop("main")
+    assert lake.tables.rows(lake.table, "main") == TableRows()
+    assert lake.tables.rows("nowhere.nothing", "main") == TableRows()
+    assert lake.tables.doubled(lake.table, "main") == []
+
+
+def test_rows_at_a_commit_that_is_not_there_are_tried_again(lake: Lake) -> None:
+    """No commit is not no table: a hash that main's log cannot have given is an error."""
+    with pytest.raises(LakegateError):
+        lake.tables.rows(lake.table, "main@" + "0123456789abcdef" * 4)
+
+
+def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
+    """A data file that somebody entered again is named, with its rows; others are not."""
+    lake.publish(*lake.written("file"))
+    assert lake.tables.doubled(lake.table, "main") == []
+    before = lake.catalog.head("main")
+    lake.writer.append("main", "file")
+    [doubled] = lake.tables.doubled(lake.table, "main")
+    assert doubled.path.endswith("file")
+    assert (doubled.rows, doubled.times) == (ROWS_A_FILE, 2)
+    assert lake.tables.doubled(lake.table, f"main@{before}") == []
 
 
 def append_again(url: str) -> None:

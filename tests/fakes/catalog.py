@@ -5,6 +5,7 @@ conflict, and a merge leaves that commit behind, so that merging the same hash a
 Like Nessie it takes any hash that it knows, whether or not the named branch leads to it.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,8 +21,11 @@ from functions.catalog import (
 )
 from functions.ingestion import Intent
 from functions.table_files import TableFiles
+from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
 from tests.fakes.clock import FakeClock
+
+ROWS_A_FILE = 3
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,14 @@ class FakeCatalog:
         """See Catalog.log."""
         for stored in self._log(self._heads[MAIN]):
             yield stored.commit
+
+    def changed_without(self, name: str) -> dict[str, frozenset[str]]:
+        """See Catalog.changed_without."""
+        return {
+            stored.commit.hash: frozenset(stored.changes)
+            for stored in self._log(self._heads[MAIN])
+            if name not in stored.commit.properties
+        }
 
     def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
         """What a writer does: change a table on a branch, or drop it; returns the new head."""
@@ -258,6 +270,19 @@ class FakeTables:
     def _is_gone(self, address: str) -> bool:
         return address.removeprefix("s3://lake/") in self._deleted
 
+    def rows(self, table: str, reference: str) -> TableRows:
+        """See Tables.rows."""
+        found = self._catalog.table(_at(reference), table)
+        return TableRows(found.uuid, ROWS_A_FILE * len(found.files)) if found else TableRows()
+
+    def doubled(self, table: str, reference: str) -> list[DoubledFile]:
+        """See Tables.doubled."""
+        found = self._catalog.table(_at(reference), table)
+        times = Counter(found.files if found else ())
+        return [
+            DoubledFile(file, ROWS_A_FILE, many) for file, many in sorted(times.items()) if many > 1
+        ]
+
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
         if branch not in self._catalog.branches(branch):
             raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
@@ -265,6 +290,11 @@ class FakeTables:
         if found is None:
             raise CannotRebase("TABLE_GONE", f"main's table is gone: {table}")
         return found
+
+
+def _at(reference: str) -> str:
+    """The hash of `branch@hash`, or else the branch."""
+    return reference.rpartition("@")[2]
 
 
 def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable | None]:

@@ -7,11 +7,11 @@ from functions.catalog import UnknownBranch
 from functions.job_run import RunState
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
-from tests.fakes.catalog import FakeCatalog, FakeTable
+from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.storage import FakeLake
 
-ROWS = 3
+ROWS = ROWS_A_FILE
 PASSED = CheckResult("rows", "rowCount", (), "error", Status.PASS, "at least 1 row", "3 rows")
 FAILED = CheckResult(
     id="id.required",

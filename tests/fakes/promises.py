@@ -2,10 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
 
 from functions import commits
 from functions.failed import branches
 from functions.ingestion import ALERTED, Ingestion, State
+from functions.reconciliation import End
+from functions.reconciling import reconciled
+from functions.world import World
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
 
@@ -19,6 +24,7 @@ def check_promises(deployment: Deployment) -> None:
     _the_failed_keep_their_branch(deployment, failed)
     _exactly_the_failed_are_alerted(deployment, failed)
     check_files(deployment)
+    _reconcile_agrees(deployment)
 
 
 def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
@@ -83,3 +89,21 @@ def check_files(deployment: Deployment) -> None:
             if change.metadata:
                 lost = deployment.tables.files(change.metadata).paths & deleted
                 assert not lost, f"{name} at {change.hash} has lost {sorted(lost)}"
+
+
+def _reconcile_agrees(deployment: Deployment) -> None:
+    found = reconciled(unwatched(deployment), thorough=True)
+    assert found.problems == ()
+    assert found.remarks == ()
+    assert found.ended(End.IN_FLIGHT) == (0, 0)
+
+
+def unwatched(deployment: Deployment) -> World:
+    """The deployment's world without its journal: to look at it is no part of its story."""
+    return replace(
+        deployment.world,
+        landing=cast(Any, deployment.landing),
+        ledger=cast(Any, deployment.ledger),
+        catalog=cast(Any, deployment.catalog),
+        tables=lambda: cast(Any, deployment.tables),
+    )

@@ -7,7 +7,7 @@ from cli.deployment import ROOT
 from cli.main import app
 
 _COMMANDS = (
-    *("up", "down", "status", "drop", "runs", "show", "inspect", "query"),
+    *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),
     *("contract", "ledger", "demo"),
 )
 
@@ -44,6 +44,7 @@ def test_every_command_is_in_the_help() -> None:
         ["inspect", "0123"],
         ["query", "SELECT 1"],
         ["ledger", "rebuild"],
+        ["reconcile"],
     ],
 )
 def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> None:

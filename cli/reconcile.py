@@ -1,0 +1,134 @@
+"""`lakegate reconcile`: every landed object's end, and whether main has what was published."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from cli import documents, view
+from cli.deployment import find
+from functions.balance import Balance
+from functions.finding import Finding
+from functions.ingestion import State
+from functions.reconciliation import Account, End, Reconciliation
+from functions.reconciling import reconciled
+
+_MOST_SHOWN = 50
+
+
+def reconcile(
+    context: typer.Context,
+    table: Annotated[str, typer.Option(help="Only what concerns this table.")] = "",
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Look at every commit, not only at totals.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, with every landed object and its end.")
+    ] = False,
+) -> None:
+    """Check that nothing is lost or doubled; where something is, say what, and end with 1."""
+    tell(reconciled(find(context.obj).world(), table, thorough=thorough), as_json=as_json)
+
+
+def tell(found: Reconciliation, *, as_json: bool) -> None:
+    """Print what was found; exit code 1 if it is not all right."""
+    if as_json:
+        typer.echo(documents.text(document(found)))
+    else:
+        _show(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def document(found: Reconciliation) -> dict[str, Any]:
+    """What `--json` prints; `listed` is false where the landing bucket no longer has the object."""
+    return {
+        "right": not found.problems,
+        "landed": found.landed,
+        "ends": {
+            end.value: dict(zip(("objects", "rows"), found.ended(end), strict=True)) for end in End
+        },
+        "tables": [_of_balance(each) for each in found.balances],
+        "problems": [asdict(each) for each in found.problems],
+        "remarks": [asdict(each) for each in found.remarks],
+        "objects": [_of_account(each) for each in found.accounts],
+    }
+
+
+def _show(found: Reconciliation) -> None:
+    view.out().print(_ends(found))
+    if found.balances:
+        view.out().print(_tables(found.balances))
+    _print_findings(found.remarks, Text("! ", "yellow"))
+    _print_findings(found.problems, Text("✗ ", "bold red"))
+    ends = " + ".join(end.value for end in End if end is not End.NOT_TAKEN_IN)
+    if not found.problems:
+        view.out().print(f"all right: landing = {ends}, and main has the rows that were published")
+
+
+def _ends(found: Reconciliation) -> RenderableType:
+    made = view.table("end", "objects", "rows", right=["objects", "rows"])
+    for end in End:
+        objects, rows = found.ended(end)
+        if objects or end is not End.NOT_TAKEN_IN:
+            made.add_row(_coloured(end), f"{objects:,}", f"{rows:,}")
+    made.add_section()
+    made.add_row("landed", f"{found.landed:,}", "")
+    return made
+
+
+def _coloured(end: End) -> Text:
+    return view.coloured(State(end.value)) if end.value in set(State) else Text(end.value, "yellow")
+
+
+def _tables(balances: Sequence[Balance]) -> RenderableType:
+    numbers = ("rows on main", "published", "by others", "off by")
+    made = view.table("table", *numbers, right=numbers)
+    for each in balances:
+        row = (each.rows.live, each.published, each.gained_by_others, each.off)
+        made.add_row(each.table, *(f"{number:,}" for number in row))
+    return made
+
+
+def _print_findings(findings: Sequence[Finding], mark: Text) -> None:
+    for each in findings[:_MOST_SHOWN]:
+        view.out().print(mark + Text(f"{each.message} ({each.code})"), soft_wrap=True)
+    if len(findings) > _MOST_SHOWN:
+        view.out().print(f"… and {len(findings) - _MOST_SHOWN:,} more: --json lists them all")
+
+
+def _of_end(found: Reconciliation, end: End) -> dict[str, int]:
+    objects, rows = found.ended(end)
+    return {"objects": objects, "rows": rows}
+
+
+def _of_balance(balance: Balance) -> dict[str, Any]:
+    return {
+        "table": balance.table,
+        "uuid": balance.rows.uuid,
+        "rows": balance.rows.live,
+        "published": balance.published,
+        "by_others": balance.gained_by_others,
+        "off_by": balance.off,
+        "doubled_files": [asdict(each) for each in balance.doubled],
+    }
+
+
+def _of_account(account: Account) -> dict[str, Any]:
+    ingestion = account.ingestion
+    return {
+        "id": account.id,
+        "end": account.end.value,
+        "bucket": account.landed.bucket,
+        "key": account.landed.key,
+        "version": account.landed.version,
+        "landed_at": account.landed.landed_at,
+        "listed": account.listed,
+        "table": ingestion.table if ingestion else "",
+        "rows": account.rows,
+        "reason": ingestion.reason.code if ingestion and ingestion.reason else None,
+        "merge_hash": ingestion.merge_hash if ingestion else "",
+    }
