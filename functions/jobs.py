@@ -51,18 +51,14 @@ class Jobs:
         """The job run as it is now. Raises UnknownRun."""
         return _run(run, self._described(run))
 
-    def runs(self, since: str = "") -> Iterator[JobRun]:
+    def runs(self, since: str = "") -> list[JobRun]:
         """Every job run of the application that was created since that time (ISO 8601)."""
         given: dict[str, Any] = {"applicationId": self._settings.emr_application_id}
         if since:
             given["createdAtAfter"] = datetime.fromisoformat(since)
-        while True:
-            with _translated():
-                page = self._client.list_job_runs(**given)
-            yield from (_run(found["id"], found) for found in page["jobRuns"])
-            if not page.get("nextToken"):
-                return
-            given["nextToken"] = page["nextToken"]
+        with _translated():
+            pages = self._client.get_paginator("list_job_runs").paginate(**given)
+            return [_run(found["id"], found) for page in pages for found in page["jobRuns"]]
 
     def spec(self, run: str) -> JobSpec:
         """What a job run was told. Raises UnknownRun, or Permanent where it is no run of ours."""
