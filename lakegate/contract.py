@@ -11,7 +11,14 @@ from lakegate.columns import Column
 from lakegate.contract_checks import read_checks
 from lakegate.contract_columns import read_properties
 from lakegate.contract_fields import Field
-from lakegate.contract_file import FORMATS, landing_prefix, read_options, read_settings
+from lakegate.contract_file import (
+    FORMATS,
+    ON_DUPLICATE,
+    ON_NEW_VERSION,
+    landing_prefix,
+    read_options,
+    read_settings,
+)
 from lakegate.contract_yaml import ContractInvalid, Problem, load
 from lakegate.errors import Permanent
 
@@ -45,7 +52,9 @@ class Contract:
     it. `format` is parquet, csv or json (one object a line); `options` are what it sets of Spark's
     reader, by Spark's names and as text. `owner` and `channel` (Slack) are "" where not given.
     `sha256` is the digest of the contract's text. Without `allow_samples` no row of the data may
-    be shown in reports or alerts.
+    be shown in reports or alerts. `on_duplicate` says what happens to a file with the bytes of an
+    earlier one: "publish", or "hold" for a person to decide; `on_new_version` whether new bytes
+    under a key "add" their rows or "replace" those of the key's earlier versions.
     """
 
     id: str
@@ -60,6 +69,8 @@ class Contract:
     owner: str = ""
     channel: str = ""
     allow_samples: bool = True
+    on_duplicate: str = "publish"
+    on_new_version: str = "add"
 
     @property
     def demands(self) -> str:
@@ -144,6 +155,8 @@ def _contract(root: Field, sha256: str) -> Contract:
         owner=_owner(root.at("team")),
         channel=_channel(root.at("support")),
         allow_samples=settings.flag("allowSamples", default=True),
+        on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
+        on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
     )
 
 

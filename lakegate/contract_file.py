@@ -7,7 +7,17 @@ from lakegate.contract_yaml import Node, suggestion
 
 FORMATS = ("parquet", "csv", "json")
 
-_SETTINGS = ("landingPrefix", "format", "options", "allowSamples")
+ON_DUPLICATE = ("publish", "hold")
+ON_NEW_VERSION = ("add", "replace")
+
+_SETTINGS = (
+    "landingPrefix",
+    "format",
+    "options",
+    "allowSamples",
+    "onDuplicate",
+    "onNewVersion",
+)
 _ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _CSV_DEFAULTS = {
     "header": "true",

@@ -251,7 +251,17 @@ def test_what_is_not_given_has_a_sensible_default() -> None:
     assert (contract.landing_prefix, contract.format) == ("shop/orders/", "parquet")
     assert (contract.options, contract.allow_samples) == ({}, True)
     assert (contract.owner, contract.channel) == ("", "")
+    assert (contract.on_duplicate, contract.on_new_version) == ("publish", "add")
     assert contract.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
+    """Known bytes can wait for a person, and new bytes under a key replace its earlier rows."""
+    contract = parsed(
+        settings="- {property: onDuplicate, value: hold}\n"
+        "- {property: onNewVersion, value: replace}"
+    )
+    assert (contract.on_duplicate, contract.on_new_version) == ("hold", "replace")
 
 
 def test_files_of_csv_are_read_as_their_options_say() -> None:

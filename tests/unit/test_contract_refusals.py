@@ -248,6 +248,9 @@ SETTINGS = [
     ),
     ("{property: format, value: parket}", ".format", "did you mean parquet"),
     ("{property: allowSamples, value: no}", ".allowSamples", "true or false"),
+    ("{property: onDuplicate, value: reject}", ".onDuplicate", "none of publish, hold"),
+    ("{property: onNewVersion, value: replac}", ".onNewVersion", "did you mean replace"),
+    ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
     ("{property: options, value: {header: true}}", ".options.header", "no key"),
 ]
 
