@@ -87,6 +87,8 @@ def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish |
         return _errored("CONTRADICTION", "the report says passed, yet its checks do not")
     if report.audited_hash in ("", ingestion.base_hash):
         return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
+    if report.files and sum(file.rows for file in report.files) != report.rows_written:
+        return _errored("CONTRADICTION", "the report's data files do not hold its rows")
     return Publish(report)
 
 

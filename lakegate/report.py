@@ -61,12 +61,21 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class DataFile:
+    """A data file that the job wrote: its address, its rows, its size in bytes."""
+
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class AuditReport:
     """What one attempt found out about one landed object.
 
     `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
-    nothing was written. `rows_written` are the rows on the branch, which are all rows of the file.
-    Times are ISO 8601 in UTC; `cost` maps a step to its seconds.
+    nothing was written. `rows_written` are the rows on the branch, which are all rows of the file;
+    `files` hold them, and are empty in reports of older releases, which did not say. Times are ISO 8601 in UTC; `cost` maps a step to its seconds.
     """
 
     ingestion: str
@@ -88,6 +97,7 @@ class AuditReport:
     finished_at: str
     cost: Mapping[str, float] = field(default_factory=dict)
     engine: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[DataFile, ...] = ()
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
@@ -121,12 +131,18 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
         reason=Reason(**reason) if reason else None,
         source=LandedObject(**document.pop("source")),
         checks=tuple(_check(check) for check in document.pop("checks")),
+        files=tuple(DataFile(**file) for file in document.pop("files", ())),
         **document,
     )
-    for field_ in dataclasses.fields(report):
-        if field_.type in (str, int) and type(getattr(report, field_.name)) is not field_.type:
-            raise TypeError(f"{field_.name} is not of the type {field_.type}")
+    for value in (report, *report.files):
+        _expect_types(value)
     return report
+
+
+def _expect_types(value: AuditReport | DataFile) -> None:
+    for field_ in dataclasses.fields(value):
+        if field_.type in (str, int) and type(getattr(value, field_.name)) is not field_.type:
+            raise TypeError(f"{field_.name} is not of the type {field_.type}")
 
 
 def _check(document: dict[str, Any]) -> CheckResult:

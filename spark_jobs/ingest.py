@@ -13,7 +13,7 @@ from lakegate import times
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, CheckResult, Reason, Verdict
+from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Verdict
 from spark_jobs import audit
 from spark_jobs.branch import Branch
 from spark_jobs.checks import ROWS, aggregates
@@ -58,13 +58,13 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
             results, reason = audit.refused(source.findings)
             return _report(spec, clock, contract, results, Verdict.REJECTED, reason)
         with clock.step("append"):
-            counts, written = _append(spark, source, contract, spec)
+            counts, files = _append(spark, source, contract, spec)
             audited_hash = branch.head()
         with clock.step("audit"):
             counts |= audit.count_duplicates(source.rows, contract)
             results = audit.judge(contract, counts)
             results = audit.with_samples(results, source.rows, contract)
-    return _report(spec, clock, contract, results, *audit.verdict(results), written, audited_hash)
+    return _report(spec, clock, contract, results, *audit.verdict(results), files, audited_hash)
 
 
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:
@@ -75,11 +75,12 @@ def errored(spec: JobSpec, error: Permanent) -> AuditReport:
 
 def _append(
     spark: SparkSession, source: Source, contract: Contract, spec: JobSpec
-) -> tuple[dict[str, int], int]:
+) -> tuple[dict[str, int], tuple[DataFile, ...]]:
     """Append and count in one pass over the file."""
     observed = Observation("audit")
     rows = source.rows.observe(observed, *aggregates(contract)).drop(BAD_ROW)
-    written = append(rows, open_table(spark, contract), contract, spec.ingestion)
+    files = append(rows, open_table(spark, contract), contract, spec.ingestion)
+    written = _rows_in(files)
     counts = {name: int(value) for name, value in observed.get.items()}
     if counts[ROWS] != written:
         message = f"{counts[ROWS]:,} rows were audited, but {written:,} were written"
@@ -87,7 +88,11 @@ def _append(
     if source.promised_rows not in (None, written):
         message = f"the file promises {source.promised_rows:,} rows; {written:,} can be read"
         raise Permanent("CORRUPT_FILE", message)
-    return counts, written
+    return counts, files
+
+
+def _rows_in(files: tuple[DataFile, ...]) -> int:
+    return sum(file.rows for file in files)
 
 
 def _report(
@@ -97,7 +102,7 @@ def _report(
     results: tuple[CheckResult, ...],
     verdict: Verdict,
     reason: Reason | None,
-    written: int = 0,
+    files: tuple[DataFile, ...] = (),
     audited_hash: str = "",
 ) -> AuditReport:
     return AuditReport(
@@ -114,10 +119,11 @@ def _report(
         contract_id=contract.id if contract else "",
         contract_version=contract.version if contract else "",
         contract_sha256=contract.sha256 if contract else "",
-        rows_written=written,
+        rows_written=_rows_in(files),
         checks=results,
         started_at=clock.started_at,
         finished_at=now(),
         cost=clock.seconds,
         engine={"spark": spark_version},
+        files=files,
     )

@@ -11,6 +11,8 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from lakegate.report import DataFile
+
 JavaError = (Py4JJavaError, CapturedException)
 _DEEPEST = 10
 
@@ -32,6 +34,17 @@ def schema_of(spark: SparkSession, table: Any) -> StructType:
     """An Iceberg table's schema as Spark's."""
     convert = java(spark).org.apache.iceberg.spark.SparkSchemaUtil.convert
     return StructType.fromJson(json.loads(convert(table.schema()).json()))
+
+
+def added_files(table: Any) -> tuple[DataFile, ...]:
+    """The data files that an Iceberg table's current snapshot added, read from its manifests."""
+    snapshot = table.currentSnapshot()
+    if snapshot is None:
+        return ()
+    return tuple(
+        DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())
+        for file in snapshot.addedDataFiles(table.io()).iterator()
+    )
 
 
 def parquet_reader(spark: SparkSession, path: str) -> Any:

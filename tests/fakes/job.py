@@ -6,7 +6,7 @@ from dataclasses import replace
 from functions.catalog import UnknownBranch
 from functions.job_run import RunState
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.storage import FakeLake
@@ -47,6 +47,7 @@ def errored(report: AuditReport) -> AuditReport:
         checks=(),
         audited_hash="",
         rows_written=0,
+        files=(),
     )
 
 
@@ -96,4 +97,5 @@ def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
         checks=(PASSED,),
         started_at="2026-03-01T12:00:00.000+00:00",
         finished_at="2026-03-01T12:00:00.001+00:00",
+        files=(DataFile(data_file(spec), ROWS, spec.landed.size),),
     )

@@ -45,6 +45,22 @@ def test_a_good_file_is_on_its_branch_and_passes(
     assert job_runner.services.catalog.head(report.branch) == report.audited_hash
 
 
+def test_the_report_names_the_files_that_hold_the_rows(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """Each data file of this run, and of no other on the branch, is in its report as it lies."""
+    _, first = job_runner.ingest(parquet(GOOD), contract(), table, "tests/first")
+    catalog = job_runner.services.catalog
+    assert catalog.merge(first.branch, first.audited_hash, "Publish", {"k": "v"})
+    _, report = job_runner.ingest(parquet(GOOD), contract(), table, "tests/second")
+    assert {file.path for file in report.files}.isdisjoint(file.path for file in first.files)
+    assert [file.rows for file in report.files] == [3]
+    for file in report.files:
+        bucket, _, key = file.path.removeprefix("s3://").partition("/")
+        head = job_runner.services.s3.head_object(Bucket=bucket, Key=key)
+        assert head["ContentLength"] == file.bytes
+
+
 def test_main_is_untouched_by_the_job(job_runner: Job, contract: Contract, table: str) -> None:
     """Whatever the job does, main stands where it stood."""
     before = job_runner.services.catalog.head("main")

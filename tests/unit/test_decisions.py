@@ -113,8 +113,16 @@ def test_a_refusal_without_a_reason_is_no_pass(state: RunState, verdict: Verdict
         replace(PASSED, checks=()),
         replace(PASSED, audited_hash=""),
         replace(PASSED, audited_hash="base"),
+        replace(PASSED, rows_written=1),
     ],
-    ids=["failed check", "check not evaluated", "no check", "no hash", "nothing written"],
+    ids=[
+        "failed check",
+        "check not evaluated",
+        "no check",
+        "no hash",
+        "nothing written",
+        "other rows in the files",
+    ],
 )
 def test_a_pass_that_contradicts_itself_is_an_error(changed: AuditReport) -> None:
     """A report that says passed, while its own content says otherwise, is alerted."""
