@@ -25,6 +25,7 @@ class State(StrEnum):
 IN_FLIGHT = (State.LANDED, State.BRANCHED, State.SUBMITTED, State.AUDITED)
 NOT_STARTED = (State.LANDED, State.BRANCHED)
 ALERTED = (State.REJECTED, State.ERRORED)
+UNNEEDED = (State.PUBLISHED, State.IGNORED)  # whose branches are
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ class Approval:
 class Ingestion:
     """The work that one landed object causes.
 
-    `attempt` counts branches and their job runs, `failures` the runs that failed without a report.
-    `revision` counts the ledger's writes and guards each of them. `base_hash` is where on main the
-    branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
-    `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
-    where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
-    `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
+        `attempt` counts branches and their job runs, `failures` the runs that failed without a report.
+        `revision` counts the ledger's writes and guards each of them. `base_hash` is where on main the
+        branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
+        `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
+        where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
+        `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
     ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted` and `cleaned` say that the people were
     told and the branches were deleted.
@@ -66,6 +67,11 @@ class Ingestion:
     that the replay is to go by the contract that is named here, whatever is in force. A
     `discarded` ingestion keeps its state; `doomed` maps its branches that are to be deleted, with
     the files that only they reach, to the hashes they stood at, until that is done.
+
+    `on_duplicate` and `on_new_version` are the contract's, as they were when the branch was cut.
+    `duplicate_of` is the ingestion that brought the same bytes before. `replaced` are the
+    ingestions, of earlier versions of the key, whose rows the intent removes, `replaced_rows` how
+    many those are: both belong to the intent and change with it.
     """
 
     id: str
@@ -79,6 +85,9 @@ class Ingestion:
     contract_version: str = ""
     demands: str = ""
     channel: str = ""
+    on_duplicate: str = "publish"
+    on_new_version: str = "add"
+    duplicate_of: str = ""
     branch: str = ""
     base_hash: str = ""
     job_run: str = ""
@@ -86,6 +95,8 @@ class Ingestion:
     audited_hash: str = ""
     group: tuple[str, ...] = ()
     merge_hash: str = ""
+    replaced: tuple[str, ...] = ()
+    replaced_rows: int = 0
     rows: int = 0
     reason: Reason | None = None
     tally: Mapping[str, int] = field(default_factory=dict)
@@ -110,11 +121,20 @@ class Ingestion:
         return self.state not in IN_FLIGHT
 
     @property
+    def untold(self) -> bool:
+        """Whether people must still hear of its end."""
+        likely_twice = self.state is State.PUBLISHED and self.duplicate_of
+        return bool(self.state in ALERTED or likely_twice) and not self.alerted
+
+    @property
+    def uncleaned(self) -> bool:
+        """Whether branches that nobody needs any more must still be deleted."""
+        return self.state in UNNEEDED and bool(self.branch) and not self.cleaned
+
+    @property
     def unfinished(self) -> bool:
         """Whether a step is still due: the sweep looks for these."""
-        if self.state in ALERTED:
-            return not self.alerted
-        return not self.ended or (self.state is State.PUBLISHED and not self.cleaned)
+        return not self.ended or self.untold or self.uncleaned
 
     def rebased(
         self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]

@@ -15,8 +15,9 @@ from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "tally", "checks", "group", "approval", "doomed")
-_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from")
+_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced")
+_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows")
+_BATCH = 100  # what DynamoDB looks up at a time
 _UNFIT = "ConditionalCheckFailed"
 
 
@@ -37,7 +38,7 @@ class Moved(Transient):
 
 
 class Ledger:
-    """The ledger in a DynamoDB table (key `id`; indexes `by_state` and `unfinished`)."""
+    """The ledger in a DynamoDB table (key `id`; see template.yaml for its indexes)."""
 
     def __init__(self, table: Any) -> None:
         """`table` is a boto3 DynamoDB Table resource."""
@@ -85,15 +86,13 @@ class Ledger:
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """Those of at most 100 ingestions that the ledger has, as last saved, in their order."""
-        found = self._batch(list(ids), ConsistentRead=True)
+        found = self._batches(ids, ConsistentRead=True)
         by_id = {item["id"]: _from_item(item) for item in found}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
     def known(self, ids: list[str]) -> set[str]:
         """Those of `ids` that the ledger has."""
-        batches = (ids[start : start + 100] for start in range(0, len(ids), 100))
-        found = (self._batch(batch, ProjectionExpression="id") for batch in batches)
-        return {item["id"] for items in found for item in items}
+        return {str(item["id"]) for item in self._batches(ids, ProjectionExpression="id")}
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """Ingestions with a step still due, last saved before the time `before` (ISO 8601)."""
@@ -122,6 +121,27 @@ class Ledger:
             )
         )
 
+    def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
+        """Ingestions of objects of this etag and size that did not land later, earliest first.
+
+        What was entered or saved a moment ago may not show yet.
+        """
+        condition = Key("etag").eq(landed.etag) & Key("landed_at").lte(landed.landed_at)
+        found = self._pages(
+            self._table.query, IndexName="by_etag", KeyConditionExpression=condition
+        )
+        return (each for each in found if each.landed.size == landed.size)
+
+    def versions(self, landed: LandedObject) -> list[Ingestion]:
+        """The ingestions of a landed object's key, in no order, each as last saved.
+
+        One that was begun a moment ago may be missing.
+        """
+        condition = Key("key").eq(landed.key)
+        index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
+        found = self._batches([item["id"] for item in index], ConsistentRead=True)
+        return [_from_item(item) for item in found if item["bucket"] == landed.bucket]
+
     def all(self) -> Iterator[Ingestion]:
         """Every ingestion, in no order."""
         return self._pages(self._table.scan)
@@ -140,22 +160,26 @@ class Ledger:
             "ExpressionAttributeValues": {":revision": old.revision},
         }
 
-    def _batch(self, ids: list[str], **what: Any) -> list[dict[str, Any]]:
+    def _batches(self, ids: Sequence[str], **what: Any) -> Iterator[dict[str, Any]]:
+        """The items of these ids, but for those that are not there."""
         name, client = self._table.name, self._table.meta.client
-        wanted: dict[str, Any] = {name: {"Keys": [{"id": i} for i in ids], **what}} if ids else {}
-        found: list[dict[str, Any]] = []
-        while wanted:
-            with _translated():
-                answer = client.batch_get_item(RequestItems=wanted)
-            found += answer["Responses"].get(name, [])
-            wanted = answer.get("UnprocessedKeys") or {}
-        return found
+        for start in range(0, len(ids), _BATCH):
+            keys = [{"id": id_} for id_ in ids[start : start + _BATCH]]
+            wanted: dict[str, Any] = {name: {"Keys": keys, **what}}
+            while wanted:
+                with _translated():
+                    answer = client.batch_get_item(RequestItems=wanted)
+                yield from answer["Responses"].get(name, [])
+                wanted = answer.get("UnprocessedKeys") or {}
 
     def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
+        return map(_from_item, self._items(read, **arguments))
+
+    def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
         while True:
             with _translated():
                 page = read(**arguments)
-            yield from map(_from_item, page["Items"])
+            yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
             arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
@@ -216,6 +240,7 @@ def _from_item(item: dict[str, Any]) -> Ingestion:
             "state": State(item["state"]),
             "checks": tuple(fields["checks"]),
             "group": tuple(fields.get("group", ())),
+            "replaced": tuple(fields.get("replaced", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
             "approval": _approval(fields.get("approval")),
         }

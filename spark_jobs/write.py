@@ -43,9 +43,7 @@ def open_table(spark: SparkSession, contract: Contract) -> Any:
     return table
 
 
-def append(
-    rows: DataFrame, table: Any, contract: Contract, ingestion: str
-) -> tuple[DataFile, ...]:
+def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> tuple[DataFile, ...]:
     """Append `rows` in one commit that names the ingestion; returns the files that hold them.
 
     `table` is what `open_table` gave. Raises Permanent CORRUPT_FILE when the rows turn out to be

@@ -39,7 +39,12 @@ def ledger(request: pytest.FixtureRequest, dynamodb: Any) -> AnyLedger:
     """An empty ledger, in a table with the template's keys and indexes."""
     if request.param == "in memory":
         return FakeLedger()
-    return Ledger(ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}"))
+    return Ledger(new_table(dynamodb))
+
+
+def new_table(dynamodb: Any) -> Any:
+    """An empty table with the template's keys and indexes."""
+    return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
 
 
 def ingestion(number: int = 1, **changes: Any) -> Ingestion:
@@ -72,13 +77,6 @@ def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
     assert list(ledger.all()) == []
 
 
-def test_an_ingestion_has_a_time(ledger: AnyLedger) -> None:
-    """An ingestion that does not say when its object landed cannot be listed, so it is refused."""
-    timeless = ingestion(landed=replace(ingestion().landed, landed_at=""))
-    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
-        ledger.begin(timeless)
-
-
 def test_everything_is_kept(ledger: AnyLedger) -> None:
     """What is saved is read back the same, in every field."""
     full = Ingestion(
@@ -98,6 +96,11 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         audited_hash="audited",
         group=("f" * 32, "e" * 32),
         merge_hash="merged",
+        on_duplicate="hold",
+        on_new_version="replace",
+        duplicate_of="e" * 32,
+        replaced=("c" * 32, "d" * 32),
+        replaced_rows=4_000_000_000,
         rows=5_000_000_000,
         reason=Reason("CODE", "Weil's so ist"),
         tally={"pass": 7, "fail": 1},
@@ -193,13 +196,17 @@ def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
         ({"state": State.BRANCHED}, True),
         ({"state": State.SUBMITTED}, True),
         ({"state": State.AUDITED}, True),
-        ({"state": State.PUBLISHED}, True),
-        ({"state": State.PUBLISHED, "cleaned": True}, False),
+        ({"state": State.PUBLISHED, "branch": "b"}, True),
+        ({"state": State.PUBLISHED, "branch": "b", "cleaned": True}, False),
+        ({"state": State.PUBLISHED, "cleaned": True, "duplicate_of": "1"}, True),
+        ({"state": State.PUBLISHED, "duplicate_of": "1", "cleaned": True, "alerted": True}, False),
         ({"state": State.REJECTED}, True),
         ({"state": State.REJECTED, "alerted": True}, False),
         ({"state": State.ERRORED}, True),
         ({"state": State.ERRORED, "alerted": True}, False),
         ({"state": State.IGNORED}, False),
+        ({"state": State.IGNORED, "branch": "b"}, True),
+        ({"state": State.IGNORED, "branch": "b", "cleaned": True}, False),
     ],
 )
 def test_due_is_what_has_a_step_left(
@@ -231,6 +238,52 @@ def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
     assert ids(ledger.in_state(State.PUBLISHED)) == []
 
 
+def test_the_same_content_is_found(ledger: AnyLedger) -> None:
+    """Of one etag and size, what landed before and at that time is listed, the earliest first."""
+    for number in (4, 2, 3):
+        ledger.begin(ingestion(number))
+    for number, other in ((5, {"etag": "e2"}), (6, {"size": 11})):
+        ledger.begin(ingestion(number, landed=replace(ingestion(1).landed, **other)))
+    assert ids(ledger.same_content(ingestion(3).landed)) == [2, 3]
+    assert ids(ledger.same_content(replace(ingestion(3).landed, etag="e3"))) == []
+
+
+def test_the_same_content_shows_how_far_it_is(ledger: AnyLedger) -> None:
+    """What has the same content is listed as it is now."""
+    begun = ledger.begin(ingestion())
+    saved = ledger.save(replace(begun, state=State.REJECTED))
+    assert list(ledger.same_content(saved.landed)) == [saved]
+
+
+def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
+    """All ingestions of a key in its bucket are listed as they are now, and no other's."""
+    key = ingestion(1).landed
+    for number in range(1, 120):
+        ledger.begin(ingestion(number, landed=replace(key, version=f"v{number}")))
+    ledger.begin(ingestion(120, landed=replace(key, key="shop/orders/10")))
+    ledger.begin(ingestion(121, landed=replace(key, bucket="another")))
+    saved = ledger.save(replace(ledger.get(ingestion(7).id), state=State.PUBLISHED))
+    found = ledger.versions(key)
+    assert sorted(ids(iter(found))) == list(range(1, 120))
+    assert saved in found
+
+
+@pytest.mark.parametrize("empty", ["landed_at", "etag", "key"])
+def test_what_could_not_be_listed_is_refused(ledger: AnyLedger, empty: str) -> None:
+    """An ingestion that would be missing in one of the lists is not entered."""
+    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
+        ledger.begin(ingestion(landed=replace(ingestion().landed, **{empty: ""})))
+
+
+def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
+    """An item that lacks what was added since is read with what was meant then."""
+    table = new_table(dynamodb)
+    begun = Ledger(table).begin(ingestion())
+    added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version")
+    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
+    assert Ledger(table).get(begun.id) == begun
+
+
 def test_all_are_all(ledger: AnyLedger) -> None:
     """Every ingestion is listed, also when they are more than DynamoDB gives at a time."""
     checks = ({"message": "x" * 20_000},)
@@ -248,7 +301,16 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
     """Throttling and other refusals of DynamoDB's are transient, and told as its own."""
     table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
     with Stubber(table.meta.client) as stubber:
-        for operation in ("put_item", "put_item", "get_item", "batch_get_item", "query", "scan"):
+        for operation in (
+            "put_item",
+            "put_item",
+            "get_item",
+            "batch_get_item",
+            "query",
+            "scan",
+            "query",
+            "query",
+        ):
             stubber.add_client_error(operation, code)
         for call in calls(Ledger(table)):
             with pytest.raises(Transient, match=f"LEDGER_UNAVAILABLE.*{code}"):
@@ -274,4 +336,6 @@ def calls(ledger: Ledger) -> list[Any]:
         lambda: ledger.known(["x"]),
         lambda: list(ledger.unfinished("2026")),
         lambda: list(ledger.all()),
+        lambda: list(ledger.same_content(ingestion().landed)),
+        lambda: ledger.versions(ingestion().landed),
     ]

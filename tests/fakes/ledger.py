@@ -7,6 +7,7 @@ from dataclasses import replace
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved, UnknownIngestion
 from lakegate.errors import Transient
+from lakegate.landing import LandedObject
 
 
 class FakeLedger:
@@ -60,6 +61,16 @@ class FakeLedger:
         found = [i for i in self.in_state(State.AUDITED) if i.table == table]
         return found[::-1]
 
+    def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
+        """See Ledger.same_content."""
+        same = [i for i in self.all() if _content(i.landed) == _content(landed)]
+        found = [i for i in same if i.landed.landed_at <= landed.landed_at]
+        yield from sorted(found, key=lambda i: i.landed.landed_at)
+
+    def versions(self, landed: LandedObject) -> list[Ingestion]:
+        """See Ledger.versions."""
+        return [i for i in self.all() if _place(i.landed) == _place(landed)]
+
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
@@ -78,8 +89,9 @@ class FakeLedger:
         return not revisions or revisions[-1].revision != ingestion.revision
 
     def _keep(self, ingestion: Ingestion) -> Ingestion:
-        if not ingestion.landed.landed_at:
-            raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
+        landed = ingestion.landed
+        if not (landed.landed_at and landed.etag and landed.key):
+            raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: an index's key is empty")
         saved = replace(ingestion, revision=ingestion.revision + 1)
         self._revisions[ingestion.id].append(saved)
         return saved
@@ -87,3 +99,11 @@ class FakeLedger:
 
 def _saved_at(ingestion: Ingestion) -> str:
     return max(ingestion.times.values(), default=ingestion.landed.landed_at)
+
+
+def _content(landed: LandedObject) -> tuple[str, int]:
+    return landed.etag, landed.size
+
+
+def _place(landed: LandedObject) -> tuple[str, str]:
+    return landed.bucket, landed.key

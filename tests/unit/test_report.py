@@ -48,7 +48,9 @@ def test_people_can_read_a_report() -> None:
     assert "Zürich" in REPORT.to_json()
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(AuditReport) if f.default is f.default_factory])
+@pytest.mark.parametrize(
+    "name", [f.name for f in fields(AuditReport) if f.default is f.default_factory]
+)
 def test_a_report_that_lacks_a_field_is_refused(name: str) -> None:
     """A report without one of the fields that decide is no report."""
     incomplete = document()
