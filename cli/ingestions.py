@@ -93,6 +93,8 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("version", f"{ingestion.landed.version}, {ingestion.landed.size:,} bytes"),
                 ("table", ingestion.table),
                 ("rows", f"{ingestion.rows:,}" if ingestion.rows else ""),
+                ("duplicate of", ingestion.duplicate_of),
+                ("replaced", _replaced(ingestion)),
                 ("branch", _branch(ingestion)),
                 ("cut off main at", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
@@ -114,8 +116,14 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     return Group(*parts)
 
 
+def _replaced(ingestion: Ingestion) -> str:
+    rows = f"{ingestion.replaced_rows:,} rows"
+    return f"{rows} of {', '.join(ingestion.replaced)}" if ingestion.replaced else ""
+
+
 def _branch(ingestion: Ingestion) -> str:
-    gone = " (deleted after its merge)" if ingestion.cleaned else ""
+    merged = "after its merge" if ingestion.merge_hash else "as nobody needs it"
+    gone = f" (deleted {merged})" if ingestion.cleaned else ""
     gone = " (discarded)" if ingestion.discarded else gone
     return f"{ingestion.branch}{gone}" if ingestion.branch else ""
 

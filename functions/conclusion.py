@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 
 from functions.decisions import Publish, Refuse, RunAgain, decide, with_findings
+from functions.duplicates import original
 from functions.ending import end, finish, report_of
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.intake import run_again, submit
@@ -68,13 +69,25 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
     ingestion = with_findings(ingestion, report) if report else ingestion
     match decide(ingestion, run, report, world.settings.job_tries):
         case Publish(report=passed):
-            approval = ingestion.approval if passed.failed else None
-            audited = ingestion.step(
-                "audited", passed.finished_at, state=State.AUDITED, approval=approval
-            )
-            return publish(world, world.ledger.save(audited))
+            return _accept(world, ingestion, passed)
         case RunAgain(reason):
             logger.warning("the job failed", extra={"reason": asdict(reason)})
             return run_again(world, replace(ingestion, failures=ingestion.failures + 1))
         case Refuse(state, reason):
             return end(world, replace(ingestion, approval=None), state, reason)
+
+
+def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    first = original(ingestion, world.ledger.same_content(ingestion.landed))
+    needed = report.failed or (ingestion.reason and ingestion.reason.code in _HELD)
+    audited = ingestion.step(
+        "audited",
+        report.finished_at,
+        state=State.AUDITED,
+        approval=ingestion.approval if needed else None,
+        duplicate_of=first.id if first else "",
+    )
+    if first and ingestion.on_duplicate == "hold" and not audited.approval:
+        message = f"{first.landed.uri} brought the same bytes before; a person must decide"
+        return end(world, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
+    return publish(world, world.ledger.save(audited))

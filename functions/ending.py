@@ -1,11 +1,11 @@
-"""How an ingestion ends, and what is due after it: tell the people, delete what was published."""
+"""How an ingestion ends, and what is due after it: clean up, tell the people."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from functions.ingestion import ALERTED, Ingestion, State
+from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
-from functions.messages import alert
+from functions.messages import Alert, alert, duplicate
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
@@ -38,16 +38,16 @@ def end_published(world: World, members: Sequence[Ingestion], merge_hash: str) -
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     _clean_up(world, saved)
-    return world.ledger.get(members[0].id)
+    return finish(world, world.ledger.get(members[0].id))
 
 
 def finish(world: World, ingestion: Ingestion) -> Ingestion:
-    """Do what is still due after the end: tell the people, delete what was published."""
-    if ingestion.state in ALERTED and not ingestion.alerted:
-        return _tell(world, ingestion)
-    if ingestion.state is State.PUBLISHED and not ingestion.cleaned:
+    """Do what is still due after the end: delete what is not needed any more, tell the people."""
+    if ingestion.uncleaned:
         _clean_up(world, [ingestion])
-        return world.ledger.get(ingestion.id)
+        ingestion = world.ledger.get(ingestion.id)
+    if ingestion.untold:
+        ingestion = _tell(world, ingestion)
     return ingestion
 
 
@@ -59,18 +59,18 @@ def report_of(world: World, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def _clean_up(world: World, published: Sequence[Ingestion]) -> None:
-    """Delete the branches that led to main, and those that a crash on the way left behind."""
-    if not published:
+def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
+    """Delete the branches that were made for these, those that a crash left behind included."""
+    if not ended:
         return
-    own = {prefix for ingestion in published for prefix in _own_branches(ingestion)}
-    table = published[0].table
-    where = own if len(published) == 1 else (f"ingest/{table}/", f"publish/{table}/")
+    own = {prefix for ingestion in ended for prefix in _own_branches(ingestion)}
+    table = ended[0].table
+    where = own if len(ended) == 1 else (f"ingest/{table}/", f"publish/{table}/")
     left = {name for name in world.catalog.branches(*sorted(where)) if name.startswith(tuple(own))}
-    for branch in sorted(left | {ingestion.branch for ingestion in published}):
+    for branch in sorted(left | {ingestion.branch for ingestion in ended}):
         world.catalog.delete_branch(branch)
     at = world.now()
-    _save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in published])
+    _save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
 
 
 def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
@@ -90,14 +90,19 @@ def _save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]
 
 
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:
-    try:
-        report = report_of(world, ingestion) if ingestion.report_key else None
-    except Permanent:
-        report = None  # an unreadable report is the reason of this alert
-    message = alert(ingestion, report)
+    message = _message(world, ingestion)
     try:
         world.alerts.post(ingestion.channel, message)
     except Permanent as refused:
         logger.error("alert refused, trying the default channel", extra={"refusal": str(refused)})
         world.alerts.post("", message)
     return world.ledger.save(ingestion.step("alerted", world.now(), alerted=True))
+
+
+def _message(world: World, ingestion: Ingestion) -> Alert:
+    if ingestion.state is State.PUBLISHED:
+        return duplicate(ingestion, world.ledger.get(ingestion.duplicate_of))
+    try:
+        return alert(ingestion, report_of(world, ingestion) if ingestion.report_key else None)
+    except Permanent:  # an unreadable report is the reason of this alert
+        return alert(ingestion, None)

@@ -86,6 +86,8 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         contract_version=stored.version,
         demands=stored.contract.demands,
         channel=stored.contract.channel,
+        on_duplicate=stored.contract.on_duplicate,
+        on_new_version=stored.contract.on_new_version,
         branch=branch,
         base_hash=world.catalog.create_branch(branch),
         report_key=report_key(table, ingestion.id, ingestion.attempt),

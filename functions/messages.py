@@ -33,12 +33,32 @@ def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
     return Alert(
         text=_cut(_escaped(title), _SECTION),
         blocks=(
-            {"type": "header", "text": {"type": "plain_text", "text": _cut(title, _HEADER)}},
+            _header(title),
             _section(_what_happened(ingestion)),
             *[_section(_check(check)) for check in failed[:_MOST_CHECKS]],
             *([_section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
             _section(_what_to_do(ingestion)),
         ),
+    )
+
+
+def duplicate(ingestion: Ingestion, first: Ingestion) -> Alert:
+    """The notice that a file was published although `first` had brought the same bytes."""
+    title = f"Published, but likely a duplicate: {_file(ingestion)}"
+    lines = [
+        f"*Ingestion* {_code(ingestion.id)}",
+        f"*Table* {_code(ingestion.table)}, {ingestion.rows:,} rows",
+        f"*File* {_code(ingestion.landed.uri)}",
+        f"The same bytes landed before, as {_code(first.landed.uri)}.",
+    ]
+    advice = (
+        "If both were meant, there is nothing to do. If not, take one file's rows out of the "
+        "table. With `onDuplicate: hold` in the contract such a file waits for a person."
+    )
+    commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
+    return Alert(
+        text=_cut(_escaped(title), _SECTION),
+        blocks=(_header(title), _section("\n".join(lines)), _section(f"{advice}\n{commands}")),
     )
 
 
@@ -89,6 +109,10 @@ def _what_to_do(ingestion: Ingestion) -> str:
 
 def _file(ingestion: Ingestion) -> str:
     return ingestion.landed.key.rsplit("/", 1)[-1] or ingestion.landed.key
+
+
+def _header(title: str) -> dict[str, Any]:
+    return {"type": "header", "text": {"type": "plain_text", "text": _cut(title, _HEADER)}}
 
 
 def _section(text: str) -> dict[str, Any]:

@@ -75,7 +75,8 @@ class AuditReport:
 
     `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
     nothing was written. `rows_written` are the rows on the branch, which are all rows of the file;
-    `files` hold them, and are empty in reports of older releases, which did not say. Times are ISO 8601 in UTC; `cost` maps a step to its seconds.
+    `files` hold them, and are empty in reports of older releases, which did not say. Times are
+    ISO 8601 in UTC; `cost` maps a step to its seconds.
     """
 
     ingestion: str
@@ -134,8 +135,9 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
         files=tuple(DataFile(**file) for file in document.pop("files", ())),
         **document,
     )
-    for value in (report, *report.files):
-        _expect_types(value)
+    _expect_types(report)
+    for file in report.files:
+        _expect_types(file)
     return report
 
 

@@ -242,8 +242,9 @@ def test_the_same_content_is_found(ledger: AnyLedger) -> None:
     """Of one etag and size, what landed before and at that time is listed, the earliest first."""
     for number in (4, 2, 3):
         ledger.begin(ingestion(number))
-    for number, other in ((5, {"etag": "e2"}), (6, {"size": 11})):
-        ledger.begin(ingestion(number, landed=replace(ingestion(1).landed, **other)))
+    landed = ingestion(1).landed
+    ledger.begin(ingestion(5, landed=replace(landed, etag="e2")))
+    ledger.begin(ingestion(6, landed=replace(landed, size=11)))
     assert ids(ledger.same_content(ingestion(3).landed)) == [2, 3]
     assert ids(ledger.same_content(replace(ingestion(3).landed, etag="e3"))) == []
 
@@ -271,8 +272,9 @@ def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
 @pytest.mark.parametrize("empty", ["landed_at", "etag", "key"])
 def test_what_could_not_be_listed_is_refused(ledger: AnyLedger, empty: str) -> None:
     """An ingestion that would be missing in one of the lists is not entered."""
+    nameless: dict[str, Any] = {empty: ""}
     with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
-        ledger.begin(ingestion(landed=replace(ingestion().landed, **{empty: ""})))
+        ledger.begin(ingestion(landed=replace(ingestion().landed, **nameless)))
 
 
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:

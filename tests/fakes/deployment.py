@@ -83,9 +83,13 @@ class Deployment:
         self._sent: list[_Message] = []
         self._tokens = 0
 
-    def land(self, key: str, body: bytes = b"x", script: Script = passed) -> LandedObject:
-        """Upload an object, whose job run will go as scripted; S3 announces it."""
-        landed = self.landing.put(key, body)
+    def land(self, key: str, body: bytes | None = None, script: Script = passed) -> LandedObject:
+        """Upload an object, whose job run will go as scripted; S3 announces it.
+
+        Without a body it has one that no other object has.
+        """
+        unique = f"{key}, object {sum(1 for _ in self.landing.landed())}".encode()
+        landed = self.landing.put(key, unique if body is None else body)
         self._scripts[ingestion_id(landed)] = script
         if not self.loses_events:
             self.send_upload(landed)
@@ -95,9 +99,16 @@ class Deployment:
         """Have the object's next job runs go otherwise."""
         self._scripts[ingestion_id(landed)] = script
 
+    def ask(self, **settings: str) -> None:
+        """Put the contract again, with these of Lakegate's own properties."""
+        listed = [f"{{property: {name}, value: {value}}}" for name, value in settings.items()]
+        text = f"{ORDERS}customProperties: [{', '.join(listed)}]\n"
+        self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+
     def send_upload(self, *landed: LandedObject) -> None:
         """Have S3's notification wait in its queue."""
-        self._send(upload, messages.upload(*landed), self.dead_uploads)
+        announced = [self.landing.announced(each) for each in landed]
+        self._send(upload, messages.upload(*announced), self.dead_uploads)
 
     def send_job_run(self, run: str) -> None:
         """Have EMR's event wait in its queue."""

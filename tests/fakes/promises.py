@@ -22,7 +22,7 @@ def check_promises(deployment: Deployment) -> None:
     _exactly_the_published_is_on_main(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
-    _exactly_the_failed_are_alerted(deployment, failed)
+    _of_exactly_these_people_are_told(deployment, failed + [i for i in published if i.duplicate_of])
     check_files(deployment)
     _reconcile_agrees(deployment)
 
@@ -62,16 +62,23 @@ def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion
     assert all(deployment.catalog.is_on_main(branch) for branch in left_behind(deployment))
 
 
-def _exactly_the_failed_are_alerted(deployment: Deployment, failed: list[Ingestion]) -> None:
+def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingestion]) -> None:
     texts = [str(alert.blocks) for _, alert in deployment.alerts.posted]
-    for ingestion in failed:
+    for ingestion in these:
         known = {each.branch for each in deployment.ledger.history(ingestion.id)}
-        told = [text for text in texts if ingestion.id in text]
+        told = [text for text in texts if _subject(ingestion) in text]
         assert told, f"nobody was told of {ingestion}"
-        for text in told:
-            assert any((branch or "none was cut") in text for branch in known)
-    others = {i.id for i in deployment.ledger.all()} - set(_once_failed(deployment))
-    assert not [text for text in texts if any(id_ in text for id_ in others)]
+        if ingestion.state in ALERTED:
+            for text in told:
+                assert any((branch or "none was cut") in text for branch in known)
+    told_of = {ingestion.id for ingestion in these} | set(_once_failed(deployment))
+    others = [_subject(i) for i in deployment.ledger.all() if i.id not in told_of]
+    assert not [text for text in texts if any(subject in text for subject in others)]
+
+
+def _subject(ingestion: Ingestion) -> str:
+    """How an alert names the ingestion that it is about."""
+    return f"*Ingestion* `{ingestion.id}`"
 
 
 def _once_failed(deployment: Deployment) -> Iterator[str]:

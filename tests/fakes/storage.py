@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import md5
 
@@ -10,6 +11,8 @@ from lakegate.contract import Contract
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
 from tests.fakes.clock import FakeClock
+
+_FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order
 
 
 class FakeLanding:
@@ -29,10 +32,14 @@ class FakeLanding:
         etag = md5(body, usedforsecurity=False).hexdigest()
         version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
         landed = LandedObject(self.bucket, key, version, etag, len(body))
-        listed = LandedObject(
-            self.bucket, key, version, etag, len(body), landed_at=self._clock.now()
-        )
-        self._landed.append(listed)
+        self._landed.append(replace(landed, landed_at=self._clock.now()))
+        return landed
+
+    def announced(self, landed: LandedObject) -> LandedObject:
+        """A landed object as S3's event names it: when it landed, and in which order."""
+        for number, listed in enumerate(self._landed, _FIRST_SEQUENCER):
+            if replace(listed, landed_at="") == landed:
+                return replace(listed, sequencer=f"{number:X}")
         return landed
 
     def lose(self) -> None:

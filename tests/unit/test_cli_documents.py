@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 from cli import documents
 from tests.fakes.deployment import Deployment
@@ -32,6 +33,15 @@ def test_a_document_says_what_the_ledger_says() -> None:
     assert document["reason"] is None
     assert [check["id"] for check in document["checks"]] == ["few_late"]
     assert document["tally"] == {"pass": 1, "warn": 1}
+
+
+def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:
+    """A likely duplicate names its original, a new version those that it replaced; null if none."""
+    again = replace(PUBLISHED, duplicate_of="e" * 32, replaced=("f" * 32,), replaced_rows=7)
+    document = json.loads(documents.text(documents.of_ingestion(again)))
+    assert document["duplicate_of"] == "e" * 32
+    assert (document["replaced"], document["replaced_rows"]) == (["f" * 32], 7)
+    assert documents.of_ingestion(PUBLISHED)["duplicate_of"] is None
 
 
 def test_a_reason_has_its_code_for_programs() -> None:

@@ -100,6 +100,20 @@ def dead(deployment: Deployment) -> None:
     deployment.settle()
 
 
+def repeated(deployment: Deployment) -> None:
+    """The same bytes under another key, which people are told of."""
+    deployment.land(KEY, body=b"the same")
+    deployment.settle()
+    deployment.land("shop/orders/b.parquet", body=b"the same")
+    deployment.settle()
+
+
+def held(deployment: Deployment) -> None:
+    """The same bytes under another key, where the contract holds them."""
+    deployment.ask(onDuplicate="hold")
+    repeated(deployment)
+
+
 def everything_again(deployment: Deployment) -> None:
     """All messages come once more, and the sweep takes over what looks forgotten."""
     deployment.send_all_again()
@@ -112,7 +126,19 @@ def another_file(deployment: Deployment) -> None:
     deployment.settle()
 
 
-STORIES = [published, refused, crashing, unclaimed, swept, rebased, run_again, together, dead]
+STORIES = [
+    published,
+    refused,
+    crashing,
+    unclaimed,
+    swept,
+    rebased,
+    run_again,
+    together,
+    dead,
+    repeated,
+    held,
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.ingestion import State
-from functions.messages import Alert, alert, unreadable_event
+from functions.messages import Alert, alert, duplicate, unreadable_event
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
@@ -49,6 +49,20 @@ def test_an_alert_says_how_to_look_further() -> None:
     """The commands to see the rows that broke a check, and the ingestion, can be copied."""
     text = shown(alert(INGESTION, REPORT))
     assert f"lakegate inspect {'a' * 32}\nlakegate show {'a' * 32}" in text
+
+
+def test_a_notice_of_a_duplicate_says_of_what() -> None:
+    """Both files, the rows and the commands to look at either are there."""
+    first = replace(INGESTION, id="b" * 32, landed=replace(INGESTION.landed, key="shop/first.csv"))
+    message = duplicate(replace(INGESTION, state=State.PUBLISHED, rows=1842), first)
+    for part in (
+        "Published, but likely a duplicate: a.csv",
+        "as `s3://landing/shop/first.csv`",
+        "*File* `s3://landing/shop/orders/a.csv`",
+        "`shop.orders`, 1,842 rows",
+        f"lakegate show {'a' * 32}\nlakegate show {'b' * 32}",
+    ):
+        assert part in shown(message)
 
 
 def test_nobody_is_sent_to_an_empty_branch() -> None:
@@ -104,6 +118,7 @@ def test_no_text_breaks_the_limits_or_pings(key: str, reason: str, found: str, c
     check = replace(FAILED, id=found, found=found, message=found, samples=({found: cell},) * 9)
     for message in (
         alert(ingestion, replace(REPORT, checks=(check,) * 20)),
+        duplicate(ingestion, ingestion),
         unreadable_event("uploads-dead", cell, reason),
     ):
         assert_slack_takes(message)
