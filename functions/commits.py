@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from typing import Any
 
 from functions.catalog import Commit
 from functions.ingestion import Ingestion
@@ -19,7 +20,8 @@ class Published:
     the audit report's key and `contract` the contract's, with its version behind an `@`.
     `approved_by` names the person who had it published although its audit failed, and
     `approved_because` is why; both are "" where the audit passed.
-    `replaced_rows` are those of an earlier version of the object that the commit removed.
+    `duplicate_of` is the ingestion that brought the same bytes before; `replaced` are those, of
+    earlier versions of its key, whose rows the commit removed, `replaced_rows` how many these are.
     """
 
     id: str
@@ -32,6 +34,8 @@ class Published:
     audited_hash: str
     approved_by: str = ""
     approved_because: str = ""
+    duplicate_of: str = ""
+    replaced: tuple[str, ...] = ()
     replaced_rows: int = 0
 
 
@@ -48,7 +52,7 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
     """What programs, and a rebuilt ledger, read in main's log."""
     return {
         TABLE: members[0].table,
-        INGESTIONS: json.dumps([_document(member) for member in members]),
+        INGESTIONS: json.dumps([_document(_published(member)) for member in members]),
     }
 
 
@@ -56,16 +60,19 @@ def published(commit: Commit) -> tuple[Published, ...]:
     """The ingestions that a commit on main published; none where somebody else made it."""
     known = {field.name for field in fields(Published)}
     return tuple(
-        Published(**{name: value for name, value in each.items() if name in known})
+        Published(**{name: _frozen(value) for name, value in each.items() if name in known})
         for each in json.loads(commit.properties.get(INGESTIONS, "[]"))
     )
 
 
-def _document(ingestion: Ingestion) -> dict[str, str | int]:
-    """What the commit says of it; empty texts are left out."""
-    said = asdict(_published(ingestion))
-    named = ("approved_by", "approved_because")
-    return {name: value for name, value in said.items() if value or name not in named}
+def _document(published: Published) -> dict[str, Any]:
+    """What a commit says of an ingestion: nothing of what is as usual."""
+    found = ((field, getattr(published, field.name)) for field in fields(published))
+    return {field.name: value for field, value in found if value != field.default}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _published(ingestion: Ingestion) -> Published:
@@ -80,4 +87,7 @@ def _published(ingestion: Ingestion) -> Published:
         audited_hash=ingestion.audited_hash,
         approved_by=ingestion.approval.by if ingestion.approval else "",
         approved_because=ingestion.approval.reason if ingestion.approval else "",
+        duplicate_of=ingestion.duplicate_of,
+        replaced=ingestion.replaced,
+        replaced_rows=ingestion.replaced_rows,
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from functions import commits
 from functions.duplicates import original
 from functions.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
@@ -40,6 +41,8 @@ def test_the_same_bytes_again_are_published_and_told(deployment: Deployment, sec
     assert (first.state, first.duplicate_of) == (State.PUBLISHED, "")
     assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
     assert len(deployment.published_files()) == 2
+    said = [commits.published(c)[0] for c in list(deployment.catalog.log())[:2]]
+    assert [each.duplicate_of for each in said] == [first.id, ""]
     ((channel, notice),) = deployment.alerts.posted
     assert channel == "#orders"
     assert notice.text.startswith("Published, but likely a duplicate: ")
