@@ -4,7 +4,7 @@ pynessie serves branches and contents. It speaks API v1, whose merge carries nei
 properties, so the one merge call goes to REST v2 (Nessie documentation, "REST API").
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +33,14 @@ class MergeConflict(LakegateError):
 
 class CannotRebase(LakegateError):
     """Main's table cannot take the branch's files as they are: the job must run again."""
+
+
+class FilesGone(LakegateError):
+    """The table has not all of the data files that were named; `paths` are those it has not."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = frozenset(paths)
+        super().__init__("FILES_GONE", f"not in the table: {', '.join(sorted(self.paths))}")
 
 
 class UnknownBranch(LakegateError):

@@ -65,6 +65,14 @@ def published(commit: Commit) -> tuple[Published, ...]:
     )
 
 
+def naming(ingestion: str) -> str:
+    """What stands in INGESTIONS of the commit that published an ingestion, and of no other.
+
+    Its bare id does also where another one is said to repeat or to replace it.
+    """
+    return json.dumps({"id": ingestion})[1:-1]
+
+
 def _document(published: Published) -> dict[str, Any]:
     """What a commit says of an ingestion: nothing of what is as usual."""
     found = ((field, getattr(published, field.name)) for field in fields(published))

@@ -19,7 +19,7 @@ def original(ingestion: Ingestion, same: Iterable[Ingestion]) -> Ingestion | Non
 def _comes_before(earlier: Ingestion, later: Ingestion) -> bool:
     if earlier.table != later.table or earlier.state in _CAME_TO_NOTHING:
         return False
-    if later.on_new_version == "replace" and _place(earlier) == _place(later):
+    if later.replaces and _place(earlier) == _place(later):
         return False
     return (earlier.landed.landed_at, earlier.id) < (later.landed.landed_at, later.id)
 

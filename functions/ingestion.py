@@ -116,6 +116,11 @@ class Ingestion:
         return Intent(self.branch, self.audited_hash)
 
     @property
+    def replaces(self) -> bool:
+        """Whether its rows take the place of those of its key's earlier versions."""
+        return self.on_new_version == "replace"
+
+    @property
     def ended(self) -> bool:
         """Whether the verdict is final."""
         return self.state not in IN_FLIGHT

@@ -16,6 +16,11 @@ _SECTION, _HEADER = 3000, 150
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
 
+_ADVICE = {  # to a person who is to decide, by the reason's code
+    "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
+    "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.\n",
+}
+
 
 @dataclass(frozen=True)
 class Alert:
@@ -104,7 +109,8 @@ def _what_to_do(ingestion: Ingestion) -> str:
         commands.insert(0, f"lakegate inspect {ingestion.id}")
         commands.append(f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
     commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
-    return "*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
+    advice = _ADVICE.get(ingestion.reason.code, "") if ingestion.reason else ""
+    return f"{advice}*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
 
 
 def _file(ingestion: Ingestion) -> str:

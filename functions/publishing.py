@@ -21,6 +21,7 @@ from functions.ending import end_published, finish
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
 from functions.ledger import Moved
+from functions.replacing import prepare
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
@@ -49,16 +50,21 @@ def publish(world: World, ingestion: Ingestion) -> Ingestion:
     Raises Transient TABLE_BUSY when main's table moved on again each time that it was tried.
     """
     elsewhere: set[str] = set()
+    refused = False
     for _ in range(_MOST_TRIES):
+        if ingestion.replaces:
+            ingestion = prepare(world, ingestion, refused=refused)
+        if ingestion.state is not State.AUDITED:
+            return finish(world, ingestion)
         unit = _unit(world, ingestion)
         try:
             return end_published(world, unit.members, _merge(world, unit))
         except MergeConflict:
-            ingestion = _rebase(world, unit, elsewhere)
+            refused = True
+            if not ingestion.replaces:
+                ingestion = _rebase(world, unit, elsewhere)
         except NotOnMain:
             return _all_again(world, unit)
-        if ingestion.state is not State.AUDITED:
-            return finish(world, ingestion)
     message = f"{ingestion.table} moved on main {_MOST_TRIES} times while {ingestion.id} waited"
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
@@ -87,7 +93,11 @@ def _merge(world: World, unit: _Unit) -> str:
         )
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
-    return merged or world.catalog.find_commit(commits.INGESTIONS, members[0].id).hash
+    return merged or _published(world, members[0])
+
+
+def _published(world: World, ingestion: Ingestion) -> str:
+    return world.catalog.find_commit(commits.INGESTIONS, commits.naming(ingestion.id)).hash
 
 
 def _rebase(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
@@ -151,7 +161,7 @@ def _refused_too(world: World, refused: _Unit, elsewhere: set[str]) -> Iterator[
     first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
     for each in world.ledger.waiting(first.table):
-        if each.intent != refused.intent:
+        if each.intent != refused.intent and not each.replaces:
             waiting[each.intent].append(each)
     found = [_Unit(intent, members) for intent, members in waiting.items()]
     units = [

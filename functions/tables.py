@@ -6,7 +6,7 @@ table instead. No data file is read or written.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -25,7 +25,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 
-from functions.catalog import CannotRebase
+from functions.catalog import CannotRebase, FilesGone
 from functions.file_io import CLIENT, S3FileIO
 from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
@@ -81,6 +81,30 @@ class Tables:
                     append.append_data_file(file)
         return {s: each for s, each in found.items() if isinstance(each, LakegateError)}
 
+    def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
+        """Enter what `source` added into `table` on `target` and take `removed` out, at once.
+
+        `removed` are addresses of data files. Raises CannotRebase where the table on `target` could
+        not read the files as they were written, FilesGone where it has not all of `removed`.
+        """
+        with _translated():
+            current = self._load(table, target)
+            added = self._audited(table, source, current)
+            if isinstance(added, LakegateError):
+                raise added
+            found = [each for each in _files(current) if each.file_path in removed]
+            if gone := set(removed) - {file.file_path for file in found}:
+                raise FilesGone(gone)
+            with current.transaction() as change:
+                if found:
+                    with change.update_snapshot().overwrite() as removal:
+                        for file in found:
+                            removal.delete_data_file(file)
+                # A snapshot of its own: it also drops the manifests that the removal emptied.
+                with change.update_snapshot().merge_append() as append:
+                    for file in added:
+                        append.append_data_file(file)
+
     def _audited(
         self, table: str, source: Intent, current: Table
     ) -> list[DataFile] | LakegateError:
@@ -125,6 +149,16 @@ class Tables:
             **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
         )
         return catalog.load_table(table)
+
+
+def _files(table: Table) -> Iterator[DataFile]:
+    """Every data file that a reader of the table reads."""
+    snapshot = table.current_snapshot()
+    manifests = snapshot.manifests(table.io) if snapshot else []
+    read = [each for each in manifests if each.content == ManifestContent.DATA]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
+            yield from (entry.data_file for entry in entries)
 
 
 def _check(audited: Table, current: Table) -> None:

@@ -15,6 +15,7 @@ from functions.catalog import (
     CannotRebase,
     Change,
     Commit,
+    FilesGone,
     MergeConflict,
     NotOnMain,
     UnknownBranch,
@@ -245,6 +246,15 @@ class FakeTables:
         if added:
             self._catalog.commit(target, table, current.append(*added))
         return failed
+
+    def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
+        """See Tables.replace."""
+        current = self._load(table, target, target)
+        added = self._audited(table, source, current)
+        if gone := set(removed) - set(current.files):
+            raise FilesGone(gone)
+        kept = tuple(file for file in current.files if file not in removed)
+        self._catalog.commit(target, table, replace(current, files=kept).append(*added))
 
     def _audited(self, table: str, source: Intent, current: FakeTable) -> tuple[str, ...]:
         audited = self._load(table, source.branch, source.hash)

@@ -49,15 +49,18 @@ def _nothing_is_lost(deployment: Deployment) -> None:
 
 
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
-    files = [f"{i.landed.uri}@{i.landed.version}" for i in published]
+    replaced = Counter(id_ for i in published for id_ in i.replaced)
+    files = [f"{i.landed.uri}@{i.landed.version}" for i in published if i.id not in replaced]
     assert deployment.published_files() == sorted(files)
-    log = [each.id for commit in deployment.catalog.log() for each in commits.published(commit)]
-    assert Counter(log) == Counter(i.id for i in published)
+    log = [each for commit in deployment.catalog.log() for each in commits.published(commit)]
+    assert Counter(each.id for each in log) == Counter(i.id for i in published)
+    assert Counter(id_ for each in log for id_ in each.replaced) == replaced
+    assert not [id_ for id_, times in replaced.items() if times > 1]
 
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
     kept = {i.branch for i in failed if i.branch and not i.discarded}
-    assert set(deployment.catalog.branches("ingest/")) >= kept
+    assert set(deployment.catalog.branches("ingest/", "publish/")) >= kept
     # A process that hung while others finished can still leave a branch, but nothing on it.
     assert all(deployment.catalog.is_on_main(branch) for branch in left_behind(deployment))
 

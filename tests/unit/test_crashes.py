@@ -114,6 +114,14 @@ def held(deployment: Deployment) -> None:
     repeated(deployment)
 
 
+def replaced(deployment: Deployment) -> None:
+    """A second version of a key, which takes the first one's place."""
+    deployment.ask(onNewVersion="replace")
+    for _ in range(2):
+        deployment.land(KEY)
+        deployment.settle()
+
+
 def everything_again(deployment: Deployment) -> None:
     """All messages come once more, and the sweep takes over what looks forgotten."""
     deployment.send_all_again()
@@ -138,6 +146,7 @@ STORIES = [
     dead,
     repeated,
     held,
+    replaced,
 ]
 
 

@@ -1,0 +1,75 @@
+"""The versions of one key: which is newer, which main has had, which a newer one is to replace."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from functions import commits
+from functions.catalog import Commit
+from functions.ingestion import Ingestion, State
+from functions.world import World
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What main has had of a key's other versions, seen from one of them.
+
+    `on_main` are the ids of all those that were published; `newer` says that one of them is newer;
+    `live` are the earlier ones whose rows no other version has replaced since.
+    """
+
+    on_main: frozenset[str] = frozenset()
+    newer: bool = False
+    live: tuple[Ingestion, ...] = ()
+
+    def is_settled_by(self, ingestion: Ingestion) -> bool:
+        """Whether the ingestion's intent removes every earlier version's rows."""
+        return {each.id for each in self.live} <= set(ingestion.replaced)
+
+
+def is_newer(one: Ingestion, other: Ingestion) -> bool:
+    """Whether `one` is the newer version of the two's key.
+
+    S3's sequencers tell, as hexadecimal numbers, where both came by an event; else the times they
+    landed; else, so that there is an order at all, the version ids.
+    """
+    a, b = one.landed, other.landed
+    if a.sequencer and b.sequencer and a.sequencer != b.sequencer:
+        width = max(len(a.sequencer), len(b.sequencer))
+        return a.sequencer.upper().rjust(width, "0") > b.sequencer.upper().rjust(width, "0")
+    return (a.landed_at, a.version) > (b.landed_at, b.version)
+
+
+def standing(ingestion: Ingestion, published: Iterable[Ingestion]) -> Standing:
+    """How `ingestion` stands to the other versions of its key, `published` all of them."""
+    others = list(published)
+    gone = {id_ for each in others for id_ in each.replaced}
+    newer = {each.id for each in others if is_newer(each, ingestion)}
+    return Standing(
+        on_main=frozenset(each.id for each in others),
+        newer=bool(newer),
+        live=tuple(each for each in others if each.id not in gone | newer),
+    )
+
+
+def look(world: World, ingestion: Ingestion) -> Standing:
+    """How the ingestion stands to the other versions of its key in its table, as of now."""
+    versions = world.ledger.versions(ingestion.landed)
+    others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
+    return standing(ingestion, [each for each in others if _is_on_main(world, each)])
+
+
+def commit_of(world: World, ingestion: Ingestion) -> Commit | None:
+    """The commit on main that its intent became; None where main has not taken it."""
+    for commit in world.catalog.log():
+        if commit.hash == ingestion.base_hash:
+            return None
+        if any(each.id == ingestion.id for each in commits.published(commit)):
+            return commit
+    return None
+
+
+def _is_on_main(world: World, version: Ingestion) -> bool:
+    """Whether a version was published: merged, though the ledger may not know it yet."""
+    if version.state is State.AUDITED:
+        return commit_of(world, version) is not None
+    return version.state is State.PUBLISHED
