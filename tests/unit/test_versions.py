@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions import commits
@@ -26,15 +26,22 @@ from tests.fakes.promises import check_promises, left_behind
 
 KEY = "shop/orders/a.parquet"
 When = Literal["before", "after"]
+WHENS: list[When] = ["before", "after"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> Iterator[None]:
+    """Keep thousands of log lines out of the way."""
+    level = logger.log_level
+    logger.setLevel("CRITICAL")
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture
-def deployment() -> Iterator[Deployment]:
+def deployment() -> Deployment:
     """A deployment whose table has a file of another key, and replaces versions."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield replacing()
-    logger.setLevel(level)
+    return replacing()
 
 
 def replacing(*, first: bool = True) -> Deployment:
@@ -257,6 +264,29 @@ def test_versions_that_crash_anywhere_leave_the_newest(
     for order in permutations(["v1", "v2", "v3"]):
         for number, call, crashed in _struck(order, when, kind):
             check(crashed, "v3", f"{order}: {kind} {when} call {number}, {call}")
+
+
+HANGS = st.tuples(st.sampled_from(["v1", "v2", "v3"]), st.integers(0, 24), st.sampled_from(WHENS))
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.lists(HANGS, min_size=2, max_size=5))
+def test_publishers_that_hang_within_each_other_leave_the_newest(
+    hangs: list[tuple[str, int, When]],
+) -> None:
+    """Each hangs at some call while the next one works, also two of one version."""
+    deployment = replacing()
+    runs = audited(deployment, 3)
+
+    def work(left: list[tuple[str, int, When]]) -> None:
+        if left:
+            version, number, when = left[0]
+            pause = Fault(partial(work, left[1:]), when)
+            deployment.journal.strike_at(len(deployment.journal.calls) + number, pause)
+            concluded(deployment, runs[version])
+
+    work(hangs)
+    check(deployment, "v3", str(hangs))
 
 
 def _struck(
