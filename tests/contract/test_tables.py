@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.catalog import CannotRebase, Catalog
+from functions.catalog import CannotRebase, Catalog, FilesGone
 from functions.file_io import CLIENT
 from functions.ingestion import Intent
 from functions.storage import Lake as Storage
@@ -56,6 +56,9 @@ class Writer(Protocol):
     def files(self, reference: str) -> list[str]:
         """The names of the data files that a reader sees."""
 
+    def address(self, file: str) -> str:
+        """Where the data file of that name lies."""
+
 
 @dataclass(frozen=True)
 class Lake:
@@ -92,6 +95,11 @@ class Lake:
         intents = [Intent(*source) for source in sources]
         assert self.tables.append_again(self.table, intents, target) == {}
 
+    def replace(self, target: str, source: tuple[str, str], *removed: str) -> None:
+        """Enter a branch's files into the table on `target` in place of others."""
+        addresses = [self.writer.address(file) for file in removed]
+        self.tables.replace(self.table, Intent(*source), addresses, target)
+
     def on_main(self) -> list[str]:
         """The files that a reader of main sees."""
         return self.writer.files("main")
@@ -121,6 +129,10 @@ class FakeWriter:
     def files(self, reference: str) -> list[str]:
         """See Writer."""
         return sorted(self._there(reference).files)
+
+    def address(self, file: str) -> str:
+        """See Writer."""
+        return file
 
     def _there(self, reference: str) -> FakeTable:
         table = self._catalog.table(reference, self._table)
@@ -187,6 +199,10 @@ class IcebergWriter:
             for manifest in self._manifests(self._catalog(reference).load_table(self._name))
             for entry in manifest
         )
+
+    def address(self, file: str) -> str:
+        """See Writer."""
+        return f"{self._catalog('main').load_table(self._name).location()}/data/{file}"
 
     def _manifests(self, table: Table) -> list[list[Any]]:
         snapshot = table.current_snapshot()
@@ -477,6 +493,80 @@ def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
     assert doubled.path.endswith("file")
     assert (doubled.rows, doubled.times) == (ROWS_A_FILE, 2)
     assert lake.tables.doubled(lake.table, f"main@{before}") == []
+
+
+def test_files_take_the_place_of_others(lake: Lake) -> None:
+    """Entered in place of others, files come to main by the one merge that takes those out."""
+    lake.publish(*lake.written("first"))
+    written, fresh = lake.written("second"), lake.branch("fresh")
+    lake.replace(fresh, written, "first")
+    lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == ["old", "second"]
+
+
+def test_many_files_at_once_and_none_at_all_are_replaced(lake: Lake) -> None:
+    """Files leave that came by different commits, also all there are, or none."""
+    lake.publish(*lake.written("first"))
+    for number, removed in enumerate([[], ["first", "old"], ["file-0", "file-1"]]):
+        written, fresh = lake.written(f"file-{number}"), lake.branch(f"fresh-{number}")
+        lake.replace(fresh, written, *removed)
+        lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == ["file-2"]
+
+
+def test_what_replaced_others_can_be_entered_again(lake: Lake) -> None:
+    """A branch that replaced files and was refused brings only its own files to the next one."""
+    lake.publish(*lake.written("first"))
+    written, fresh, again = lake.written("second"), lake.branch("fresh"), "again"
+    lake.replace(fresh, written, "first")
+    at = lake.catalog.head(fresh)
+    lake.publish(*lake.written("other"))
+    lake.replace(lake.branch(again), (fresh, at), "first", "other")
+    again = f"ingest/{lake.table}/{again}"
+    lake.publish(again, lake.catalog.head(again))
+    assert lake.on_main() == ["old", "second"]
+
+
+def test_a_table_whose_files_are_replaced_does_not_become_slow_to_read(lake: Lake) -> None:
+    """However often a file takes the place of the one before, no manifests are left over."""
+    lake.publish(*lake.written("file-0"))
+    for number in range(1, 2 * _MERGED):
+        written, fresh = lake.written(f"file-{number}"), lake.branch(f"fresh-{number}")
+        lake.replace(fresh, written, f"file-{number - 1}")
+        lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == [f"file-{2 * _MERGED - 1}", "old"]
+    if isinstance(lake.writer, IcebergWriter):
+        assert lake.writer.manifests("main") <= _MERGED
+
+
+def test_what_is_not_there_cannot_be_replaced(lake: Lake) -> None:
+    """The files that the table has not are named, and nothing is changed."""
+    written, fresh = lake.written("file"), lake.branch("fresh")
+    before = lake.catalog.head(fresh)
+    with pytest.raises(FilesGone) as gone:
+        lake.replace(fresh, written, "old", "compacted")
+    assert gone.value.paths == {lake.writer.address("compacted")}
+    assert lake.catalog.head(fresh) == before
+
+
+def test_only_what_can_be_read_replaces(lake: Lake) -> None:
+    """Where the table could not read the files, nothing is replaced and the job must run again."""
+    source = lake.branch("source")
+    lake.writer.add_column(source)
+    at, fresh = lake.writer.append(source, "file"), lake.branch("fresh")
+    before = lake.catalog.head(fresh)
+    with pytest.raises(CannotRebase, match="COLUMNS_CHANGED"):
+        lake.replace(fresh, (source, at), "old")
+    assert lake.catalog.head(fresh) == before
+
+
+@pytest.mark.parametrize("gone", ["source", "target"])
+def test_a_branch_to_replace_by_that_is_gone_is_told(lake: Lake, gone: str) -> None:
+    """Where another publisher deleted one of the branches meanwhile, it is tried again."""
+    written, fresh = lake.written("file"), lake.branch("fresh")
+    lake.catalog.delete_branch({"source": written[0], "target": fresh}[gone])
+    with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
+        lake.replace(fresh, written, "old")
 
 
 def append_again(url: str) -> None:
