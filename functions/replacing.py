@@ -77,18 +77,19 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
             raise
         return now
     world.catalog.delete_branch(ingestion.branch)
-    metrics.add_metric("Replacements", "Count", len(seen.live))
+    metrics.add_metric("Replacements", "Count", len(swapped.replaced))
     return swapped
 
 
 def _swap(world: World, ingestion: Ingestion, seen: Standing, fresh: str, base: str) -> Ingestion:
     if ingestion.demands != demands_now(world, ingestion):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
-    if look(world, ingestion).on_main != seen.on_main:
+    now = look(world, ingestion)
+    if now.on_main != seen.on_main:
         raise _Overtaken("OVERTAKEN", "main took another version of the key in between")
-    rows = _exchange(world, ingestion, seen.live, fresh)
+    rows = _exchange(world, ingestion, now.live, fresh)
     intent = Intent(fresh, world.catalog.head(fresh))
-    replaced = tuple(each.id for each in seen.live)
+    replaced = tuple(each.id for each in now.live)
     moved = ingestion.rebased(world.now(), intent, base, ())
     return world.ledger.save(replace(moved, replaced=replaced, replaced_rows=rows))
 

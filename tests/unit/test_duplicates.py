@@ -10,7 +10,7 @@ from functions.duplicates import original
 from functions.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment
-from tests.fakes.faults import Fault, unavailable
+from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import rejected
 from tests.fakes.promises import check_promises
 
@@ -82,6 +82,23 @@ def test_what_was_refused_is_no_original(deployment: Deployment) -> None:
     check_promises(deployment)
     assert deployment.ingestion(again).state is State.PUBLISHED
     assert deployment.ingestion(again).duplicate_of == ""
+
+
+def test_to_be_named_is_not_to_be_published(deployment: Deployment) -> None:
+    """A file whose branch is gone is not taken for published because its duplicate names it."""
+    first = deployment.land(KEY, body=b"the same")
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(die))
+    deployment.deliver()
+    again = deployment.land(OTHER, body=b"the same")
+    assert deployment.ingestion(first).state is State.AUDITED
+    deployment.catalog.delete_branch(deployment.ingestion(first).branch)
+    deployment.journal.strike("catalog.find_commit", Fault(unavailable, times=3))
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(again).duplicate_of == deployment.ingestion(first).id
+    assert deployment.ingestion(first).state is State.PUBLISHED
 
 
 def test_a_notice_waits_for_slack(deployment: Deployment) -> None:

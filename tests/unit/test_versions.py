@@ -163,6 +163,51 @@ def test_a_crowded_table_keeps_what_others_do(deployment: Deployment) -> None:
     assert len(deployment.published_files()) == 5
 
 
+def moved(deployment: Deployment) -> None:
+    """Somebody else changes the table on main."""
+    table = deployment.catalog.table("main", TABLE)
+    assert table
+    deployment.catalog.commit("main", TABLE, table.append())
+
+
+def test_a_first_version_that_main_refuses_is_entered_anew(deployment: Deployment) -> None:
+    """It has nothing to replace, and is published by metadata alone as any other file."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    moved(deployment)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 1)
+    assert on_main(deployment) == ["v1"]
+
+
+def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
+    """Files that are published together leave a waiting version to itself: it must replace."""
+    published(deployment)
+    deployment.ask()
+    other = deployment.land("shop/orders/b.parquet")
+    deployment.deliver()
+    deployment.ask(onNewVersion="replace")
+    version = deployment.land(KEY)
+    deployment.deliver()
+    deployment.ask()
+    quick = deployment.land("shop/orders/c.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("ledger.versions", Fault(die))
+    deployment.journal.strike("catalog.merge", Fault(die))
+    deployment.deliver()
+    assert states(deployment, [other, version]) == [State.AUDITED] * 2
+    assert states(deployment, [quick]) == [State.PUBLISHED]
+    publish(deployment.world, deployment.ingestion(other))
+    assert states(deployment, [other, version]) == [State.PUBLISHED, State.AUDITED]
+    deployment.settle()
+    check_promises(deployment)
+    assert on_main(deployment) == ["v2"]
+
+
 def compacted(deployment: Deployment) -> None:
     """Somebody rewrites all of the table's files on main into one."""
     table = deployment.catalog.table("main", TABLE)
@@ -245,20 +290,21 @@ def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
         check(deployment, names[-1], str(order))
 
 
+@pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("order", list(permutations(["v1", "v2", "v3"])), ids="-".join)
 def test_versions_that_meet_anywhere_leave_the_newest(
-    deployment: Deployment, order: tuple[str, ...], when: When
+    order: tuple[str, ...], when: When, *, begun: bool
 ) -> None:
-    """One publisher hangs at any of its calls while the next one does all of its work."""
-    for number, call, paused in _struck(order, when):
+    """One publisher hangs at any of its calls while the next one works, its verdict in or not."""
+    for number, call, paused in _struck(order, when, begun=begun):
         check(paused, "v3", f"a pause {when} call {number}, {call}")
 
 
 @pytest.mark.parametrize("kind", [die, unavailable])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_versions_that_crash_anywhere_leave_the_newest(
-    deployment: Deployment, when: When, kind: Callable[[], None]
+    when: When, kind: Callable[[], None]
 ) -> None:
     """One publisher dies or is told of an error at any of its calls, then the next one works."""
     for order in permutations(["v1", "v2", "v3"]):
@@ -290,15 +336,25 @@ def test_publishers_that_hang_within_each_other_leave_the_newest(
 
 
 def _struck(
-    order: tuple[str, ...], when: When, kind: Callable[[], None] | None = None
+    order: tuple[str, ...],
+    when: When,
+    kind: Callable[[], None] | None = None,
+    *,
+    begun: bool = False,
 ) -> Iterator[tuple[int, str, Deployment]]:
-    """For each call of the second publisher: that call struck, by `kind` or by the third one."""
+    """For each call of the second publisher: that call struck, by `kind` or by the third one.
+
+    Where the third one has `begun`, its version is audited, and it died before it published it.
+    """
     number, left = 0, True
     while left:
         deployment = replacing()
         runs = audited(deployment, 3)
         first, second, third = (runs[version] for version in order)
         concluded(deployment, first)
+        if begun:
+            deployment.journal.strike("ledger.versions", Fault(die))
+            concluded(deployment, third)
         start = len(deployment.journal.calls)
         met: list[str] = []
         effect = partial(_meet, deployment, met, kind or partial(concluded, deployment, third))
