@@ -53,12 +53,12 @@ class Approval:
 class Ingestion:
     """The work that one landed object causes.
 
-        `attempt` counts branches and their job runs, `failures` the runs that failed without a report.
-        `revision` counts the ledger's writes and guards each of them. `base_hash` is where on main the
-        branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
-        `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
-        where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
-        `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
+    `attempt` counts branches and their job runs, `failures` the runs that failed without a report.
+    `revision` counts the ledger's writes and guards each of them. `base_hash` is where on main the
+    branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
+    `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
+    where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
+    `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
     ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted` and `cleaned` say that the people were
     told and the branches were deleted.

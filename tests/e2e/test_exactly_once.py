@@ -25,9 +25,13 @@ def csv(*ids: int) -> bytes:
     return "".join(["id,amount\n", *[f"{i},1.5\n" for i in ids]]).encode()
 
 
-def prepared(gate: Gate, name: str) -> str:
-    """The landing prefix of a table of the test's own."""
-    gate.put_contract(contract(f"once.{name}", "csv"))
+def prepared(gate: Gate, name: str, **settings: str) -> str:
+    """The landing prefix of a table of the test's own; `settings` are the contract's."""
+    text = contract(f"once.{name}", "csv")
+    for setting, value in settings.items():
+        listed = f"customProperties:\n  - {{property: {setting}, value: {value}}}\n"
+        text = text.replace("customProperties:\n", listed)
+    gate.put_contract(text)
     return f"once/{name}"
 
 
@@ -68,6 +72,45 @@ def test_a_replaced_file_is_two_ingestions(gate: Gate) -> None:
     second = gate.drop(f"{prefix}/a.csv", csv(2))
     assert gate.end(first).state is gate.end(second).state is State.PUBLISHED
     assert ids(gate, "replaced") == [1, 2]
+
+
+def test_a_newer_version_takes_the_older_ones_place(gate: Gate) -> None:
+    """Where versions replace each other, the newest one's rows stand alone among other files'."""
+    prefix = prepared(gate, "newest", onNewVersion="replace")
+    other = gate.drop(f"{prefix}/other.csv", csv(100))
+    assert gate.end(other).state is State.PUBLISHED
+    first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1, 2)))
+    second = gate.end(gate.drop(f"{prefix}/a.csv", csv(2, 3, 4)))
+    assert (second.state, second.replaced) == (State.PUBLISHED, (first.id,))
+    assert second.replaced_rows == 2
+    assert ids(gate, "newest") == [2, 3, 4, 100]
+    at_once = [gate.drop(f"{prefix}/a.csv", csv(n, n + 1, n + 2, n + 3)) for n in (10, 20)]
+    assert {gate.end(each).state for each in at_once} <= {State.PUBLISHED, State.IGNORED}
+    assert ids(gate, "newest") == [20, 21, 22, 23, 100]
+    assert gate.world.catalog.branches("ingest/once.newest/", "publish/once.newest/") == []
+
+
+def test_the_same_bytes_again_are_told(gate: Gate) -> None:
+    """Known bytes under another key are published, and people get one notice of it."""
+    prefix = prepared(gate, "again")
+    first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1)))
+    again = gate.end(gate.drop(f"{prefix}/b.csv", csv(1)))
+    assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
+    assert ids(gate, "again") == [1, 1]
+    assert len([m for m in gate.alerts(again) if "likely a duplicate" in str(m)]) == 1
+
+
+def test_the_same_bytes_again_can_be_held(gate: Gate) -> None:
+    """Where the contract holds known bytes, they wait on their branch for a person."""
+    prefix = prepared(gate, "held", onDuplicate="hold")
+    first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1)))
+    held = gate.end(gate.drop(f"{prefix}/b.csv", csv(1)))
+    assert (held.state, held.duplicate_of) == (State.REJECTED, first.id)
+    assert held.reason is not None
+    assert held.reason.code == "LIKELY_DUPLICATE"
+    assert ids(gate, "held") == [1]
+    assert [row[0] for row in gate.rows("once.held", held.branch)] == [1, 1]
+    assert len(gate.alerts(held)) == 1
 
 
 def test_lost_events_are_found_by_the_sweep(gate: Gate) -> None:
