@@ -14,7 +14,7 @@ from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
-from lakegate.report import Reason
+from lakegate.report import AuditReport, Reason
 
 
 def conclude(world: World, run_id: str) -> None:

@@ -70,6 +70,8 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
     return replace(
         ingestion,
         audited_hash=report.audited_hash,
+        replaced=(),
+        replaced_rows=0,
         rows=report.rows_written,
         tally=Counter(check.status.value for check in report.checks),
         checks=tuple(

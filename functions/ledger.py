@@ -126,6 +126,8 @@ class Ledger:
 
         What was entered or saved a moment ago may not show yet.
         """
+        if not landed.etag:
+            return iter(())
         condition = Key("etag").eq(landed.etag) & Key("landed_at").lte(landed.landed_at)
         found = self._pages(
             self._table.query, IndexName="by_etag", KeyConditionExpression=condition
@@ -217,6 +219,8 @@ def _to_item(ingestion: Ingestion) -> dict[str, Any]:
     landed = dataclasses.asdict(item.pop("landed"))
     reason = item.pop("reason")
     item |= landed
+    if not item["etag"]:
+        del item["etag"]  # a key of an index, where "" is refused
     item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
     item["state"] = ingestion.state.value
     item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
@@ -232,7 +236,8 @@ def _from_item(item: dict[str, Any]) -> Ingestion:
     fields = {name: value for name, value in item.items() if name in names}
     fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
     fields |= {name: int(item[name]) for name in _NUMBERS if name in item}
-    landed = {name: item[name] for name in _LANDED} | {"size": int(item["size"])}
+    landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
+    landed |= {"size": int(item["size"])}
     return Ingestion(
         **fields
         | {

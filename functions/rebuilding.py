@@ -223,7 +223,12 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
     """With what the contract in force says; its demands are other ones in another version."""
     if stored is None:
         return ingestion
-    told = replace(ingestion, channel=stored.contract.channel)
+    told = replace(
+        ingestion,
+        channel=stored.contract.channel,
+        on_duplicate=stored.contract.on_duplicate,
+        on_new_version=stored.contract.on_new_version,
+    )
     if (stored.key, stored.version) != (told.contract_key, told.contract_version):
         return told
     return replace(told, demands=stored.contract.demands)

@@ -9,7 +9,7 @@ and merge nothing can have happened. docs/adr/versions.md has the whole argument
 from collections.abc import Sequence
 from dataclasses import replace
 
-from functions.catalog import CannotRebase, FilesGone
+from functions.catalog import CannotRebase, FilesGone, UnknownBranch
 from functions.ending import end, end_published, report_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
@@ -61,7 +61,7 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
     base = world.catalog.create_branch(fresh)
     try:
         swapped = _swap(world, ingestion, seen, fresh, base)
-    except CannotRebase as why:
+    except (CannotRebase, UnknownBranch) as why:
         logger.info("the job must run again", extra={"why": why.message})
         world.catalog.delete_branch(fresh)
         return run_again(world, ingestion)
@@ -84,6 +84,7 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
 def _swap(world: World, ingestion: Ingestion, seen: Standing, fresh: str, base: str) -> Ingestion:
     if ingestion.demands != demands_now(world, ingestion):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
+    world.catalog.head(ingestion.branch)  # raises UnknownBranch where somebody deleted it
     now = look(world, ingestion)
     if now.on_main != seen.on_main:
         raise _Overtaken("OVERTAKEN", "main took another version of the key in between")

@@ -1,6 +1,5 @@
 """An ingestion as it is entered into the ledger again, from each kind of what is left of it."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from functions.catalog import Commit
@@ -43,8 +42,15 @@ def published(
         approval=_approval(one, at),
         cleaned=not trace.branches,
     )
-    told = replace(_told(found, report), audited_hash=one.audited_hash, rows=one.rows)
-    return told.step("published", at)
+    return _told(found, report).step(
+        "published",
+        at,
+        audited_hash=one.audited_hash,
+        rows=one.rows,
+        duplicate_of=one.duplicate_of,
+        replaced=one.replaced,
+        replaced_rows=one.replaced_rows,
+    )
 
 
 def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:

@@ -269,12 +269,19 @@ def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
     assert saved in found
 
 
-@pytest.mark.parametrize("empty", ["landed_at", "etag", "key"])
-def test_what_could_not_be_listed_is_refused(ledger: AnyLedger, empty: str) -> None:
-    """An ingestion that would be missing in one of the lists is not entered."""
-    nameless: dict[str, Any] = {empty: ""}
+def test_an_ingestion_has_a_time(ledger: AnyLedger) -> None:
+    """An ingestion that does not say when its object landed cannot be listed, so it is refused."""
+    timeless = ingestion(landed=replace(ingestion().landed, landed_at=""))
     with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
-        ledger.begin(ingestion(landed=replace(ingestion().landed, **nameless)))
+        ledger.begin(timeless)
+
+
+def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
+    """An ingestion that was restored without its etag is kept, and is of nobody's content."""
+    unknown = ledger.begin(ingestion(landed=replace(ingestion().landed, etag="", sequencer="")))
+    assert ledger.get(unknown.id) == unknown
+    assert ids(ledger.same_content(ingestion(2).landed)) == []
+    assert ids(ledger.same_content(unknown.landed)) == []
 
 
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:

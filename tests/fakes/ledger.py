@@ -63,7 +63,7 @@ class FakeLedger:
 
     def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
         """See Ledger.same_content."""
-        same = [i for i in self.all() if _content(i.landed) == _content(landed)]
+        same = [i for i in self.all() if landed.etag and _content(i.landed) == _content(landed)]
         found = [i for i in same if i.landed.landed_at <= landed.landed_at]
         yield from sorted(found, key=lambda i: i.landed.landed_at)
 
@@ -90,8 +90,8 @@ class FakeLedger:
 
     def _keep(self, ingestion: Ingestion) -> Ingestion:
         landed = ingestion.landed
-        if not (landed.landed_at and landed.etag and landed.key):
-            raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: an index's key is empty")
+        if not landed.landed_at:
+            raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
         saved = replace(ingestion, revision=ingestion.revision + 1)
         self._revisions[ingestion.id].append(saved)
         return saved

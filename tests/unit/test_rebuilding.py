@@ -79,7 +79,7 @@ def test_a_lost_ledger_changes_no_end(story: Story, loss: Loss) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("moment", [0.3, 0.6, 0.9, 1])
+@pytest.mark.parametrize("moment", [0.5, 0.6, 0.9, 1])
 def test_a_rebuild_that_fails_is_done_again(kind: str, moment: float) -> None:
     """Whichever call of a rebuild fails, and however, doing it again ends as an undisturbed one."""
     effect, when = KINDS[kind]

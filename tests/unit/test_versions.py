@@ -183,6 +183,20 @@ def test_a_first_version_that_main_refuses_is_entered_anew(deployment: Deploymen
     assert on_main(deployment) == ["v1"]
 
 
+def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
+    """Where somebody deleted the version's branch, a fresh attempt replaces the earlier rows."""
+    published(deployment)
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 2)
+    assert on_main(deployment) == ["v2"]
+
+
 def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
     """Files that are published together leave a waiting version to itself: it must replace."""
     published(deployment)
