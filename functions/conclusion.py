@@ -3,13 +3,14 @@
 from dataclasses import asdict, replace
 
 from functions.decisions import Publish, Refuse, RunAgain, decide, with_findings
-from functions.duplicates import original
+from functions.duplicates import LIKELY_DUPLICATE, original
 from functions.ending import end, finish, report_of
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.intake import run_again, submit
 from functions.job_run import JobRun
 from functions.jobs import UnknownRun
 from functions.publishing import publish
+from functions.replacing import CANNOT_REPLACE
 from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import Permanent, Transient
@@ -79,7 +80,8 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
 
 def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestion:
     first = original(ingestion, world.ledger.same_content(ingestion.landed))
-    needed = report.failed or (ingestion.reason and ingestion.reason.code in _HELD)
+    code = ingestion.reason.code if ingestion.reason else ""
+    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE)
     audited = ingestion.step(
         "audited",
         report.finished_at,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from functions.ingestion import Ingestion, State
 
+LIKELY_DUPLICATE = "LIKELY_DUPLICATE"
 _CAME_TO_NOTHING = (State.REJECTED, State.ERRORED, State.IGNORED)
 
 

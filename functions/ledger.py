@@ -1,7 +1,6 @@
 """The ledger: one DynamoDB item an ingestion, each write conditional on the one before."""
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,14 +8,11 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.ingestion import Approval, Ingestion, State
+from functions.ingestion import Ingestion, State
+from functions.ledger_items import from_item, to_item
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
-from lakegate.report import Reason
 
-_LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced")
-_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows")
 _BATCH = 100  # what DynamoDB looks up at a time
 _UNFIT = "ConditionalCheckFailed"
 
@@ -57,7 +53,7 @@ class Ledger:
             found = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
         if "Item" not in found:
             raise UnknownIngestion(ingestion)
-        return _from_item(found["Item"])
+        return from_item(found["Item"])
 
     def save(self, ingestion: Ingestion) -> Ingestion:
         """Replace the revision that `ingestion` was made from; returns it with its new revision.
@@ -87,7 +83,7 @@ class Ledger:
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """Those of at most 100 ingestions that the ledger has, as last saved, in their order."""
         found = self._batches(ids, ConsistentRead=True)
-        by_id = {item["id"]: _from_item(item) for item in found}
+        by_id = {item["id"]: from_item(item) for item in found}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
     def known(self, ids: list[str]) -> set[str]:
@@ -142,7 +138,7 @@ class Ledger:
         condition = Key("key").eq(landed.key)
         index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
         found = self._batches([item["id"] for item in index], ConsistentRead=True)
-        return [_from_item(item) for item in found if item["bucket"] == landed.bucket]
+        return [from_item(item) for item in found if item["bucket"] == landed.bucket]
 
     def all(self) -> Iterator[Ingestion]:
         """Every ingestion, in no order."""
@@ -151,13 +147,13 @@ class Ledger:
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
         saved = dataclasses.replace(ingestion, revision=ingestion.revision + 1)
         with _translated():
-            self._table.put_item(Item=_to_item(saved), ConditionExpression=condition)
+            self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
         return saved
 
     def _guarded(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         return {
             "TableName": self._table.name,
-            "Item": _to_item(new),
+            "Item": to_item(new),
             "ConditionExpression": "revision = :revision",
             "ExpressionAttributeValues": {":revision": old.revision},
         }
@@ -175,7 +171,7 @@ class Ledger:
                 wanted = answer.get("UnprocessedKeys") or {}
 
     def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
-        return map(_from_item, self._items(read, **arguments))
+        return map(from_item, self._items(read, **arguments))
 
     def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
         while True:
@@ -212,49 +208,3 @@ def _translated() -> Iterator[None]:
         raise Transient("LEDGER_UNAVAILABLE", f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient("LEDGER_UNAVAILABLE", f"DynamoDB did not answer: {error}") from error
-
-
-def _to_item(ingestion: Ingestion) -> dict[str, Any]:
-    item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
-    landed = dataclasses.asdict(item.pop("landed"))
-    reason = item.pop("reason")
-    item |= landed
-    if not item["etag"]:
-        del item["etag"]  # a key of an index, where "" is refused
-    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
-    item["state"] = ingestion.state.value
-    item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
-    if reason:
-        item |= {"reason_code": reason.code, "reason": reason.message}
-    if ingestion.unfinished:
-        item["unfinished"] = "yes"
-    return item
-
-
-def _from_item(item: dict[str, Any]) -> Ingestion:
-    names = {f.name for f in dataclasses.fields(Ingestion)}
-    fields = {name: value for name, value in item.items() if name in names}
-    fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
-    fields |= {name: int(item[name]) for name in _NUMBERS if name in item}
-    landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
-    landed |= {"size": int(item["size"])}
-    return Ingestion(
-        **fields
-        | {
-            "landed": LandedObject(**landed),
-            "state": State(item["state"]),
-            "checks": tuple(fields["checks"]),
-            "group": tuple(fields.get("group", ())),
-            "replaced": tuple(fields.get("replaced", ())),
-            "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
-            "approval": _approval(fields.get("approval")),
-        }
-    )
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    return dataclasses.asdict(value) if isinstance(value, Approval) else dict(value)
-
-
-def _approval(found: dict[str, Any] | None) -> Approval | None:
-    return Approval(**found | {"checks": tuple(found["checks"])}) if found else None

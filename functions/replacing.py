@@ -20,7 +20,7 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
 from lakegate.report import Reason
 
-CODE = "CANNOT_REPLACE"
+CANNOT_REPLACE = "CANNOT_REPLACE"
 
 
 class CannotReplace(LakegateError):
@@ -67,7 +67,7 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
         return run_again(world, ingestion)
     except CannotReplace as why:
         world.catalog.delete_branch(fresh)
-        return end(world, ingestion, State.REJECTED, Reason(CODE, why.message))
+        return end(world, ingestion, State.REJECTED, Reason(CANNOT_REPLACE, why.message))
     except LakegateError as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
         now = world.ledger.get(ingestion.id)
@@ -104,7 +104,7 @@ def _exchange(world: World, ingestion: Ingestion, earlier: Sequence[Ingestion], 
     except FilesGone as gone:
         if not decided:
             message = "the earlier rows of this key are not in the files that were published"
-            raise CannotReplace(CODE, f"{message}: was the table compacted?") from gone
+            raise CannotReplace(CANNOT_REPLACE, f"{message}: was the table compacted?") from gone
         rows = {path: n for path, n in rows.items() if path not in gone.paths}
         world.tables().replace(ingestion.table, ingestion.intent, rows.keys(), fresh)
     return sum(rows.values())
@@ -119,10 +119,11 @@ def _files(world: World, earlier: Ingestion, decided: bool) -> dict[str, int]:
     found = {file.path: file.rows for file in report.files} if report else {}
     if sum(found.values()) != earlier.rows and not decided:
         message = f"the report of version {earlier.landed.version} does not name its files"
-        raise CannotReplace(CODE, message)
+        raise CannotReplace(CANNOT_REPLACE, message)
     return found
 
 
 def _is_decided(ingestion: Ingestion) -> bool:
     """Whether a person answers for earlier rows that cannot be told: who publishes it anyway."""
-    return ingestion.reason is not None and ingestion.reason.code == CODE
+    code = ingestion.reason.code if ingestion.reason else ""
+    return ingestion.approval is not None and code == CANNOT_REPLACE

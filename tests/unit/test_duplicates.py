@@ -7,9 +7,11 @@ import pytest
 
 from functions import commits
 from functions.duplicates import original
+from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import Deployment
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import rejected
 from tests.fakes.promises import check_promises
@@ -60,6 +62,32 @@ def test_a_contract_can_hold_them(deployment: Deployment) -> None:
     assert again.reason.code == "LIKELY_DUPLICATE"
     assert first.landed.uri in again.reason.message
     assert deployment.catalog.head(again.branch) == again.audited_hash
+    assert len(deployment.published_files()) == 1
+
+
+def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
+    """Approved, they are published, with who wanted it, also where the job must run once more."""
+    deployment.ask(onDuplicate="hold")
+    first, again = landed_twice(deployment)
+    deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    publish_anyway(deployment.world, again, "Ada", "meant twice")
+    deployment.settle()
+    ended = deployment.ledger.get(again.id)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+    (said,) = commits.published(next(iter(deployment.catalog.log())))
+    assert (said.approved_by, said.duplicate_of) == ("Ada", first.id)
+    assert len(deployment.alerts.posted) == 1
+
+
+def test_a_replay_is_held_again(deployment: Deployment) -> None:
+    """To run the job once more is not to say that the rows are meant twice."""
+    deployment.ask(onDuplicate="hold")
+    _, again = landed_twice(deployment)
+    replay(deployment.world, again)
+    deployment.run_jobs()
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ledger.get(again.id).state is State.REJECTED
     assert len(deployment.published_files()) == 1
 
 

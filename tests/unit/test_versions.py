@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from functions import commits
 from functions.conclusion import conclude
+from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
 from functions.publishing import publish
 from functions.telemetry import logger
@@ -226,7 +227,7 @@ def compacted(deployment: Deployment) -> None:
     """Somebody rewrites all of the table's files on main into one."""
     table = deployment.catalog.table("main", TABLE)
     assert table
-    deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted",)))
+    deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
 
 
 def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -> None:
@@ -249,13 +250,38 @@ def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
     published(deployment)
     compacted(deployment)
     held = published(deployment)
-    approved = deployment.ledger.save(replace(held, state=State.AUDITED))
-    settled = publish(deployment.world, approved)
+    settled = publish_anyway(deployment.world, held, "Ada", "old rows are deleted").ingestion
     assert settled.state is State.PUBLISHED
+    said = commits.published(next(iter(deployment.catalog.log())))
+    assert [each.approved_by for each in said] == ["Ada"]
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v2"]
     assert settled.replaced_rows == 0
     assert published(deployment).state is State.PUBLISHED
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v3"]
+
+
+def test_a_replay_asks_again(deployment: Deployment) -> None:
+    """A version that is only replayed is held again: nobody has answered for the old rows."""
+    published(deployment)
+    compacted(deployment)
+    held = published(deployment)
+    replay(deployment.world, held)
+    deployment.run_jobs()
+    deployment.settle()
+    ended = deployment.ledger.get(held.id)
+    assert (ended.state, ended.attempt) == (State.REJECTED, 2)
+    assert deployment.published_files() == ["compacted"]
+
+
+def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) -> None:
+    """Who publishes rows that break a check has not answered for rows that cannot be told."""
+    published(deployment)
+    compacted(deployment)
+    bad = published(deployment, script=rejected)
+    ended = publish_anyway(deployment.world, bad, "Ada", "known").ingestion
+    assert ended.reason is not None
+    assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
+    assert deployment.published_files() == ["compacted"]
 
 
 def test_a_report_that_names_no_files_is_left_to_a_person(deployment: Deployment) -> None:

@@ -1,0 +1,61 @@
+"""An ingestion as DynamoDB's item, and back."""
+
+import dataclasses
+import json
+from typing import Any
+
+from functions.ingestion import Approval, Ingestion, State
+from lakegate.landing import LandedObject
+from lakegate.report import Reason
+
+_LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
+_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced")
+_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows")
+
+
+def to_item(ingestion: Ingestion) -> dict[str, Any]:
+    """The item that keeps an ingestion."""
+    item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
+    landed = dataclasses.asdict(item.pop("landed"))
+    reason = item.pop("reason")
+    item |= landed
+    if not item["etag"]:
+        del item["etag"]  # a key of an index, where "" is refused
+    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
+    item["state"] = ingestion.state.value
+    item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
+    if reason:
+        item |= {"reason_code": reason.code, "reason": reason.message}
+    if ingestion.unfinished:
+        item["unfinished"] = "yes"
+    return item
+
+
+def from_item(item: dict[str, Any]) -> Ingestion:
+    """The ingestion that an item keeps; what an older release did not write has its default."""
+    names = {f.name for f in dataclasses.fields(Ingestion)}
+    fields = {name: value for name, value in item.items() if name in names}
+    fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
+    fields |= {name: int(item[name]) for name in _NUMBERS if name in item}
+    landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
+    landed |= {"size": int(item["size"])}
+    return Ingestion(
+        **fields
+        | {
+            "landed": LandedObject(**landed),
+            "state": State(item["state"]),
+            "checks": tuple(fields["checks"]),
+            "group": tuple(fields.get("group", ())),
+            "replaced": tuple(fields.get("replaced", ())),
+            "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
+            "approval": _approval(fields.get("approval")),
+        }
+    )
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return dataclasses.asdict(value) if isinstance(value, Approval) else dict(value)
+
+
+def _approval(found: dict[str, Any] | None) -> Approval | None:
+    return Approval(**found | {"checks": tuple(found["checks"])}) if found else None
