@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from functions.catalog import Commit
 from functions.finding import Finding
+from functions.history import Commit
 from functions.table_rows import DoubledFile, TableRows
 
 RowsAt = Callable[[str], TableRows]

@@ -6,8 +6,6 @@ properties, so the one merge call goes to REST v2 (Nessie documentation, "REST A
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +18,7 @@ from pynessie.error import (
     NessieReferenceAlreadyExistsException,
 )
 
+from functions.history import Change, Commit, changed
 from lakegate.errors import LakegateError, Transient
 
 MAIN = "main"
@@ -49,32 +48,6 @@ class UnknownBranch(LakegateError):
 
 class NotOnMain(LakegateError):
     """Main's log has no such commit."""
-
-
-@dataclass(frozen=True)
-class Commit:
-    """One commit of main's log."""
-
-    hash: str
-    parent: str
-    message: str
-    properties: Mapping[str, str]
-    author: str
-    time: str
-
-
-@dataclass(frozen=True)
-class Change:
-    """One commit of a log, and what it made of one table.
-
-    `metadata` is the address of the metadata file that it gave the table, "" where it left the
-    table alone or dropped it. `is_merge` says that it merged a branch.
-    """
-
-    hash: str
-    moment: datetime
-    metadata: str = ""
-    is_merge: bool = False
 
 
 class Catalog:
@@ -108,10 +81,13 @@ class Catalog:
     def branches(self, *prefixes: str) -> list[str]:
         """The names of all branches that begin with one of `prefixes`, sorted."""
         begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
-        query = {"filter": f"refType == 'BRANCH' && ({begins})"}
-        with _translated():
-            found = self._send("GET", "/trees", params=query)["references"]
-        return sorted(str(reference["name"]) for reference in found)
+        query: dict[str, str | int] = {"filter": f"refType == 'BRANCH' && ({begins})"}
+        return sorted(str(each["name"]) for each in self._pages("/trees", "references", query))
+
+    def references(self) -> dict[str, str]:
+        """Every branch and every tag, with the hash that it stands at."""
+        found = self._pages("/trees", "references", {"max-records": _PAGE})
+        return {str(each["name"]): str(each["hash"]) for each in found}
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, whatever it holds; a branch that is gone already is no error."""
@@ -142,16 +118,9 @@ class Catalog:
             raise MergeConflict("MERGE_CONFLICT", _conflicts(merged))
         return str(merged["resultantTargetHash"]) if merged["wasApplied"] else ""
 
-    def find_commit(self, name: str, text: str) -> Commit:
-        """The newest commit on main whose property `name` contains `text`. Raises NotOnMain."""
-        wanted = f"'{name}' in commit.properties && commit.properties['{name}'].contains('{text}')"
-        for found in self._history({"filter": wanted, "max-records": 1}):
-            return _commit(found)
-        raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {text} in {name}")
-
     def log(self) -> Iterator[Commit]:
         """Main's commits, newest first, read page by page as they are asked for."""
-        yield from map(_commit, self._history({"max-records": _PAGE}))
+        yield from map(Commit.of, self._history({"max-records": _PAGE}))
 
     def changed_without(self, name: str) -> dict[str, frozenset[str]]:
         """What was changed by those of main's commits that lack the property `name`.
@@ -163,20 +132,7 @@ class Catalog:
             "filter": f"!('{name}' in commit.properties)",
             "max-records": _PAGE,
         }
-        return {
-            entry["commitMeta"]["hash"]: frozenset(
-                ".".join(change["key"]["elements"]) for change in entry.get("operations") or ()
-            )
-            for entry in self._history(query)
-        }
-
-    def _history(self, query: Mapping[str, str | int]) -> Iterator[dict[str, Any]]:
-        return self._pages(f"/trees/{MAIN}/history", "logEntries", query)
-
-    def references(self) -> dict[str, str]:
-        """Every branch and every tag, with the hash that it stands at."""
-        found = self._pages("/trees", "references", {"max-records": _PAGE})
-        return {str(each["name"]): str(each["hash"]) for each in found}
+        return {entry["commitMeta"]["hash"]: changed(entry) for entry in self._history(query)}
 
     def changes(self, at: str, table: str) -> Iterator[Change]:
         """The commits that lead to the hash `at`, newest first, each with what it made of `table`.
@@ -186,7 +142,7 @@ class Catalog:
         """
         query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
-            yield _change(entry, table.split("."))
+            yield Change.of(entry, table)
 
     def metadata(self, at: str, table: str) -> str:
         """The address of the table's metadata file at the hash `at`; "" where there is no table.
@@ -199,6 +155,9 @@ class Catalog:
         except _NoContent:
             return ""
         return str(found["content"].get("metadataLocation", ""))
+
+    def _history(self, query: Mapping[str, str | int]) -> Iterator[dict[str, Any]]:
+        return self._pages(f"/trees/{MAIN}/history", "logEntries", query)
 
     def _pages(
         self, path: str, name: str, query: Mapping[str, str | int]
@@ -255,30 +214,3 @@ def _translated() -> Iterator[None]:
         raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
     except (NessieException, requests.RequestException) as error:
         raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
-
-
-def _commit(entry: dict[str, Any]) -> Commit:
-    meta = entry["commitMeta"]
-    return Commit(
-        hash=meta["hash"],
-        parent=(meta.get("parentCommitHashes") or [""])[0],
-        message=meta["message"],
-        properties={k: values[0] for k, values in meta.get("allProperties", {}).items()},
-        author=", ".join(meta.get("authors", [])),
-        time=meta["commitTime"],
-    )
-
-
-def _change(entry: dict[str, Any], key: list[str]) -> Change:
-    meta = entry["commitMeta"]
-    written = [
-        operation["content"].get("metadataLocation", "")
-        for operation in entry.get("operations") or []
-        if operation["type"] == "PUT" and operation["key"]["elements"] == key
-    ]
-    return Change(
-        hash=meta["hash"],
-        moment=datetime.fromisoformat(meta["commitTime"]),
-        metadata=written[-1] if written else "",
-        is_merge=len(meta.get("parentCommitHashes", [])) > 1,
-    )

@@ -1,11 +1,12 @@
 """What the commit on main says of the ingestions that it published."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from functions.catalog import Commit
+from functions.catalog import NotOnMain
+from functions.history import Commit
 from functions.ingestion import Ingestion
 
 INGESTIONS = "lakegate.ingestions"
@@ -65,12 +66,18 @@ def published(commit: Commit) -> tuple[Published, ...]:
     )
 
 
-def naming(ingestion: str) -> str:
-    """What stands in INGESTIONS of the commit that published an ingestion, and of no other.
+def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
+    """The commit on main that the intent of an ingestion became.
 
-    Its bare id does also where another one is said to repeat or to replace it.
+    Looked for in main's log, the newest first, back to where the intent's branch was cut. Raises
+    NotOnMain where main has not taken it.
     """
-    return json.dumps({"id": ingestion})[1:-1]
+    for commit in log:
+        if commit.hash == ingestion.base_hash:
+            break
+        if any(each.id == ingestion.id for each in published(commit)):
+            return commit
+    raise NotOnMain("NOT_ON_MAIN", f"no commit on main has published {ingestion.id}")
 
 
 def _document(published: Published) -> dict[str, Any]:

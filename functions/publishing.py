@@ -93,11 +93,7 @@ def _merge(world: World, unit: _Unit) -> str:
         )
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
-    return merged or _published(world, members[0])
-
-
-def _published(world: World, ingestion: Ingestion) -> str:
-    return world.catalog.find_commit(commits.INGESTIONS, commits.naming(ingestion.id)).hash
+    return merged or commits.commit_of(world.catalog.log(), members[0]).hash
 
 
 def _rebase(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:

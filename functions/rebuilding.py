@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 
 from functions import commits, restored
-from functions.catalog import MAIN, Commit
+from functions.catalog import MAIN
+from functions.history import Commit
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.jobs import UnknownRun
 from functions.ledger import Moved

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from functions import commits
 from functions.balance import Balance, changed_by_others, wrong_rows
-from functions.catalog import Commit
 from functions.commits import Published
 from functions.finding import Finding
+from functions.history import Commit
 from functions.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
 

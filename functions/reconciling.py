@@ -12,7 +12,8 @@ from functools import cache
 
 from functions import commits
 from functions.balance import Balance, Change, balance
-from functions.catalog import MAIN, Commit
+from functions.catalog import MAIN
+from functions.history import Commit
 from functions.reconciliation import Reconciliation, reconcile
 from functions.world import World
 from lakegate.landing import ingestion_id

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from functions.catalog import MAIN, Change, UnknownBranch
+from functions.catalog import MAIN, UnknownBranch
+from functions.history import Change
 from functions.world import World
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ and merge nothing can have happened. docs/adr/versions.md has the whole argument
 from collections.abc import Sequence
 from dataclasses import replace
 
-from functions.catalog import CannotRebase, FilesGone, UnknownBranch
+from functions.catalog import CannotRebase, FilesGone, NotOnMain, UnknownBranch
+from functions.commits import commit_of
 from functions.ending import end, end_published, report_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
 from functions.telemetry import logger, metrics
-from functions.versions import Standing, commit_of, look
+from functions.versions import Standing, look
 from functions.world import World
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
@@ -49,10 +50,12 @@ def prepare(world: World, ingestion: Ingestion, *, refused: bool) -> Ingestion:
 
 
 def _superseded(world: World, ingestion: Ingestion) -> Ingestion:
-    if commit := commit_of(world, ingestion):  # it was there first, and was replaced
-        return end_published(world, [ingestion], commit.hash)
-    message = "a newer version of this key is published already"
-    return end(world, ingestion, State.IGNORED, Reason("SUPERSEDED", message))
+    try:
+        commit = commit_of(world.catalog.log(), ingestion)
+    except NotOnMain:
+        message = "a newer version of this key is published already"
+        return end(world, ingestion, State.IGNORED, Reason("SUPERSEDED", message))
+    return end_published(world, [ingestion], commit.hash)  # it was there first, and was replaced
 
 
 def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from functions.catalog import Commit
 from functions.commits import Published
 from functions.decisions import with_findings
+from functions.history import Commit
 from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
 from functions.traces import Trace

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from functions import commits
-from functions.catalog import Commit
+from functions.catalog import NotOnMain
+from functions.commits import commit_of
 from functions.ingestion import Ingestion, State
 from functions.world import World
 
@@ -58,18 +58,12 @@ def look(world: World, ingestion: Ingestion) -> Standing:
     return standing(ingestion, [each for each in others if _is_on_main(world, each)])
 
 
-def commit_of(world: World, ingestion: Ingestion) -> Commit | None:
-    """The commit on main that its intent became; None where main has not taken it."""
-    for commit in world.catalog.log():
-        if commit.hash == ingestion.base_hash:
-            return None
-        if any(each.id == ingestion.id for each in commits.published(commit)):
-            return commit
-    return None
-
-
 def _is_on_main(world: World, version: Ingestion) -> bool:
     """Whether a version was published: merged, though the ledger may not know it yet."""
-    if version.state is State.AUDITED:
-        return commit_of(world, version) is not None
-    return version.state is State.PUBLISHED
+    if version.state is not State.AUDITED:
+        return version.state is State.PUBLISHED
+    try:
+        commit_of(world.catalog.log(), version)
+    except NotOnMain:
+        return False
+    return True

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from functions.catalog import Catalog, MergeConflict, NotOnMain, UnknownBranch
+from functions.catalog import Catalog, MergeConflict, UnknownBranch
 from lakegate.errors import LakegateError, Transient
 from tests.contract.conftest import Servers
 from tests.fakes import wire
@@ -177,11 +177,11 @@ def test_a_merge_brings_a_branch_to_main(lake: Lake) -> None:
 
 
 def test_a_merge_says_what_it_is(lake: Lake) -> None:
-    """The commit on main carries message, author and properties, and is found by one of them."""
+    """The commit on main carries message, author and properties."""
     branch, head = lake.written(1)
     properties = {"lakegate.ingestion": lake.name, "lakegate.object": "s3://b/Flüge 1+1.csv"}
     lake.catalog.merge(branch, head, "Publish 3 rows", properties)
-    commit = lake.catalog.find_commit("lakegate.ingestion", lake.name)
+    commit = next(lake.catalog.log())
     assert commit.hash == lake.catalog.head("main")
     assert commit.message == "Publish 3 rows"
     assert commit.author == "lakegate"
@@ -313,25 +313,6 @@ def test_a_hash_is_taken_through_any_branch(lake: Lake) -> None:
     assert lake.read("main", lake.table) == "word 1"
 
 
-def test_a_commit_is_found_on_main_only(lake: Lake) -> None:
-    """Neither a text that no commit has, nor another property with it, finds a commit."""
-    branch, head = lake.written(1)
-    with pytest.raises(NotOnMain, match=lake.name):
-        lake.catalog.find_commit("k", lake.name)
-    lake.merge(branch, head, k=lake.name)
-    assert lake.catalog.find_commit("k", lake.name).properties == {"k": lake.name}
-    with pytest.raises(NotOnMain):
-        lake.catalog.find_commit("another", lake.name)
-
-
-def test_of_several_commits_the_newest_is_found(lake: Lake) -> None:
-    """Where two commits on main carry the same value, the later one is found."""
-    lake.merge(*lake.written(1), k=lake.name)
-    lake.merge(*lake.written(2), k=lake.name)
-    lake.merge(*lake.written(3))
-    assert lake.catalog.find_commit("k", lake.name).message == f"Publish {lake.branch(2)}"
-
-
 def test_the_log_goes_from_the_newest_back(lake: Lake) -> None:
     """Main's commits come in order, each naming the one before, down to the first."""
     begun = lake.catalog.head("main")
@@ -422,7 +403,6 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: catalog.branches("ingest/"),
         lambda: catalog.delete_branch("ingest/x"),
         lambda: catalog.merge("ingest/x", NO_HASH, "message", {}),
-        lambda: catalog.find_commit("k", "v"),
         catalog.references,
         lambda: list(catalog.changes(NO_HASH, "a.b")),
         lambda: catalog.metadata(NO_HASH, "a.b"),

@@ -345,7 +345,7 @@ def test_an_emr_that_is_away_is_tried_again() -> None:
         lambda: jobs.start(spec),
         lambda: jobs.get("00run"),
         lambda: jobs.spec("00run"),
-        lambda: jobs.runs(),
+        jobs.runs,
     )
     for call in calls:
         with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):

@@ -70,7 +70,7 @@ def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
     now = gate.end(landed)
     assert now.state is State.PUBLISHED
     assert (7, 101.0) in gate.rows(name)
-    commit = gate.world.catalog.find_commit(commits.INGESTIONS, ended.id)
+    commit = commits.commit_of(gate.world.catalog.log(), now)
     (entry,) = commits.published(commit)
     assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')
 

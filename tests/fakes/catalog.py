@@ -10,16 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from functions.catalog import (
-    MAIN,
-    CannotRebase,
-    Change,
-    Commit,
-    FilesGone,
-    MergeConflict,
-    NotOnMain,
-    UnknownBranch,
-)
+from functions.catalog import MAIN, CannotRebase, FilesGone, MergeConflict, UnknownBranch
+from functions.history import Change, Commit
 from functions.ingestion import Intent
 from functions.table_files import TableFiles
 from functions.table_rows import DoubledFile, TableRows
@@ -98,13 +90,6 @@ class FakeCatalog:
         if both := sorted(ours.keys() & theirs.keys()):
             raise MergeConflict("MERGE_CONFLICT", f"changed in conflict: {', '.join(both)}")
         return self._add(MAIN, message, "lakegate", properties, theirs, merged=at)
-
-    def find_commit(self, name: str, text: str) -> Commit:
-        """See Catalog.find_commit."""
-        for commit in self.log():
-            if text in commit.properties.get(name, ""):
-                return commit
-        raise NotOnMain("NOT_ON_MAIN", f"no commit on main has {text} in {name}")
 
     def log(self) -> Iterator[Commit]:
         """See Catalog.log."""

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from json import dumps
 
 from functions.balance import Balance, Change, balance
-from functions.catalog import Commit
 from functions.commits import INGESTIONS, TABLE, Published
+from functions.history import Commit
 from functions.ingestion import Ingestion, State
 from functions.reconciliation import Reconciliation, reconcile
 from functions.table_rows import DoubledFile, TableRows

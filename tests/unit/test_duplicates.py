@@ -122,7 +122,7 @@ def test_to_be_named_is_not_to_be_published(deployment: Deployment) -> None:
     again = deployment.land(OTHER, body=b"the same")
     assert deployment.ingestion(first).state is State.AUDITED
     deployment.catalog.delete_branch(deployment.ingestion(first).branch)
-    deployment.journal.strike("catalog.find_commit", Fault(unavailable, times=3))
+    deployment.journal.strike("catalog.log", Fault(unavailable, times=3))
     deployment.settle()
     check_promises(deployment)
     assert deployment.ingestion(again).duplicate_of == deployment.ingestion(first).id

@@ -73,7 +73,6 @@ def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> No
             "contract": f"contracts/{TABLE}.yaml@v1",
             "job_run": ingestion.job_run,
             "audited_hash": ingestion.audited_hash,
-            "replaced_rows": 0,
         }
     ]
 
