@@ -15,6 +15,7 @@ from functions.conclusion import conclude
 from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
 from functions.publishing import publish
+from functions.reconciling import reconciled
 from functions.telemetry import logger
 from functions.versions import is_newer, standing
 from lakegate.errors import LakegateError
@@ -86,6 +87,16 @@ def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
     ]
     assert deployment.alerts.posted == []
     assert left_behind(deployment) == []
+
+
+def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> None:
+    """Landing, ledger, log and rows still agree: what was replaced is no row that is missing."""
+    for _ in range(3):
+        published(deployment)
+    found = reconciled(deployment.world, thorough=True)
+    assert found.problems == ()
+    (table,) = found.balances
+    assert (table.published, table.rows.live, table.off) == (2 * ROWS, 2 * ROWS, 0)
 
 
 def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> None:
