@@ -20,21 +20,32 @@ from lakegate.report import AuditReport, Reason
 
 def conclude(world: World, run_id: str) -> None:
     """Bring an ended job run to its end: published, rejected or errored."""
+    ingestion = judge(world, run_id)
+    if ingestion and (ingestion.ended or ingestion.state is State.AUDITED):
+        with logger.append_context_keys(ingestion=ingestion.id):
+            resume(world, ingestion)
+
+
+def judge(world: World, run_id: str) -> Ingestion | None:
+    """See what an ended job run means: what passed is AUDITED then, and waits to be published.
+
+    Returns the ingestion, or None where the job run is not one of ours.
+    """
     run = world.jobs.get(run_id)
     try:
         ingestion_id, attempt = parse_run_name(run.name)
     except ValueError:
         logger.info("not a job run of ours", extra={"run": run_id, "run_name": run.name})
-        return
+        return None
     with logger.append_context_keys(ingestion=ingestion_id):
         ingestion = world.ledger.get(ingestion_id)
         if ingestion.ended or ingestion.state is State.AUDITED:
-            resume(world, ingestion)
-        elif attempt == ingestion.attempt and run.state.terminal:
+            return ingestion
+        if attempt == ingestion.attempt and run.state.terminal:
             _check_own(world, ingestion, run)
-            _judge(world, replace(ingestion, job_run=run.id), run)
-        else:
-            logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
+            return _judge(world, replace(ingestion, job_run=run.id), run)
+        logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
+        return ingestion
 
 
 def resume(world: World, ingestion: Ingestion) -> Ingestion:
@@ -49,7 +60,10 @@ def resume(world: World, ingestion: Ingestion) -> Ingestion:
         run = world.jobs.get(ingestion.job_run)
     except UnknownRun as error:
         return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-    return _judge(world, ingestion, run) if run.state.terminal else ingestion
+    if not run.state.terminal:
+        return ingestion
+    judged = _judge(world, ingestion, run)
+    return publish(world, judged) if judged.state is State.AUDITED else judged
 
 
 def _check_own(world: World, ingestion: Ingestion, run: JobRun) -> None:
@@ -92,4 +106,4 @@ def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestio
     if first and ingestion.on_duplicate == "hold" and not audited.approval:
         message = f"{first.landed.uri} brought the same bytes before; a person must decide"
         return end(world, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
-    return publish(world, world.ledger.save(audited))
+    return world.ledger.save(audited)

@@ -1,6 +1,7 @@
 """One delivered message: the work it asks for, and a Lambda handler for a queue of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import (
@@ -11,7 +12,7 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.conclusion import conclude
+from functions.conclusion import conclude, judge
 from functions.events import ended_run, landed_objects
 from functions.intake import take_in
 from functions.telemetry import logger, metrics
@@ -32,11 +33,21 @@ def job_run(world: World, body: str) -> None:
     conclude(world, ended_run(body))
 
 
-def sqs_handler(work: Work, world: Callable[[], World]) -> Handler:
+def job_run_judged(world: World, body: str) -> None:
+    """Only judge the job run: what passed waits, and is published together with the others."""
+    judge(world, ended_run(body))
+
+
+def _nothing(world: World, body: str) -> None:
+    """Nothing needs to be done first."""
+
+
+def sqs_handler(work: Work, world: Callable[[], World], first: Work = _nothing) -> Handler:
     """A Lambda handler that does `work` for the body of each message of a batch.
 
     It answers which messages must be delivered again; the others are done. `world` is asked for
     each message, so that one that cannot be made yet fails the messages and not the Lambda.
+    `first` is done for every message before `work` is for any; what fails there is left to `work`.
     """
 
     def work_off(record: SQSRecord) -> None:
@@ -46,9 +57,15 @@ def sqs_handler(work: Work, world: Callable[[], World]) -> Handler:
             logger.exception("this message will be delivered again", extra={"body": record.body})
             raise
 
+    def prepare(body: str) -> None:
+        with suppress(Exception):  # the work itself raises it again, and tells it
+            first(world(), body)
+
     @logger.inject_lambda_context
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+        for record in event["Records"]:
+            prepare(record["body"])
         return process_partial_response(
             event=event,
             record_handler=work_off,

@@ -1,6 +1,6 @@
 """Lambda: the queue of EMR Serverless's state changes. Publishes, or tells people why not."""
 
-from functions.deliveries import job_run, sqs_handler
+from functions.deliveries import job_run, job_run_judged, sqs_handler
 from functions.wiring import world
 
-handler = sqs_handler(job_run, world)
+handler = sqs_handler(job_run, world, first=job_run_judged)

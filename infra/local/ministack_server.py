@@ -1,8 +1,9 @@
 """Runs ministack so that it keeps its state also when it is killed.
 
 By itself ministack writes its state (S3's objects apart, which always are on disk) only when it is
-stopped. Here it is written while it runs as well, so that a kill loses a few seconds at most. It
-runs in ministack's own environment and imports nothing of this project.
+stopped. Here it is written while it runs as well, so that a kill takes a few seconds of it at most,
+and of DynamoDB nothing: like AWS it never forgets a write that it has acknowledged. It runs in
+ministack's own environment and imports nothing of this project.
 """
 
 import asyncio
@@ -12,35 +13,114 @@ import logging
 import os
 import signal
 import time
+from pathlib import Path
+from typing import IO, Any
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
 from ministack.core import persistence
+from ministack.services import dynamodb
 
 _SECONDS_BETWEEN_SAVES = 2.0
 _SHARE_OF_TIME = 0.05  # that saving may take, however much there is to save
 _ONLY_AT_THE_END = ("cloudwatch_logs",)  # long, always changing, and nothing depends on them
 
 
-async def _save_regularly() -> None:
+class _Journal:
+    """What was changed in DynamoDB since its state was last saved.
+
+    A line has all that one request changed: of a transaction a kill leaves all or nothing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._file: IO[str] | None = None
+        self._changes: list[tuple[Any, ...]] = []
+
+    def attach(self) -> None:
+        """Have each change written here before its request is answered."""
+        set_item, remove_item = dynamodb._set_item, dynamodb._remove_item  # noqa: SLF001
+        handle = dynamodb.handle_request
+
+        def set_and_note(table: dict, hash_key: str, range_key: str, item: dict) -> dict | None:
+            self._changes.append((table["TableArn"], hash_key, range_key, item))
+            return set_item(table, hash_key, range_key, item)
+
+        def remove_and_note(table: dict, hash_key: str, range_key: str) -> dict | None:
+            self._changes.append((table["TableArn"], hash_key, range_key, None))
+            return remove_item(table, hash_key, range_key)
+
+        async def handle_and_write(*request: Any) -> Any:
+            try:
+                return await handle(*request)
+            finally:
+                self._write()
+
+        dynamodb._set_item, dynamodb._remove_item = set_and_note, remove_and_note  # noqa: SLF001
+        dynamodb.handle_request = handle_and_write
+
+    def replay(self) -> None:
+        """Do again what is written here; it may be in the saved state already."""
+        for file in self._files():
+            for line in file.read_text().splitlines():
+                try:
+                    changes = json.loads(line)
+                except ValueError:
+                    break  # the kill came while it was written: it was never acknowledged
+                for change in changes:
+                    _redo(*change)
+
+    def turn(self) -> list[Path]:
+        """The files so far. What is changed from now on goes to a new one."""
+        if self._file:
+            self._file.close()
+        self._file = None
+        return self._files()
+
+    def _write(self) -> None:
+        if not self._changes:
+            return
+        if not self._file:
+            self._file = (self._directory / f"dynamodb-{time.time_ns()}.journal").open("a")
+        print(json.dumps(self._changes), file=self._file, flush=True)
+        self._changes.clear()
+
+    def _files(self) -> list[Path]:
+        return sorted(self._directory.glob("dynamodb-*.journal"))
+
+
+def _redo(arn: str, hash_key: str, range_key: str, item: dict | None) -> None:
+    """Store the item, or remove it where there is none; not in a table that is gone by now."""
+    _, _, _, region, account, name = arn.split(":", 5)
+    table = dynamodb._tables.get_scoped(account, region, name.partition("/")[2])  # noqa: SLF001
+    if table is None:
+        return
+    if item is None:
+        dynamodb._remove_item(table, hash_key, range_key)  # noqa: SLF001
+    else:
+        dynamodb._set_item(table, hash_key, range_key, item)  # noqa: SLF001
+
+
+async def _save_regularly(journal: _Journal) -> None:
     saved: dict[str, str] = {}
     pause = _SECONDS_BETWEEN_SAVES
     while True:
         await asyncio.sleep(pause)
         begin = time.monotonic()
         try:
-            _save_changes(saved)
+            _save_changes(saved, journal)
         except RuntimeError:  # a dict that a Lambda's thread changed while it was read: next time
             logging.getLogger("ministack").info("state changed while it was saved; trying again")
         pause = max(_SECONDS_BETWEEN_SAVES, (time.monotonic() - begin) / _SHARE_OF_TIME)
 
 
-def _save_changes(saved: dict[str, str]) -> None:
+def _save_changes(saved: dict[str, str], journal: _Journal) -> None:
     """Write each service's state that is not the one `saved` remembers.
 
     Not in the middle of a deployment: half a stack could neither be updated nor created again.
     """
+    superseded = journal.turn()
     services = ministack._build_persistence_save_dict()  # noqa: SLF001
     states = {name: state() for name, state in services.items() if name not in _ONLY_AT_THE_END}
     if "_IN_PROGRESS" in json.dumps(_statuses(states.get("cloudformation"))):
@@ -51,6 +131,8 @@ def _save_changes(saved: dict[str, str]) -> None:
         if state is not None and saved.get(name) != digest:
             persistence.save_state(name, state)
             saved[name] = digest
+    for file in superseded:
+        file.unlink()
 
 
 def _statuses(cloudformation: dict | None) -> list[str]:
@@ -66,9 +148,21 @@ async def _run() -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    saving = asyncio.create_task(_save_regularly())
+    journal = _Journal(Path(os.environ["STATE_DIR"]))
+    load = ministack._load_persisted_state  # noqa: SLF001
+    saving: list[asyncio.Task[None]] = []
+
+    def load_all() -> None:
+        load()
+        journal.replay()
+        journal.attach()
+        # Not before: what is not loaded yet would be saved as if there were nothing.
+        saving.append(asyncio.create_task(_save_regularly(journal)))
+
+    ministack._load_persisted_state = load_all  # noqa: SLF001
     await serve(ministack.app, config, shutdown_trigger=stop.wait)
-    saving.cancel()
+    for task in saving:
+        task.cancel()
 
 
 if __name__ == "__main__":

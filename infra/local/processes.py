@@ -19,6 +19,7 @@ from lakegate.errors import LakegateError
 _MARK = "LAKEGATE_PART"
 _PROC = Path("/proc")
 _PAUSE = 0.05
+_SECONDS_TO_DIE = 10.0
 _LAST_LINES = 20
 
 
@@ -188,14 +189,24 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _began(pid: int) -> str:
-    """When the process began, in the kernel's ticks since the machine's start; "" when it ended."""
-    _reap(pid)
-    try:
-        stat = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
-        return ""
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else f"{_boot()}:{fields[19]}"
+    """When the process began, in the kernel's ticks since the machine's start; "" when it ended.
+
+    One that was killed has ended when its last thread has: until then it holds its ports.
+    """
+    deadline = time.monotonic() + _SECONDS_TO_DIE
+    while True:
+        _reap(pid)
+        try:
+            stat = (_PROC / str(pid) / "stat").read_text()
+        except OSError:
+            return ""
+        fields = stat.rpartition(")")[2].split()
+        if fields[0] != "Z":
+            return f"{_boot()}:{fields[19]}"
+        threads = int(fields[17])
+        if threads < 2 or time.monotonic() > deadline:
+            return ""
+        time.sleep(_PAUSE)
 
 
 def _boot() -> str:

@@ -103,6 +103,7 @@ def _health(home: Path, part: Part) -> str:
 def _start(home: Path, all_parts: Mapping[str, Part], started: list[str], tell: Tell) -> None:
     for name, part in all_parts.items():
         if name == "ministack" and processes.running(home, name) is None:
+            processes.stop(home, name)  # the Lambdas that outlived it
             ministack.prepare(home, part.address, datetime.now(UTC))
         if processes.is_running(home, part.command):
             tell(f"{name} is running already")

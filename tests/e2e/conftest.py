@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
@@ -61,15 +62,18 @@ class Gate:
         requests.put(f"{address}/_control", json=told, timeout=10).raise_for_status()
 
     def rows(self, table: str, ref: str = "main") -> list[tuple[Any, ...]]:
-        """A table's rows as any reader of the catalog sees them."""
+        """A table's rows, sorted."""
+        return sorted(tuple(row.values()) for row in self.table(table, ref).to_pylist())
+
+    def table(self, table: str, ref: str = "main") -> pa.Table:
+        """A table as any reader of the catalog sees it."""
         catalog = RestCatalog(
             "lake",
             uri=f"{self.stack.iceberg}/{quote(ref, safe='')}",
             token=self.stack.reader_token,
             **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
         )
-        found = catalog.load_table(table).scan().to_arrow()
-        return sorted(tuple(row.values()) for row in found.to_pylist())
+        return catalog.load_table(table).scan().to_arrow()
 
 
 @pytest.fixture(scope="session")

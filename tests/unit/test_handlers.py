@@ -11,7 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from functions.deliveries import Work, job_run, sqs_handler, upload
+from functions.commits import published
+from functions.deliveries import Work, job_run, job_run_judged, sqs_handler, upload
 from functions.ingestion import State
 from functions.job_run import RunState
 from functions.telemetry import logger
@@ -107,6 +108,21 @@ def test_ended_runs_are_concluded(deployment: Deployment) -> None:
     assert handled(deployment, job_run, event) == ["m1"]
     assert deployment.ingestion(good).state is State.PUBLISHED
     assert deployment.ingestion(bad).state is State.REJECTED
+
+
+def test_files_of_one_batch_are_published_together(deployment: Deployment) -> None:
+    """Of five runs that ended at once the first is merged, and the other four by one commit."""
+    deployment.land("shop/orders/before.parquet")
+    deployment.settle()
+    before = len(deployment.jobs.runs())
+    landed = [deployment.land(f"shop/orders/{n}.parquet") for n in range(5)]
+    deployment.deliver()
+    deployment.run_jobs()
+    event = sqs_batch(state_change(run.id) for run in deployment.jobs.runs()[before:])
+    handler: Any = sqs_handler(job_run, lambda: deployment.world, first=job_run_judged)
+    assert handler(event, Context()) == {"batchItemFailures": []}
+    assert {deployment.ingestion(each).state for each in landed} == {State.PUBLISHED}
+    assert [len(published(commit)) for commit in deployment.catalog.log()][:2] == [4, 1]
 
 
 def test_emrs_own_event_is_understood(deployment: Deployment) -> None:

@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,15 @@ from tests.waiting import eventually
 _SLEEP = "import time; print('begun', flush=True); time.sleep(600)"
 _DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + _SLEEP
 _PARENT = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {_SLEEP!r}]);" + _SLEEP
+
+_SERVER = """
+import socket, threading, time
+server = socket.create_server(("127.0.0.1", 0))
+memory = bytearray(200_000_000)
+for _ in range(30):
+    threading.Thread(target=time.sleep, args=(600,)).start()
+print(server.getsockname()[1], "begun", flush=True)
+"""
 
 
 @pytest.fixture
@@ -54,6 +64,17 @@ def test_a_started_part_runs_until_it_is_stopped(home: Path) -> None:
     assert not lives(pid)
     assert processes.running(home, "part") is None
     assert not processes.stop(home, "part")
+
+
+def test_a_killed_part_is_gone_only_with_its_port(home: Path) -> None:
+    """A process of many threads holds its port while it dies; until then it counts as running."""
+    pid = begin(home, _SERVER)
+    port = int(processes.log_file(home, "part").read_text().split()[0])
+
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: processes.running(home, "part") is None, 20)
+
+    socket.create_server(("127.0.0.1", port)).close()
 
 
 def test_a_part_that_died_is_not_running(home: Path) -> None:

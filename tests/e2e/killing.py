@@ -1,0 +1,132 @@
+"""Who runs for the stack, and what becomes of one that is killed, frozen, or started again."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from cli import local
+from cli.deployment import ROOT
+from infra.local import ministack, processes
+from infra.local.parts import known_ports, parts
+from tests.e2e.conftest import PATIENCE, Gate
+from tests.waiting import eventually
+
+_PROC = Path("/proc")
+_ESTABLISHED = "01"
+
+
+def pid(gate: Gate, part: str) -> int:
+    """The part's process."""
+    record = processes.running(gate.home, part)
+    assert record, f"{part} does not run"
+    return record.pid
+
+
+def kill(gate: Gate, *names: str) -> None:
+    """End parts at once, as a power cut does."""
+    for found in [pid(gate, name) for name in names]:
+        os.kill(found, signal.SIGKILL)
+
+
+def start(gate: Gate, name: str) -> None:
+    """Start one part again, and return when it answers."""
+    known = parts(gate.home, ROOT, known_ports(gate.home), gate.stack.reader_token)
+    processes.start(gate.home, known[name].command)
+    known[name].wait(gate.home)
+
+
+def up(gate: Gate) -> None:
+    """What a person does about a stack of which parts are down: `lakegate up`."""
+    assert local.start(lambda _: None) == gate.stack
+
+
+def freeze(gate: Gate, part: str) -> None:
+    """Have a part neither answer nor refuse any more."""
+    os.kill(pid(gate, part), signal.SIGSTOP)
+
+
+@contextmanager
+def frozen(gate: Gate, part: str) -> Iterator[None]:
+    """A part that neither answers nor refuses for a while."""
+    freeze(gate, part)
+    try:
+        yield
+    finally:
+        os.kill(pid(gate, part), signal.SIGCONT)
+
+
+def request_waits(gate: Gate, part: str) -> bool:
+    """Whether somebody sent the part a request that it has not read."""
+    port = f":{known_ports(gate.home)[part]:04X}"
+    lines = [line.split() for name in ("tcp", "tcp6") for line in _connections(name)]
+    return any(
+        here.endswith(port) and state == _ESTABLISHED and int(queues.partition(":")[2], 16)
+        for _, here, _, state, queues, *_ in lines
+    )
+
+
+def spark(gate: Gate) -> dict[str, int]:
+    """The processes of the warm Spark: "driver", its "jvm", and the "run" where one is on."""
+    found = requests.get(f"{gate.stack.emr}/_health", timeout=30).json()["drivers"]
+    if not found:
+        return {}
+    driver = int(found[0]["pid"])
+    children = {_program(child): child for child in _children(driver)}
+    return {"driver": driver, **children}
+
+
+def sweep(gate: Gate) -> None:
+    """Do what the schedule does once a minute."""
+    function = gate.stack.functions["sweep"]
+    answer = ministack.client("lambda", gate.stack.s3).invoke(FunctionName=function, Payload=b"{}")
+    assert "FunctionError" not in answer, json.load(answer["Payload"])
+
+
+@contextmanager
+def sweep_grace(gate: Gate, seconds: int) -> Iterator[None]:
+    """Have the deployed sweep leave the events this much time."""
+    functions, name = ministack.client("lambda", gate.stack.s3), gate.stack.functions["sweep"]
+    before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    other = {**before, "LAKEGATE_GRACE_SECONDS": str(seconds)}
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": other})
+    try:
+        yield
+    finally:
+        functions.update_function_configuration(
+            FunctionName=name, Environment={"Variables": before}
+        )
+
+
+def calm(gate: Gate) -> None:
+    """Return when a warm Spark waits for work."""
+
+    def warm() -> bool:
+        found = requests.get(f"{gate.stack.emr}/_health", timeout=30).json()["drivers"]
+        return bool(found) and found[0]["warm"] and "run" not in spark(gate)
+
+    eventually(warm, PATIENCE, "Spark is not warm")
+
+
+def _connections(protocol: str) -> list[str]:
+    return (_PROC / "net" / protocol).read_text().splitlines()[1:]
+
+
+def _children(parent: int) -> list[int]:
+    try:
+        text = (_PROC / str(parent) / "task" / str(parent) / "children").read_text()
+    except OSError:
+        return []  # it is gone
+    return [int(child) for child in text.split()]
+
+
+def _program(process: int) -> str:
+    try:
+        program = (_PROC / str(process) / "cmdline").read_bytes().split(b"\0")[0]
+    except OSError:
+        return "gone"
+    return "jvm" if program.endswith(b"java") else "run"

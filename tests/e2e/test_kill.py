@@ -1,0 +1,238 @@
+"""Parts killed with kill -9 in the middle of the work: every file ends right, once on main.
+
+What is killed is this machine's processes, each at a moment that is watched for. The local S3 and
+DynamoDB keep what they have acknowledged, as AWS does; of the local queues a kill takes the last
+two seconds, which AWS's would not: the sweep has to make up for that here as for any lost event.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+
+import boto3
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from functions.catalog import MAIN
+from functions.ingestion import Ingestion, State
+from functions.ledger import UnknownIngestion
+from functions.storage import Missing
+from infra.local.parts import NAMES
+from lakegate.landing import LandedObject, ingestion_id
+from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.e2e.killing import (
+    calm,
+    freeze,
+    frozen,
+    kill,
+    request_waits,
+    spark,
+    start,
+    sweep,
+    sweep_grace,
+    up,
+)
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+
+_GRACE_SECONDS = 2
+_WAY = tuple(State)
+_MANY = 500_000  # 8 MB: Spark writes two data files, one long after the other
+
+
+@dataclass
+class Case:
+    """One table, and the files that were dropped for it."""
+
+    gate: Gate
+    table: str
+    files: dict[LandedObject, pa.Table] = field(default_factory=dict)
+
+    def drop(self, count: int = 100) -> LandedObject:
+        """Drop a file with rows that no other has."""
+        number = len(self.files)
+        rows = _rows(first=number * _MANY, count=count)
+        body = BytesIO()
+        pq.write_table(rows, body, compression="none", use_dictionary=False)
+        landed = self.gate.drop(f"{self.table.replace('.', '/')}/{number}.parquet", body.getvalue())
+        self.files[landed] = rows
+        return landed
+
+    def look(self, landed: LandedObject) -> Ingestion | None:
+        """The file's ingestion; None while the ledger does not know it."""
+        try:
+            return self.gate.world.ledger.get(ingestion_id(landed))
+        except UnknownIngestion:
+            return None
+
+    def reaches(self, landed: LandedObject, state: State) -> Ingestion:
+        """Wait until the file is that far, or further."""
+
+        def there() -> Ingestion | None:
+            found = self.look(landed)
+            return found if found and _WAY.index(found.state) >= _WAY.index(state) else None
+
+        return eventually(there, PATIENCE, f"{landed.key} is never {state}")
+
+    def head(self) -> str:
+        """The hash that main stands at."""
+        return self.gate.world.catalog.head(MAIN)
+
+    def data_files(self) -> int:
+        """How many data files lie in the lake for the table."""
+        prefix = f"warehouse/{self.table.replace('.', '/')}_"
+        found = boto3.client("s3").list_objects_v2(
+            Bucket=self.gate.stack.lake_bucket, Prefix=prefix
+        )
+        return sum("/data/" in each["Key"] for each in found.get("Contents", []))
+
+    def ends(self) -> dict[LandedObject, Ingestion]:
+        """All ingestions, when nothing is due any more; the sweep runs more often than ever."""
+
+        def over() -> dict[LandedObject, Ingestion] | None:
+            found = {landed: self.look(landed) for landed in self.files}
+            done = {k: i for k, i in found.items() if i and i.ended and not i.unfinished}
+            if len(done) == len(found):
+                return done
+            sweep(self.gate)
+            return None
+
+        return eventually(over, PATIENCE, f"not all files for {self.table} have ended")
+
+    def check(self) -> dict[LandedObject, Ingestion]:
+        """Main has the published files' rows, each once, and people were told of the others."""
+        ends = self.ends()
+        published = {k for k, i in ends.items() if i.state is State.PUBLISHED}
+        _assert_same(self.gate.table(self.table), [self.files[landed] for landed in published])
+        alerted = {k for k, i in ends.items() if self.gate.alerts(i)}
+        assert alerted == ends.keys() - published
+        left = self.gate.world.catalog.branches("")
+        left = [name for name in left if f"/{self.table}/" in name]
+        assert set(left) <= {ends[landed].branch for landed in alerted}
+        return ends
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hasty(gate: Gate) -> Iterator[None]:
+    with sweep_grace(gate, _GRACE_SECONDS):
+        yield
+
+
+@pytest.fixture
+def case(gate: Gate, request: pytest.FixtureRequest) -> Case:
+    name = "".join(c if c.isalnum() else "_" for c in request.node.name.removeprefix("test_"))
+    table = f"kill.{name.strip('_')}"
+    gate.put_contract(contract(table, "parquet"))
+    return Case(gate, table)
+
+
+@pytest.mark.parametrize("victim", ["run", "jvm", "driver"])
+def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
+    """A job that dies with data files written, and their commit on its way, runs again."""
+    calm(case.gate)
+    landed = case.drop(_MANY)
+    eventually(case.data_files, PATIENCE, "no data file was written")
+    with frozen(case.gate, "nessie"):
+        eventually(lambda: request_waits(case.gate, "nessie"), PATIENCE, "nothing is committed")
+        os.kill(spark(case.gate)[victim], signal.SIGKILL)
+    ended = case.check()[landed]
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+
+
+def test_nessie_is_killed_at_merges(case: Case) -> None:
+    """Nessie dies before, in and after merges; when it is back all is published once."""
+    for moment in (_merge_is_asked_for, _audited, _merged, _published):
+        moment(case)
+        kill(case.gate, "nessie")
+        start(case.gate, "nessie")
+        case.ends()  # a file whose job fails in two outages is given up, and alerted
+    assert {i.state for i in case.check().values()} == {State.PUBLISHED}
+
+
+def test_the_runner_is_killed_anywhere(case: Case) -> None:
+    """Whichever part of the local runner dies on a file's way, `lakegate up` mends it."""
+    for moment, victims in _ANYWHERE:
+        moment(case)
+        kill(case.gate, *victims)
+        up(case.gate)
+    assert State.PUBLISHED in {i.state for i in case.check().values()}
+
+
+def _landed(case: Case) -> None:
+    case.drop()
+
+
+def _submitted(case: Case) -> None:
+    case.reaches(case.drop(), State.SUBMITTED)
+
+
+def _written(case: Case) -> None:
+    before = case.data_files()
+    case.drop()
+    eventually(lambda: case.data_files() > before, PATIENCE, "no data file was written")
+
+
+def _merge_is_asked_for(case: Case) -> None:
+    """The request to merge is at Nessie's door, and not read."""
+    landed = case.drop()
+    report = case.reaches(landed, State.SUBMITTED).report_key
+    lake = case.gate.world.lake
+    eventually(lambda: _is_there(lambda: lake.report(report)), PATIENCE, "there is no report")
+    freeze(case.gate, "nessie")
+    case.reaches(landed, State.AUDITED)
+    eventually(lambda: request_waits(case.gate, "nessie"), PATIENCE, "nothing is merged")
+
+
+def _audited(case: Case) -> None:
+    case.drop()
+    case.reaches(case.drop(), State.AUDITED)
+
+
+def _merged(case: Case) -> None:
+    before = case.head()
+    case.drop()
+    case.drop()
+    eventually(lambda: case.head() != before, PATIENCE, "nothing was merged")
+
+
+def _published(case: Case) -> None:
+    case.drop()
+    case.reaches(case.drop(), State.PUBLISHED)
+
+
+_ANYWHERE: tuple[tuple[Callable[[Case], None], tuple[str, ...]], ...] = (
+    (_landed, ("ministack",)),
+    (_submitted, ("emr",)),
+    (_written, ("ministack",)),
+    (_audited, ("ministack",)),
+    (_written, ("emr",)),
+    (_merged, ("ministack", "emr")),
+    (_published, NAMES),
+)
+
+
+def _is_there(read: Callable[[], object]) -> bool:
+    try:
+        read()
+    except Missing:
+        return False
+    return True
+
+
+def _rows(first: int, count: int) -> pa.Table:
+    chance = np.random.default_rng(first)
+    ids = first + chance.permutation(count)
+    return pa.table({"id": ids, "amount": chance.integers(0, 100 * 1024, count) / 1024})
+
+
+def _assert_same(found: pa.Table, files: list[pa.Table]) -> None:
+    wanted = pa.concat_tables(files).sort_by("id")
+    assert found.num_rows == wanted.num_rows
+    found = found.sort_by("id")
+    for name in wanted.column_names:
+        assert found[name].to_numpy().tolist() == wanted[name].to_numpy().tolist()
