@@ -7,6 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 _VALUES_SHOWN = 12
+_IN_TABLE = " in the whole table"
 
 
 class Metric(StrEnum):
@@ -22,6 +23,13 @@ class Metric(StrEnum):
     INVALID = "invalidValues"
     DUPLICATE = "duplicateValues"
     ROWS = "rowCount"
+
+
+class Scope(StrEnum):
+    """Which rows a check looks at: the file's own, or also those that the table has already."""
+
+    FILE = "file"
+    TABLE = "table"
 
 
 class Severity(StrEnum):
@@ -164,6 +172,8 @@ class Check:
 
     `id` is unique in its contract and stable. `columns` is empty for `Metric.ROWS`, and has more
     than one name only for `Metric.DUPLICATE`. `description` is the data owner's, or else `measure`.
+    With `Scope.TABLE`, `Metric.ROWS` counts the whole table's rows after the append, and
+    `Metric.DUPLICATE` the file's rows that repeat a key of the table or of an earlier row.
     """
 
     id: str
@@ -173,15 +183,29 @@ class Check:
     expect: Expectation
     severity: Severity = Severity.ERROR
     description: str = ""
+    scope: Scope = Scope.FILE
 
     @property
     def measure(self) -> str:
         """What is counted, for people: `rows whose origin is not one of EWR, JFK, LGA`."""
-        return measure(self.metric, self.columns, self.rule)
+        return measure(self.metric, self.columns, self.rule) + self._where
+
+    @property
+    def expected(self) -> str:
+        """The expectation for people: `0 rows in the whole table`."""
+        return self.expect.wording + self._where
+
+    def found(self, value: int, rows: int) -> str:
+        """A measured number of rows, `rows` being all of the file's: `1 row in the whole table`."""
+        return self.expect.found(value, rows) + self._where
+
+    @property
+    def _where(self) -> str:
+        return _IN_TABLE if self.scope is Scope.TABLE else ""
 
 
 def measure(metric: Metric, columns: tuple[str, ...], rule: Rule) -> str:
-    """What a metric counts, for people: `rows whose origin is not one of EWR, JFK, LGA`."""
+    """What a metric counts in a file: `rows whose origin is not one of EWR, JFK, LGA`."""
     names = ", ".join(columns)
     match metric:
         case Metric.NULL:

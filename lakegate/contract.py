@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lakegate import contract_keys as keys
-from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Severity, Unit
+from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Scope, Severity, Unit
 from lakegate.columns import Column
 from lakegate.contract_checks import read_checks
 from lakegate.contract_columns import read_properties
@@ -32,6 +32,7 @@ __all__ = [
     "Operator",
     "Problem",
     "Rule",
+    "Scope",
     "Severity",
     "Unit",
     "claiming",
@@ -77,6 +78,11 @@ class Contract:
         """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
         asked = (self.table, self.format, sorted(self.options.items()), self.columns, self.checks)
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
+
+    @property
+    def looks_beyond(self) -> bool:
+        """Whether the verdict on a file also depends on what the table has already."""
+        return any(check.scope is Scope.TABLE for check in self.checks)
 
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError when there is none."""

@@ -10,6 +10,7 @@ from lakegate.checks import (
     Metric,
     Operator,
     Rule,
+    Scope,
     Severity,
     Unit,
     measure,
@@ -19,6 +20,7 @@ from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
 from lakegate.contract_keys import RULE_IGNORED, RULE_KNOWN, RULE_REFUSED
 from lakegate.contract_rules import declared_rule, facets, missing_values, read_rule
+from lakegate.contract_scope import read_scope
 from lakegate.contract_yaml import suggestion
 
 _NONE = Expectation(Operator.EQUAL, Decimal(0))
@@ -39,8 +41,9 @@ class _Draft:
     def stem(self) -> str:
         """The id that is wanted; rules of the whole object need no columns before their name."""
         on_object = self.check.metric is Metric.ROWS or (self.own and len(self.check.columns) > 1)
-        scope = "" if on_object else "+".join(self.check.columns) + "."
-        return scope + (self.own or self.check.metric)
+        columns = "" if on_object else "+".join(self.check.columns) + "."
+        beyond = "InTable" if self.check.scope is Scope.TABLE else ""
+        return columns + (self.own or self.check.metric + beyond)
 
 
 def read_checks(table: Field, properties: list[Property], *, text: bool) -> tuple[Check, ...]:
@@ -159,9 +162,11 @@ def _stated(field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule) 
         rule=rule,
         expect=_expectation(field, metric),
         severity=Severity(field.choice("severity", tuple(Severity), default=Severity.ERROR)),
-        description=field.text("description") or measure(metric, columns, rule),
+        description=field.text("description"),
+        scope=read_scope(field, metric),
     )
-    return _Draft(field, check, field.text("id") or field.text("name"))
+    described = replace(check, description=check.description or check.measure)
+    return _Draft(field, described, field.text("id") or field.text("name"))
 
 
 def _expectation(field: Field, metric: Metric) -> Expectation:

@@ -45,7 +45,9 @@ PROPERTY_REFUSED = {
     "map": "nested columns are not supported yet",
 }
 
-RULE_KNOWN = ("id", "name", "type", "metric", "arguments", "unit", "severity", *Operator)
+RULE_KNOWN = (
+    "id", "name", "type", "metric", "arguments", "unit", "severity", "customProperties", *Operator,
+)
 RULE_IGNORED = (
     "description", "dimension", "method", "businessImpact", "schedule", "scheduler", "tags",
     "authoritativeDefinitions",
@@ -56,7 +58,6 @@ RULE_REFUSED = {
     "missingValues": "belongs under arguments",
     "properties": "belongs under arguments",
     "rule": "is deprecated: write metric",
-    "customProperties": "would change what the rule does, which is not supported yet",
     "query": "belongs to type: sql, which is not supported yet",
     "engine": "belongs to type: custom, which is not supported yet",
     "implementation": "belongs to type: custom, which is not supported yet",

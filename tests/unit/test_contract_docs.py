@@ -26,6 +26,13 @@ def test_the_guides_property_is_taken() -> None:
     assert contract.checks[-1].expect.wording == "at most 0.1 % of rows"
 
 
+def test_the_guides_check_of_the_whole_table_is_taken() -> None:
+    """The guide's example of a check that looks beyond the file is one."""
+    contract = check(contract_text(BLOCKS[2]), "contracts.md")
+    assert contract.checks[-1].id == "receipt.duplicateValuesInTable"
+    assert contract.looks_beyond
+
+
 def test_the_guide_knows_every_metric_and_operator() -> None:
     """Whatever can be asked for is in the guide."""
     assert [word for word in (*Metric, *Operator) if f"`{word}" not in GUIDE] == []

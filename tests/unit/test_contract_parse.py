@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Severity, Unit
+from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Scope, Severity, Unit
 from lakegate.columns import Column
 from lakegate.contract import parse
 from tests.unit.contract_texts import HEAD, contract_text, parsed
@@ -230,6 +230,35 @@ def test_a_check_says_what_it_counts() -> None:
         "rows whose p is not like ^x and at most 3 characters long",
         "rows whose q is one of null, N/A",
     ]
+
+
+BEYOND = "customProperties: [{property: scope, value: table}]"
+
+
+def test_a_check_may_look_at_the_whole_table() -> None:
+    """A scope makes duplicates and row counts those of the whole table, in words and id as well."""
+    contract = parsed(
+        "- name: c\n  logicalType: string\n"
+        f"  quality: [{{metric: duplicateValues, mustBe: 0, {BEYOND}}}]",
+        quality=f"- {{metric: rowCount, mustBeLessThan: 10, {BEYOND}}}",
+    )
+    _, unique, rows = contract.checks
+    assert (unique.id, unique.scope) == ("c.duplicateValuesInTable", Scope.TABLE)
+    assert unique.measure == "rows that repeat another row's c in the whole table"
+    assert unique.description == unique.measure
+    assert (rows.id, rows.scope) == ("rowCountInTable", Scope.TABLE)
+    assert rows.expected == "fewer than 10 rows in the whole table"
+    assert rows.found(12, 3) == "12 rows in the whole table"
+
+
+def test_only_a_scope_makes_a_contract_look_beyond_the_file() -> None:
+    """Without a scope, or with the file's, a verdict depends on the file alone."""
+    rule = "- {metric: rowCount, mustBe: 1, customProperties: [{property: scope, value: SCOPE}]}"
+    of_file, of_table = [parsed(quality=rule.replace("SCOPE", s)) for s in ("file", "table")]
+    assert not parsed().looks_beyond
+    assert not of_file.looks_beyond
+    assert of_table.looks_beyond
+    assert of_file.demands != of_table.demands
 
 
 def test_a_long_list_of_values_is_cut_short_for_people() -> None:

@@ -11,6 +11,8 @@ PROPERTY = "schema[0].properties[1]"
 RULE = f"{PROPERTY}.quality[0]"
 OBJECT_RULE = "schema[0].quality[0]"
 
+SCOPE = "{property: scope, value: table}"
+
 # What stands in a property named c, beside its name: the field that is refused, and the reason.
 PROPERTIES = [
     ("physicalType: int", "logicalType", "is missing"),
@@ -187,7 +189,36 @@ COLUMN_RULES = [
     ("metric: nullValues, mustBe: 0, unit: ''", "unit", "none of rows, percent"),
     ("metric: nullValues, mustBe: 0, severity: warn", "severity", "did you mean warning"),
     ("metric: nullValues, mustBe: 0, arguments: {pattern: a}", "arguments.pattern", "no key"),
-    ("metric: nullValues, mustBe: 0, customProperties: [a]", "customProperties", "not supported"),
+    (
+        "metric: nullValues, mustBe: 0, customProperties: [a]",
+        "customProperties[0]",
+        "must be a mapping",
+    ),
+    (
+        "metric: nullValues, mustBe: 0, customProperties: [{property: scope, value: table}]",
+        "customProperties",
+        "looks at the file alone",
+    ),
+    (
+        "metric: duplicateValues, mustBe: 0, customProperties: [{property: scop, value: table}]",
+        "customProperties[0].property",
+        "did you mean scope",
+    ),
+    (
+        "metric: duplicateValues, mustBe: 0, customProperties: [{property: scope, value: lake}]",
+        "customProperties[0].value",
+        "none of file, table",
+    ),
+    (
+        "metric: duplicateValues, mustBe: 0, customProperties: [{property: scope}]",
+        "customProperties[0].value",
+        "is missing",
+    ),
+    (
+        f"metric: duplicateValues, mustBe: 0, customProperties: [{SCOPE}, {SCOPE}]",
+        "customProperties",
+        "the scope, once",
+    ),
     ("rule: nullCheck, mustBe: 0", "rule", "write metric"),
     ("metric: invalidValues, mustBe: 0", "", "give arguments"),
     (
