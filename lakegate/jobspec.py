@@ -14,6 +14,10 @@ class JobSpec:
 
     `base_hash` is the Nessie hash at which the branch was cut: a rerun resets the branch to it.
     `contract_version` is the S3 version of the contract's text in the lake bucket.
+
+    With `audited_from` the file is on the branch already, at `audited_hash`, and was audited on
+    main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
+    the table is to be looked at again.
     """
 
     ingestion: str
@@ -28,6 +32,9 @@ class JobSpec:
     report_key: str
     nessie_uri: str
     token_secret: str
+    audited_from: str = ""
+    audited_hash: str = ""
+    earlier_report: str = ""
 
     def to_argument(self) -> str:
         """This spec as one JSON text: keys with any character in them survive unchanged."""

@@ -38,7 +38,8 @@ class CheckResult:
     """One check's outcome, worded for people.
 
     `samples` are rows, as column → value in text, that break the check; a few, or none where the
-    contract forbids them.
+    contract forbids them. `counted` is the number of rows behind `found`, and `attempt` the earlier
+    one that found it, where it was not looked at again; both are None where nobody said.
     """
 
     id: str
@@ -50,6 +51,8 @@ class CheckResult:
     found: str
     message: str = ""
     samples: tuple[Mapping[str, str | None], ...] = ()
+    counted: int | None = None
+    attempt: int | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakegate.contract import Check, Contract, Metric, Severity
+from lakegate.contract import Check, Contract, Metric, Scope, Severity
 from lakegate.report import CheckResult, Reason, Status, Verdict
 from spark_jobs.checks import BAD_ROWS, ROWS, count_name, is_row_check, violation
 from spark_jobs.names import quoted
@@ -28,7 +28,7 @@ def count_duplicates(rows: DataFrame, contract: Contract) -> dict[str, int]:
     return {
         count_name(n): _duplicates(rows, check.columns)
         for n, check in enumerate(contract.checks)
-        if check.metric is Metric.DUPLICATE
+        if check.metric is Metric.DUPLICATE and check.scope is Scope.FILE
     }
 
 
@@ -37,10 +37,27 @@ def judge(contract: Contract, counts: Mapping[str, int]) -> tuple[CheckResult, .
     rows = counts[ROWS]
     implied = [_columns_fit(), *([] if _expects_rows(contract) else [_has_rows(rows)])]
     written = [
-        _result(check, rows if check.metric is Metric.ROWS else counts[count_name(n)], rows)
+        result(check, rows if _counts_rows(check) else counts[count_name(n)], rows)
         for n, check in enumerate(contract.checks)
     ]
     return (*implied, _rows_readable(counts[BAD_ROWS], rows), *written)
+
+
+def result(check: Check, value: int, rows: int) -> CheckResult:
+    """The outcome of one check that counted `value`, for a file of so many rows."""
+    met = check.expect.met(value, rows)
+    missed = Status.FAIL if check.severity is Severity.ERROR else Status.WARN
+    return CheckResult(
+        id=check.id,
+        metric=check.metric.value,
+        columns=check.columns,
+        severity=check.severity.value,
+        status=Status.PASS if met else missed,
+        expected=check.expected,
+        found=check.found(value, rows),
+        message=check.description or check.measure,
+        counted=value,
+    )
 
 
 def with_samples(
@@ -92,21 +109,6 @@ def _duplicates(rows: DataFrame, columns: tuple[str, ...]) -> int:
     return int(groups.agg(F.coalesce(F.sum(F.col("n") - 1), F.lit(0))).collect()[0][0])
 
 
-def _result(check: Check, value: int, rows: int) -> CheckResult:
-    met = check.expect.met(value, rows)
-    missed = Status.FAIL if check.severity is Severity.ERROR else Status.WARN
-    return CheckResult(
-        id=check.id,
-        metric=check.metric.value,
-        columns=check.columns,
-        severity=check.severity.value,
-        status=Status.PASS if met else missed,
-        expected=check.expect.wording,
-        found=check.expect.found(value, rows),
-        message=check.description or check.measure,
-    )
-
-
 def _columns_fit() -> CheckResult:
     expected = "the contract's columns, each of a type that fits"
     return _implied("file.columns", expected, "these", ok=True)
@@ -126,7 +128,11 @@ def _has_rows(rows: int) -> CheckResult:
 
 
 def _expects_rows(contract: Contract) -> bool:
-    return any(check.metric is Metric.ROWS for check in contract.checks)
+    return any(_counts_rows(check) for check in contract.checks)
+
+
+def _counts_rows(check: Check) -> bool:
+    return check.metric is Metric.ROWS and check.scope is Scope.FILE
 
 
 def _implied(id_: str, expected: str, found: str, *, ok: bool) -> CheckResult:

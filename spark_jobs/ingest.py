@@ -14,7 +14,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Verdict
-from spark_jobs import audit
+from spark_jobs import audit, beyond
 from spark_jobs.branch import Branch
 from spark_jobs.checks import ROWS, aggregates
 from spark_jobs.read import BAD_ROW, Source, open_source
@@ -62,6 +62,7 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
             audited_hash = branch.head()
         with clock.step("audit"):
             counts |= audit.count_duplicates(source.rows, contract)
+            counts |= beyond.count_appended(spark, spec, branch.token, source.rows, contract)
             results = audit.judge(contract, counts)
             results = audit.with_samples(results, source.rows, contract)
     return _report(spec, clock, contract, results, *audit.verdict(results), files, audited_hash)

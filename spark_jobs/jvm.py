@@ -4,11 +4,13 @@ PySpark has no public way to its own Java objects; every use of the private one 
 """
 
 import json
+import uuid
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakegate.report import DataFile
@@ -47,6 +49,73 @@ def added_files(table: Any) -> tuple[DataFile, ...]:
     )
 
 
+def gained_files(
+    spark: SparkSession, table: Any, older: Any | None, where: Any | None = None
+) -> list[Any]:
+    """The data files (`org.apache.iceberg.DataFile`) that a table has and its older state had not.
+
+    `where` is an Iceberg expression: files whose statistics exclude it are left out. Only manifests
+    in which the two states differ are read, so the cost is that of what changed.
+    """
+    now, before = _manifests(table), _manifests(older) if older is not None else {}
+    new = [now[path] for path in now.keys() - before.keys()]
+    old = [before[path] for path in before.keys() - now.keys()]
+    had = {file.location() for manifest in old for file in _files(spark, table, manifest)}
+    found = [file for manifest in new for file in _files(spark, table, manifest, where)]
+    return [file for file in found if file.location() not in had]
+
+
+def has_deletes(table: Any) -> bool:
+    """Whether rows of an Iceberg table's data files were deleted without rewriting the files."""
+    snapshot = table.currentSnapshot()
+    return snapshot is not None and not snapshot.deleteManifests(table.io()).isEmpty()
+
+
+def expression(spark: SparkSession, name: str, condition: str) -> Any:
+    """A condition in Spark SQL on the table behind a name, as an Iceberg expression."""
+    convert = java(spark).org.apache.spark.sql.execution.datasources.SparkExpressionConverter
+    resolved = convert.collectResolvedSparkExpression(spark._jsparkSession, name, condition)
+    return convert.convertToIcebergExpression(resolved)
+
+
+def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
+    """The rows in some of an Iceberg table's data files, as its own scans read them.
+
+    Iceberg's own rewriting of files reads like this: a set of scan tasks under a name.
+    """
+    iceberg = java(spark).org.apache.iceberg
+    name = uuid.uuid4().hex
+    schema = iceberg.SchemaParser.toJson(table.schema())
+    all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(
+        iceberg.expressions.Expressions.alwaysTrue()
+    )
+    none = _gateway(spark).new_array(iceberg.DeleteFile, 0)
+    tasks = java(spark).java.util.ArrayList()
+    for file in files:
+        spec = iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
+        tasks.add(iceberg.BaseFileScanTask(file, none, schema, spec, all_rows))
+    iceberg.spark.SparkTableCache.get().add(name, table)
+    iceberg.spark.ScanTaskSetManager.get().stageTasks(table, name, tasks)
+    return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
+
+
+def _manifests(table: Any) -> dict[str, Any]:
+    snapshot = table.currentSnapshot()
+    found = snapshot.dataManifests(table.io()) if snapshot else ()
+    return {str(manifest.path()): manifest for manifest in found}
+
+
+def _files(
+    spark: SparkSession, table: Any, manifest: Any, where: Any | None = None
+) -> Iterator[Any]:
+    read = java(spark).org.apache.iceberg.ManifestFiles.read
+    reader = read(manifest, table.io(), table.specs())
+    try:
+        yield from (reader.filterRows(where) if where is not None else reader).iterator()
+    finally:
+        reader.close()
+
+
 def parquet_reader(spark: SparkSession, path: str) -> Any:
     """An open `org.apache.parquet.hadoop.ParquetFileReader`: its caller closes it."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
@@ -73,6 +142,10 @@ def causes(error: BaseException) -> list[str]:
         chain.append(str(cause.toString()))
         cause = cause.getCause()
     return chain
+
+
+def _gateway(spark: SparkSession) -> Any:
+    return spark._sc._gateway
 
 
 def java(spark: SparkSession) -> Any:

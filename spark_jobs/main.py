@@ -11,6 +11,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.branch import Branch
 from spark_jobs.ingest import errored, ingest
+from spark_jobs.reaudit import audit_again
 from spark_jobs.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
@@ -28,6 +29,8 @@ def main(argument: str) -> int:
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
     token = storage.nessie_token()
+    if spec.audited_from:
+        return _run_again(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here
         finished = storage.finished_report()
@@ -41,6 +44,13 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
         except Replaced:  # it is not the newest now, so this time it is read from a copy
             branch.reset(spec.base_hash)
             return ingest(spec, storage, spark, branch)
+    except Permanent as error:
+        return errored(spec, error)
+
+
+def _run_again(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
+    try:
+        return audit_again(spec, storage, open_session(spec, token), token)
     except Permanent as error:
         return errored(spec, error)
 

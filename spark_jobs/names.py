@@ -8,6 +8,6 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def table_name(table: str) -> str:
-    """The table's name in Spark SQL, in the catalog of the run's branch."""
-    return ".".join(quoted(part) for part in (CATALOG, *table.split(".")))
+def table_name(table: str, catalog: str = CATALOG) -> str:
+    """The table's name in Spark SQL, in the catalog of the run's branch or in another one."""
+    return ".".join(quoted(part) for part in (catalog, *table.split(".")))

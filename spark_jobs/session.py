@@ -23,14 +23,8 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
     The catalog is Nessie's Iceberg REST catalog at the run's branch. Reading is strict: one time
     zone, no cast that loses, checksums verified, every cell of a row looked at.
     """
-    catalog = f"spark.sql.catalog.{CATALOG}"
     return {
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "rest",
-        f"{catalog}.uri": f"{spec.nessie_uri}/iceberg/{quote(spec.branch, safe='')}",
-        f"{catalog}.token": token,
-        f"{catalog}.cache-enabled": "false",
-        f"{catalog}.s3.delete-enabled": "true",
+        **_catalog_settings(CATALOG, spec.nessie_uri, spec.branch, token),
         # Noting where in Python each expression was made costs more than making it.
         "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -39,4 +33,24 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         "spark.sql.csv.parser.columnPruning.enabled": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
+    }
+
+
+def add_catalog(
+    spark: SparkSession, name: str, nessie_uri: str, branch: str, at: str, token: str
+) -> None:
+    """Give the session one more catalog: the tables as they were at a hash of a branch."""
+    for key, value in _catalog_settings(name, nessie_uri, f"{branch}@{at}", token).items():
+        spark.conf.set(key, value)
+
+
+def _catalog_settings(name: str, nessie_uri: str, reference: str, token: str) -> dict[str, str]:
+    catalog = f"spark.sql.catalog.{name}"
+    return {
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "rest",
+        f"{catalog}.uri": f"{nessie_uri}/iceberg/{quote(reference, safe='')}",
+        f"{catalog}.token": token,
+        f"{catalog}.cache-enabled": "false",
+        f"{catalog}.s3.delete-enabled": "true",
     }

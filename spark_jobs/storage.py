@@ -96,12 +96,16 @@ class Storage:
             newest = self.s3.head_object(Bucket=landed.bucket, Key=landed.key)
         return landed.version in (newest.get("VersionId"), newest["ETag"].strip('"'))
 
+    def report(self, key: str) -> AuditReport:
+        """The report under a key in the lake bucket. Raises Permanent where there is none."""
+        with _translated(key):
+            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
+            return AuditReport.from_json(found["Body"].read().decode())
+
     def finished_report(self) -> AuditReport | None:
         """The report that an earlier try of this run finished, if one did."""
         try:
-            with _translated(self.spec.report_key):
-                found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=self.spec.report_key)
-                return AuditReport.from_json(found["Body"].read().decode())
+            return self.report(self.spec.report_key)
         except Permanent as error:
             if error.code == "OBJECT_GONE":
                 return None
