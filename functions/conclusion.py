@@ -9,7 +9,7 @@ from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.intake import run_again, submit
 from functions.job_run import JobRun
 from functions.jobs import UnknownRun
-from functions.publishing import publish
+from functions.publishing import publish, publish_next
 from functions.replacing import CANNOT_REPLACE
 from functions.telemetry import logger
 from functions.world import World
@@ -21,9 +21,12 @@ from lakegate.report import AuditReport, Reason
 def conclude(world: World, run_id: str) -> None:
     """Bring an ended job run to its end: published, rejected or errored."""
     ingestion = judge(world, run_id)
-    if ingestion and (ingestion.ended or ingestion.state is State.AUDITED):
+    if ingestion:
         with logger.append_context_keys(ingestion=ingestion.id):
-            resume(world, ingestion)
+            if ingestion.ended or ingestion.state is State.AUDITED:
+                resume(world, ingestion)
+            else:
+                publish_next(world, ingestion)
 
 
 def judge(world: World, run_id: str) -> Ingestion | None:
@@ -49,7 +52,14 @@ def judge(world: World, run_id: str) -> Ingestion | None:
 
 
 def resume(world: World, ingestion: Ingestion) -> Ingestion:
-    """Carry on with an ingestion where an earlier try stopped."""
+    """Carry on with an ingestion where an earlier try stopped, and with who waits for it."""
+    resumed = _resumed(world, ingestion)
+    if resumed.state is not State.PUBLISHED:  # which saw to the next itself
+        publish_next(world, resumed)
+    return resumed
+
+
+def _resumed(world: World, ingestion: Ingestion) -> Ingestion:
     if ingestion.ended:
         return finish(world, ingestion)
     if ingestion.state is State.AUDITED:

@@ -69,7 +69,8 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
     remarkable = [asdict(check) for check in report.checks if check.status is not Status.PASS]
     return replace(
         ingestion,
-        audited_hash=report.audited_hash,
+        # What is audited again is what was entered, and nothing that the report might name.
+        audited_hash=ingestion.audited_hash if ingestion.is_again else report.audited_hash,
         replaced=(),
         replaced_rows=0,
         rows=report.rows_written,
@@ -87,6 +88,8 @@ def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish |
         return _errored("CONTRADICTION", message)
     if report.failed or not report.checks:
         return _errored("CONTRADICTION", "the report says passed, yet its checks do not")
+    if ingestion.is_again and report.audited_hash != ingestion.audited_hash:
+        return _errored("CONTRADICTION", "the report names another hash than was to be audited")
     if report.audited_hash in ("", ingestion.base_hash):
         return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
     if report.files and sum(file.rows for file in report.files) != report.rows_written:

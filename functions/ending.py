@@ -51,6 +51,12 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
     return ingestion
 
 
+def delete_replaced(world: World, ingestion: Ingestion) -> None:
+    """Delete the branches that were made for the ingestion, but for the one that it names."""
+    for branch in sorted(_branches(world, [ingestion]) - {ingestion.branch}):
+        world.catalog.delete_branch(branch)
+
+
 def report_of(world: World, ingestion: Ingestion) -> AuditReport | None:
     """The last attempt's audit report, None where its run left none. Raises Permanent."""
     try:
@@ -63,14 +69,19 @@ def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
     """Delete the branches that were made for these, those that a crash left behind included."""
     if not ended:
         return
-    own = {prefix for ingestion in ended for prefix in _own_branches(ingestion)}
-    table = ended[0].table
-    where = own if len(ended) == 1 else (f"ingest/{table}/", f"publish/{table}/")
-    left = {name for name in world.catalog.branches(*sorted(where)) if name.startswith(tuple(own))}
+    left = _branches(world, ended)
     for branch in sorted(left | {ingestion.branch for ingestion in ended}):
         world.catalog.delete_branch(branch)
     at = world.now()
     _save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
+
+
+def _branches(world: World, ingestions: Sequence[Ingestion]) -> set[str]:
+    """The branches that are there of those that were made for these ingestions of one table."""
+    own = {prefix for ingestion in ingestions for prefix in _own_branches(ingestion)}
+    table = ingestions[0].table
+    where = own if len(ingestions) == 1 else (f"ingest/{table}/", f"publish/{table}/")
+    return {name for name in world.catalog.branches(*sorted(where)) if name.startswith(tuple(own))}
 
 
 def _own_branches(ingestion: Ingestion) -> tuple[str, str]:

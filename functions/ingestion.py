@@ -26,6 +26,7 @@ IN_FLIGHT = (State.LANDED, State.BRANCHED, State.SUBMITTED, State.AUDITED)
 NOT_STARTED = (State.LANDED, State.BRANCHED)
 ALERTED = (State.REJECTED, State.ERRORED)
 UNNEEDED = (State.PUBLISHED, State.IGNORED)  # whose branches are
+_AGAIN = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,10 @@ class Ingestion:
     `duplicate_of` is the ingestion that brought the same bytes before. `replaced` are the
     ingestions, of earlier versions of the key, whose rows the intent removes, `replaced_rows` how
     many those are: both belong to the intent and change with it.
+
+    `looks_beyond` says that its contract has checks of the whole table. Then `audited_from` is not
+    empty once its files were entered into a fresh branch, on which they are audited again: it is
+    where on main they were audited before.
     """
 
     id: str
@@ -81,6 +86,8 @@ class Ingestion:
     attempt: int = 1
     failures: int = 0
     table: str = ""
+    looks_beyond: bool = False
+    audited_from: str = ""
     contract_key: str = ""
     contract_version: str = ""
     demands: str = ""
@@ -119,6 +126,15 @@ class Ingestion:
     def replaces(self) -> bool:
         """Whether its rows take the place of those of its key's earlier versions."""
         return self.on_new_version == "replace"
+
+    def is_again(self) -> bool:
+        """Whether it is being audited again, or was, and is still to be published."""
+        return bool(self.audited_from) and self.state in _AGAIN
+
+    @property
+    def is_in_line(self) -> bool:
+        """Whether another one of its table may have to wait for it (see turns.py)."""
+        return self.looks_beyond and (self.state is State.AUDITED or self.is_again)
 
     @property
     def ended(self) -> bool:

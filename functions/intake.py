@@ -6,7 +6,7 @@ event that comes twice, doing it again ends where an undisturbed run ends.
 
 from dataclasses import replace
 
-from functions.ending import end, finish
+from functions.ending import delete_replaced, end, finish
 from functions.ingestion import Ingestion, State
 from functions.storage import Missing, StoredContract
 from functions.telemetry import logger, metrics
@@ -50,10 +50,15 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     return _start_job(world, branched)
 
 
+def may_try_again(world: World, ingestion: Ingestion) -> bool:
+    """Whether it may have one more attempt."""
+    return ingestion.attempt - ingestion.tries_from < world.settings.max_attempts
+
+
 def run_again(world: World, ingestion: Ingestion) -> Ingestion:
     """This branch will never be merged: start over on a fresh one."""
-    tries = ingestion.attempt - ingestion.tries_from
-    if tries >= world.settings.max_attempts:
+    if not may_try_again(world, ingestion):
+        tries = ingestion.attempt - ingestion.tries_from
         message = f"none of {tries} attempts could be published; replay it"
         reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
         return end(world, ingestion, State.ERRORED, reason)
@@ -73,6 +78,8 @@ def demands_now(world: World, ingestion: Ingestion) -> str:
 
 def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
     if ingestion.state is State.BRANCHED:
+        if ingestion.is_again:
+            delete_replaced(world, ingestion)
         return ingestion
     stored = _contract(world, ingestion)
     table = stored.contract.table
@@ -88,6 +95,8 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         channel=stored.contract.channel,
         on_duplicate=stored.contract.on_duplicate,
         on_new_version=stored.contract.on_new_version,
+        looks_beyond=stored.contract.looks_beyond,
+        audited_from="",
         branch=branch,
         base_hash=world.catalog.create_branch(branch),
         report_key=report_key(table, ingestion.id, ingestion.attempt),
@@ -126,6 +135,13 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         nessie_uri=world.settings.nessie_uri,
         token_secret=world.settings.job_token_secret,
     )
+    if ingestion.is_again:
+        spec = replace(
+            spec,
+            audited_from=ingestion.audited_from,
+            audited_hash=ingestion.audited_hash,
+            earlier_report=report_key(ingestion.table, ingestion.id, ingestion.attempt - 1),
+        )
     try:
         run = world.jobs.start(spec)
     except Permanent as error:

@@ -108,14 +108,12 @@ class Ledger:
 
     def waiting(self, table: str) -> list[Ingestion]:
         """The audited ingestions of a table, oldest landing first; the index may lag behind."""
-        return list(
-            self._pages(
-                self._table.query,
-                IndexName="by_state",
-                KeyConditionExpression=Key("state").eq(State.AUDITED.value),
-                FilterExpression=Attr("table").eq(table),
-            )
-        )
+        return self._of_table(table, State.AUDITED)
+
+    def audited_again(self, table: str) -> list[Ingestion]:
+        """The ingestions of a table that are being audited again; the index may lag behind."""
+        states = (State.BRANCHED, State.SUBMITTED)
+        return [i for state in states for i in self._of_table(table, state) if i.is_again]
 
     def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
         """Ingestions of objects of this etag and size that did not land later, earliest first.
@@ -143,6 +141,16 @@ class Ledger:
     def all(self) -> Iterator[Ingestion]:
         """Every ingestion, in no order."""
         return self._pages(self._table.scan)
+
+    def _of_table(self, table: str, state: State) -> list[Ingestion]:
+        return list(
+            self._pages(
+                self._table.query,
+                IndexName="by_state",
+                KeyConditionExpression=Key("state").eq(state.value),
+                FilterExpression=Attr("table").eq(table),
+            )
+        )
 
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
         saved = dataclasses.replace(ingestion, revision=ingestion.revision + 1)

@@ -21,8 +21,10 @@ from functions.ending import end_published, finish
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
 from functions.ledger import Moved
+from functions.reauditing import audit_again
 from functions.replacing import prepare
 from functions.telemetry import logger, metrics
+from functions.turns import in_line, must_wait
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import fresh_branch
@@ -47,8 +49,31 @@ class _Unit:
 def publish(world: World, ingestion: Ingestion) -> Ingestion:
     """Merge the intent into main: exactly what was audited, and nothing else.
 
-    Raises Transient TABLE_BUSY when main's table moved on again each time that it was tried.
+    Where checks look beyond the file it waits for its turn, is audited again where main refuses it,
+    and leaves its place in the line to the next. Raises Transient TABLE_BUSY when main's table
+    moved on again each time that it was tried.
     """
+    done = _publish(world, ingestion)
+    publish_next(world, done)
+    return done
+
+
+def publish_next(world: World, done: Ingestion) -> None:
+    """Publish those that waited for an ingestion which is in their way no more, one by one."""
+    tried = {done.id}
+    while done.looks_beyond and not done.is_in_line:
+        waiting = [i for i in in_line(world, done.table) if i.id not in tried]
+        if not waiting or waiting[0].state is not State.AUDITED:
+            return
+        tried.add(waiting[0].id)
+        try:
+            done = _publish(world, waiting[0])
+        except LakegateError as error:
+            logger.warning("left to the sweep", extra={"next": waiting[0].id, "why": str(error)})
+            return
+
+
+def _publish(world: World, ingestion: Ingestion) -> Ingestion:
     elsewhere: set[str] = set()
     refused = False
     for _ in range(_MOST_TRIES):
@@ -56,11 +81,15 @@ def publish(world: World, ingestion: Ingestion) -> Ingestion:
             ingestion = prepare(world, ingestion, refused=refused)
         if ingestion.state is not State.AUDITED:
             return finish(world, ingestion)
+        if ingestion.looks_beyond and must_wait(world, ingestion):
+            return ingestion
         unit = _unit(world, ingestion)
         try:
             return end_published(world, unit.members, _merge(world, unit))
         except MergeConflict:
             refused = True
+            if ingestion.looks_beyond:
+                return audit_again(world, ingestion)
             if not ingestion.replaces:
                 ingestion = _rebase(world, unit, elsewhere)
         except NotOnMain:

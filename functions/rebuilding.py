@@ -232,7 +232,8 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
     )
     if (stored.key, stored.version) != (told.contract_key, told.contract_version):
         return told
-    return replace(told, demands=stored.contract.demands)
+    contract = stored.contract
+    return replace(told, demands=contract.demands, looks_beyond=contract.looks_beyond)
 
 
 def _at(commit: Commit) -> str:

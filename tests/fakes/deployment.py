@@ -78,6 +78,7 @@ class Deployment:
         self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
         self.loses_events = False
         self.world = self._world()
+        self.keys: dict[str, frozenset[str]] = {}
         self._scripts: dict[str, Script] = {}
         self._messages: deque[_Message] = deque()
         self._sent: list[_Message] = []
@@ -105,6 +106,19 @@ class Deployment:
         text = f"{ORDERS}customProperties: [{', '.join(listed)}]\n"
         self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
 
+    def look_beyond(self) -> None:
+        """Put a contract by which no key may be in two of the table's files."""
+        rule = "{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}"
+        rule = rule.replace("SCOPE", "{property: scope, value: table}")
+        text = ORDERS.replace("required: true", f"required: true, quality: [{rule}]")
+        self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+
+    def land_with(self, key: str, *keys: str) -> LandedObject:
+        """Land a good file whose rows have these keys."""
+        landed = self.land(key)
+        self.keys[f"{landed.uri}@{landed.version}"] = frozenset(keys)
+        return landed
+
     def send_upload(self, *landed: LandedObject) -> None:
         """Have S3's notification wait in its queue."""
         announced = [self.landing.announced(each) for each in landed]
@@ -128,7 +142,7 @@ class Deployment:
         for run in self.jobs.runs():
             if not run.state.terminal:
                 script = self._scripts[self.jobs.spec(run.id).ingestion]
-                run_job(run.id, script, self.catalog, self.lake, self.jobs)
+                run_job(run.id, script, self.catalog, self.lake, self.jobs, self.keys)
                 if not self.loses_events:
                     self.send_job_run(run.id)
 

@@ -1,6 +1,6 @@
 """The job, scripted: what a run does to its branch and says in its report, without Spark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
 from functions.catalog import UnknownBranch
@@ -23,6 +23,16 @@ FAILED = CheckResult(
     found="1 row",
     samples=({"id": None},),
 )
+REPEATED = CheckResult(
+    id="id.duplicateValuesInTable",
+    metric="duplicateValues",
+    columns=("id",),
+    severity="error",
+    status=Status.FAIL,
+    expected="0 rows in the whole table",
+    found="1 row in the whole table",
+)
+Keys = Mapping[str, Set[str]]
 Script = Callable[[AuditReport], AuditReport | None]
 
 
@@ -55,11 +65,26 @@ def crashed(report: AuditReport) -> None:
     """The run that dies before it writes a report."""
 
 
-def run_job(run: str, script: Script, catalog: FakeCatalog, lake: FakeLake, jobs: FakeJobs) -> None:
-    """Carry out a job run to its end, as spark_jobs.main does."""
+def run_job(
+    run: str,
+    script: Script,
+    catalog: FakeCatalog,
+    lake: FakeLake,
+    jobs: FakeJobs,
+    keys: Keys | None = None,
+) -> None:
+    """Carry out a job run to its end, as spark_jobs.main does.
+
+    `keys` are those of each landed object: no two of them may have one in common.
+    """
     spec = jobs.spec(run)
     try:
-        report = script(_append(spec, catalog))
+        found = _look_again(spec, catalog, lake) if spec.audited_from else _append(spec, catalog)
+        report = script(found)
+        if report and _meets_others(spec, catalog, keys or {}):
+            reason = Reason("CHECKS_FAILED", f"1 of 2 checks failed: {REPEATED.id}")
+            checks = (*report.checks, REPEATED)
+            report = replace(report, verdict=Verdict.REJECTED, reason=reason, checks=checks)
     except UnknownBranch:
         report = None
     if report is None:
@@ -73,6 +98,36 @@ def run_job(run: str, script: Script, catalog: FakeCatalog, lake: FakeLake, jobs
 def data_file(spec: JobSpec) -> str:
     """The name of the data file that this attempt writes of a landed object's rows."""
     return f"{spec.landed.uri}@{spec.landed.version}#{spec.attempt}"
+
+
+def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
+    earlier = lake.report(spec.earlier_report)
+    entered = catalog.table(spec.audited_hash, spec.table)
+    assert catalog.head(spec.branch) == spec.audited_hash
+    assert entered is not None
+    assert [_object(file) for file in entered.added] == [_object(data_file(spec))]
+    assert earlier.base_hash == spec.audited_from
+    return replace(
+        earlier,
+        attempt=spec.attempt,
+        branch=spec.branch,
+        base_hash=spec.base_hash,
+        audited_hash=spec.audited_hash,
+    )
+
+
+def _meets_others(spec: JobSpec, catalog: FakeCatalog, keys: Keys) -> bool:
+    """Whether main has a key of the file, or has gained one since it was audited before."""
+    base = catalog.table(spec.base_hash, spec.table)
+    earlier = catalog.table(spec.audited_from, spec.table) if spec.audited_from else None
+    gained = set(base.files if base else ()) - set(earlier.files if earlier else ())
+    own = keys.get(_object(data_file(spec)), set())
+    return any(own & keys.get(_object(file), set()) for file in gained)
+
+
+def _object(file: str) -> str:
+    """The landed object whose rows a data file holds."""
+    return file.rpartition("#")[0] or file
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:

@@ -71,6 +71,12 @@ class FakeLedger:
         """See Ledger.versions."""
         return [i for i in self.all() if _place(i.landed) == _place(landed)]
 
+    def audited_again(self, table: str) -> list[Ingestion]:
+        """See Ledger.audited_again."""
+        states = (State.BRANCHED, State.SUBMITTED)
+        found = (i for state in states for i in list(self.in_state(state))[::-1])
+        return [i for i in found if i.table == table and i.is_again]
+
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]

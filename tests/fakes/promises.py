@@ -20,6 +20,7 @@ def check_promises(deployment: Deployment) -> None:
     _nothing_is_lost(deployment)
     published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
     _exactly_the_published_is_on_main(deployment, published)
+    _no_key_is_on_main_twice(deployment)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
     _of_exactly_these_people_are_told(deployment, failed + [i for i in published if i.duplicate_of])
@@ -56,6 +57,12 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     assert Counter(each.id for each in log) == Counter(i.id for i in published)
     assert Counter(id_ for each in log for id_ in each.replaced) == replaced
     assert not [id_ for id_, times in replaced.items() if times > 1]
+
+
+def _no_key_is_on_main_twice(deployment: Deployment) -> None:
+    keys = deployment.keys
+    on_main = Counter(key for file in deployment.published_files() for key in keys.get(file, ()))
+    assert not [key for key, files in on_main.items() if files > 1]
 
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:

@@ -92,6 +92,17 @@ def together(deployment: Deployment) -> None:
     deployment.settle()
 
 
+def in_line(deployment: Deployment) -> None:
+    """Files whose keys must not be in the table yet, at once; two of them have one in common."""
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    deployment.land_with(KEY, "2")
+    deployment.land_with("shop/orders/b.parquet", "3")
+    deployment.land_with("shop/orders/c.parquet", "4", "2")
+    deployment.settle()
+
+
 def dead(deployment: Deployment) -> None:
     """Messages that failed until they were dead letters."""
     deployment.journal.strike("catalog.create_branch", Fault(unavailable, times=5))
@@ -143,6 +154,7 @@ STORIES = [
     rebased,
     run_again,
     together,
+    in_line,
     dead,
     repeated,
     replaced,
