@@ -88,7 +88,7 @@ def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish |
         return _errored("CONTRADICTION", message)
     if report.failed or not report.checks:
         return _errored("CONTRADICTION", "the report says passed, yet its checks do not")
-    if ingestion.is_again and report.audited_hash != ingestion.audited_hash:
+    if _is_strange(report, ingestion):
         return _errored("CONTRADICTION", "the report names another hash than was to be audited")
     if report.audited_hash in ("", ingestion.base_hash):
         return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
@@ -109,7 +109,13 @@ def _is_approved(
         and found <= set(approval.checks)
         and report.rows_written > 0
         and report.audited_hash not in ("", ingestion.base_hash)
+        and not _is_strange(report, ingestion)
     )
+
+
+def _is_strange(report: AuditReport, ingestion: Ingestion) -> bool:
+    """Whether it was to be audited again as it is at one hash, and another one is reported."""
+    return ingestion.is_again and report.audited_hash != ingestion.audited_hash
 
 
 def _without_report(run: JobRun) -> tuple[str, str]:

@@ -101,12 +101,14 @@ def standing(ingestion: Ingestion) -> str:
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
     """Which of the references are the ingestion's branches, of all its attempts.
 
-    A branch on which several ingestions are published together belongs to none of them.
+    A branch on which several ingestions are published together belongs to none of them; one on
+    which it was audited again is its own.
     """
     if not ingestion.table:
         return {}
     first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
-    return {name: head for name, head in references.items() if name.startswith(first)}
+    own = (first, ingestion.branch) if ingestion.branch and not ingestion.group else (first,)
+    return {name: head for name, head in references.items() if name.startswith(own)}
 
 
 def _decided(

@@ -195,7 +195,8 @@ def _cut_off(
         fresh = world.catalog.branches(f"publish/{table}/")
         doomed |= {branch for branch in fresh if branch.startswith(own)}
         doomed |= {i.branch for i in world.ledger.waiting(table) if lost.keys() & set(i.group)}
-    for branch in sorted(doomed):
+    evidence = {i.branch for i in others.values() if i and i.state is State.REJECTED}
+    for branch in sorted(doomed - evidence):
         world.catalog.delete_branch(branch)
 
 

@@ -1,7 +1,8 @@
 """Files whose checks look at the whole table: in line, each against what main gained meanwhile."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -15,20 +16,27 @@ from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.promises import check_promises, left_behind
+from tests.unit.test_crashes import KINDS, Story, When, another_file, everything_again
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep thousands of log lines out of the way."""
+    level = logger.log_level
+    logger.setLevel("CRITICAL")
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
     """A table of unique keys with one file; every promise was kept when the test was over."""
     deployment = Deployment()
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "first")
     deployment.settle()
     yield deployment
     deployment.settle()
-    logger.setLevel(level)
     check_promises(deployment)
     assert left_behind(deployment) == []
 
@@ -232,6 +240,44 @@ def test_a_table_that_others_never_leave_alone_is_told(deployment: Deployment) -
         "TOO_MANY_ATTEMPTS",
         3,
     )
+
+
+def rivals(deployment: Deployment) -> None:
+    """Two files at once, for a table that has another one, with one key in common."""
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    deployment.land_with("shop/orders/a.parquet", "2", "3")
+    deployment.land_with("shop/orders/b.parquet", "3", "4")
+    deployment.settle()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
+    """Whichever call fails, and however, one is published, and the other rejected and alerted."""
+    effect, when = KINDS[kind]
+    told(rivals, lambda _: Fault(effect, when))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("others", [everything_again, another_file])
+def test_of_two_rivals_one_is_published_whoever_hangs(others: Story, when: When) -> None:
+    """Whichever call a process hangs at, while others finish its work, one is published."""
+    told(rivals, lambda deployment: Fault(partial(others, deployment), when))
+
+
+def told(story: Story, fault: Callable[[Deployment], Fault]) -> None:
+    """Tell the story once for each of its calls, with a fault there."""
+    undisturbed = Deployment()
+    story(undisturbed)
+    for number, call in enumerate(undisturbed.journal.calls):
+        disturbed = Deployment()
+        disturbed.journal.strike_at(number, fault(disturbed))
+        story(disturbed)
+        check_promises(disturbed)
+        found = [disturbed.ingestion(each).state for each in disturbed.landing.landed()]
+        assert found.count(State.REJECTED) == 1, f"at call {number}, {call}"
+        assert found.count(State.PUBLISHED) == len(found) - 1, f"at call {number}, {call}"
 
 
 def _runs_of(deployment: Deployment, landed: LandedObject) -> list[JobRun]:

@@ -6,14 +6,13 @@ undisturbed run, with every promise kept.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 import pytest
 
 from functions.telemetry import logger
-from tests.fakes.deployment import TABLE, Deployment, wait_together
+from tests.fakes.deployment import Deployment, wait_together
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
@@ -104,27 +103,6 @@ def in_line(deployment: Deployment) -> None:
     deployment.settle()
 
 
-def overtaken(deployment: Deployment) -> None:
-    """A file whose key somebody else brings to main, for a while, once its branch is cut."""
-    deployment.look_beyond()
-    deployment.land_with("shop/orders/first.parquet", "1")
-    deployment.settle()
-    deployment.keys["another's"] = frozenset({"2"})
-    bring = Fault(partial(on_main, deployment, "another's", there=True), "after")
-    deployment.journal.strike("catalog.create_branch", bring)
-    deployment.land_with(KEY, "2")
-    deployment.settle()
-    on_main(deployment, "another's", there=False)
-
-
-def on_main(deployment: Deployment, file: str, *, there: bool) -> None:
-    """Somebody else adds a file to the table on main, or takes it out."""
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    files = [each for each in table.files if each != file] + [file] * there
-    deployment.catalog.commit("main", TABLE, replace(table, files=tuple(files), added=()))
-
-
 def dead(deployment: Deployment) -> None:
     """Messages that failed until they were dead letters."""
     deployment.journal.strike("catalog.create_branch", Fault(unavailable, times=5))
@@ -168,6 +146,7 @@ def another_file(deployment: Deployment) -> None:
 
 
 STORIES = [
+<<<<<<< HEAD
     published,
     refused,
     crashing,
@@ -180,6 +159,10 @@ STORIES = [
     dead,
     repeated,
     replaced,
+=======
+    *(published, refused, crashing, unclaimed, swept, rebased, run_again, together, in_line),
+    dead,
+>>>>>>> 331e181 (Files in line under faults, a lost ledger and people's commands; an attempt that was taken makes room for the next)
 ]
 
 
