@@ -9,7 +9,7 @@ from cli.breaking import about_rows
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from functions.world import World
-from lakegate.checks import Check
+from lakegate.checks import Check, Scope
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, CheckResult
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _UNWRITTEN = "nothing of the file was written, so there are no rows to show"
 _NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"
+_BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
 _AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
 _FORBIDDEN = "the contract lets nobody see rows (allowSamples: false); --show-rows shows them"
 _MASKED = "--show-rows shows also the columns that the contract calls confidential"
@@ -123,6 +124,8 @@ def _of_file(result: CheckResult) -> Finding:
 def _of_contract(
     result: CheckResult, check: Check, contract: Contract, question: Question, evidence: "Evidence"
 ) -> Finding:
+    if check.scope is Scope.TABLE:
+        return Finding(result, notes=(_BEYOND,))
     if not about_rows(check):
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))

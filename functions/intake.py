@@ -31,7 +31,7 @@ def take_in(world: World, landed: LandedObject) -> Ingestion:
     first = Ingestion(id=ingestion_id(landed), landed=timed)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
         ingestion = world.ledger.begin(first.step("landed", timed.landed_at))
-        if ingestion.state in (State.LANDED, State.BRANCHED):
+        if ingestion.state in (State.LANDED, State.BRANCHED) and not ingestion.is_again:
             return submit(world, ingestion)
         logger.info("known already", extra={"state": ingestion.state})
         return finish(world, ingestion)

@@ -180,6 +180,19 @@ def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
     assert ids(iter(ledger.waiting("a.b"))) == [0, 1]
 
 
+def test_what_is_audited_again_is_found(ledger: AnyLedger) -> None:
+    """Of one table, and only those whose files were entered anew and that are not audited yet."""
+    states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]
+    again = {"audited_from": "b" * 64, "looks_beyond": True}
+    for number, state in enumerate(states):
+        ledger.begin(ingestion(number, state=state, table="a.b", **again))
+        ledger.begin(ingestion(number + 10, state=state, table="a.b"))
+    ledger.begin(ingestion(9, state=State.SUBMITTED, table="a.c", **again))
+    found = ledger.audited_again("a.b")
+    assert ids(iter(found)) == [0, 1]
+    assert [(each.audited_from, each.looks_beyond) for each in found] == [("b" * 64, True)] * 2
+
+
 def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
     """Of many ids, more than DynamoDB looks up at a time, exactly the entered ones are known."""
     for number in range(0, 250, 3):

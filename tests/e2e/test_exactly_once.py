@@ -48,6 +48,23 @@ def test_files_at_once_are_all_published(gate: Gate) -> None:
     assert gate.world.catalog.branches("ingest/once.at_once/") == []
 
 
+def test_of_two_files_with_one_key_one_is_published(gate: Gate) -> None:
+    """Two files at once, of which each repeats a key of the other: one gets in, one is alerted."""
+    scope = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}]"
+    scope = scope.replace("SCOPE", "{property: scope, value: table}")
+    text = contract("once.rivals", "csv").replace("unique: true", f"unique: true, {scope}")
+    gate.put_contract(text)
+    gate.end(gate.drop("once/rivals/first.csv", csv(1)))
+    landed = [gate.drop(f"once/rivals/{n}.csv", csv(7, 10 + n)) for n in range(2)]
+    ended = [gate.end(each) for each in landed]
+    assert sorted(each.state for each in ended) == [State.PUBLISHED, State.REJECTED]
+    (rejected,) = (each for each in ended if each.state is State.REJECTED)
+    assert [check["id"] for check in rejected.checks] == ["id.duplicateValuesInTable"]
+    assert len(gate.alerts(rejected)) == 1
+    (other,) = (10 + n for n, each in enumerate(ended) if each.state is State.PUBLISHED)
+    assert ids(gate, "rivals") == [1, 7, other]
+
+
 def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
     """The same event again, before and after the end, publishes nothing a second time."""
     prefix = prepared(gate, "doubled")

@@ -6,10 +6,12 @@ from functools import partial
 
 import pytest
 
-from functions.ingestion import State
+from functions.failed import discard, publish_anyway
+from functions.ingestion import Ingestion, State
 from functions.job_run import JobRun, RunState
 from functions.ledger import Moved
 from functions.publishing import publish
+from functions.rebuilding import rebuild
 from functions.telemetry import logger
 from functions.turns import must_wait
 from lakegate.landing import LandedObject
@@ -240,6 +242,47 @@ def test_a_table_that_others_never_leave_alone_is_told(deployment: Deployment) -
         "TOO_MANY_ATTEMPTS",
         3,
     )
+
+
+def rejected_rival() -> tuple[Deployment, Ingestion]:
+    """A file that was rejected on the branch on which it was audited again."""
+    deployment = Deployment()
+    rivals(deployment)
+    (rejected,) = deployment.ledger.in_state(State.REJECTED)
+    assert rejected.is_in_line is False
+    return deployment, rejected
+
+
+def test_a_rejected_rivals_branch_goes_with_it() -> None:
+    """The branch on which it was audited again is its own: a discard deletes it."""
+    deployment, rejected = rejected_rival()
+    assert rejected.branch in deployment.catalog.branches("publish/")
+    discard(deployment.world, rejected)
+    assert deployment.catalog.branches("publish/", "ingest/") == []
+    check_promises(deployment)
+
+
+def test_a_person_may_publish_a_rejected_rival() -> None:
+    """What a person wants published all the same is looked at again, and published as approved."""
+    deployment, rejected = rejected_rival()
+    moved(deployment)
+    publish_anyway(deployment.world, rejected, "Ann", "both are right")
+    deployment.settle()
+    ended = deployment.ledger.get(rejected.id)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, rejected.attempt + 1)
+    assert ended.approval is not None
+    assert ended.approval.by == "Ann"
+
+
+def test_the_evidence_outlives_the_ledger() -> None:
+    """A rebuild keeps the branch on which a file was rejected when it was audited again."""
+    deployment, rejected = rejected_rival()
+    deployment.jobs.lose(rejected.job_run)
+    deployment.ledger.lose(rejected.id)
+    list(rebuild(deployment.world))
+    assert deployment.ledger.get(rejected.id).branch == rejected.branch
+    deployment.settle()
+    check_promises(deployment)
 
 
 def rivals(deployment: Deployment) -> None:

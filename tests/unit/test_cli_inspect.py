@@ -1,9 +1,10 @@
 """`lakegate inspect` over doubles: rows in memory, the rest from the in-memory deployment."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import duckdb
 import pyarrow as pa
@@ -142,6 +143,23 @@ _IMPLIED = (
 
 def addresses(finding: Finding) -> list[tuple[str, int]]:
     return [(row["_file"][-11:], row["_pos"]) for row in finding.rows]
+
+
+def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
+    """Rows that repeat a key of the table are not looked for among the file's rows alone."""
+    deployment = Deployment()
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    landed = deployment.land_with("shop/orders/second.parquet", "1")
+    deployment.settle()
+    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
+    found = inspection(
+        deployment.world, deployment.ingestion(landed), Question(), lambda _: nothing
+    )
+    (finding,) = found.findings
+    assert (finding.count, finding.on_branch) == (None, "")
+    assert "with the table on main" in finding.notes[0]
 
 
 def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.decisions import Publish, Refuse, RunAgain, decide
+from functions.decisions import Publish, Refuse, RunAgain, decide, with_findings
 from functions.ingestion import State
 from functions.job_run import JobRun, RunState
 from lakegate.landing import run_name
@@ -45,6 +45,15 @@ def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
     decision = decide(INGESTION, run(state), report, tries=1)
     assert isinstance(decision, Refuse)
     return decision.state, decision.reason.code
+
+
+@pytest.mark.parametrize("found", ["audited", "something else"])
+def test_what_is_audited_again_is_what_was_entered(found: str) -> None:
+    """A look at what main gained passes for the hash that was entered, and for no other."""
+    again = replace(INGESTION, audited_from="earlier", audited_hash="audited")
+    report = replace(PASSED, audited_hash=found)
+    decision = decide(with_findings(again, report), run(RunState.SUCCESS), report, tries=1)
+    assert isinstance(decision, Publish) == (found == "audited")
 
 
 def test_success_and_a_passed_report_publish() -> None:
