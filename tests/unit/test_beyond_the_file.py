@@ -1,15 +1,16 @@
 """Files whose checks look at the whole table: in line, each against what main gained meanwhile."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 import pytest
 
 from functions.failed import discard, publish_anyway
 from functions.ingestion import Ingestion, State
 from functions.job_run import JobRun, RunState
-from functions.ledger import Moved
+from functions.ledger import Ledger, Moved
 from functions.publishing import publish
 from functions.rebuilding import rebuild
 from functions.telemetry import logger
@@ -17,6 +18,7 @@ from functions.turns import must_wait
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
+from tests.fakes.ledger import FakeLedger
 from tests.fakes.promises import check_promises, left_behind
 from tests.unit.test_crashes import KINDS, Story, When, another_file, everything_again
 
@@ -115,10 +117,10 @@ def test_each_look_begins_where_the_one_before_ended(deployment: Deployment) -> 
 
 
 def test_many_at_once_look_again_once_each(deployment: Deployment) -> None:
-    """Twenty files at once are published, all but the first with one more run each."""
+    """Twenty files at once are published without a sweep, all but one with one more run each."""
     before = len(deployment.jobs.runs())
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
-    deployment.settle()
+    go(deployment, rounds=22)
     assert set(states(deployment, landed)) == {State.PUBLISHED}
     assert {deployment.ingestion(each).attempt for each in landed[1:]} == {2}
     assert len(deployment.jobs.runs()) - before == 20 + 19
@@ -171,6 +173,32 @@ def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None
     assert must_wait(deployment.world, deployment.ingestion(third))
     deployment.clock.pass_(60 * SETTINGS.job_timeout_minutes + 2 * SETTINGS.grace_seconds)
     assert not must_wait(deployment.world, deployment.ingestion(third))
+
+
+def test_nobody_waits_for_one_that_ended(deployment: Deployment) -> None:
+    """An index of the ledger that still lists one that has ended holds up nobody."""
+    _, other, third = being_audited_again(deployment, "a", "b", "c")
+    waits, listed = deployment.ingestion(third), [deployment.ingestion(other)]
+    deployment.settle()
+    late = _Late(listed, deployment.ledger)
+    assert not must_wait(replace(deployment.world, ledger=cast("Ledger", late)), waits)
+
+
+@dataclass(frozen=True)
+class _Late:
+    """A ledger whose index of those that are audited again lags behind."""
+
+    listed: list[Ingestion]
+    ledger: FakeLedger
+
+    def audited_again(self, table: str) -> list[Ingestion]:
+        return [each for each in self.listed if each.table == table]
+
+    def waiting(self, table: str) -> list[Ingestion]:
+        return self.ledger.waiting(table)
+
+    def together(self, ids: list[str]) -> list[Ingestion]:
+        return self.ledger.together(ids)
 
 
 def test_the_next_goes_when_the_one_ahead_is_rejected(deployment: Deployment) -> None:
