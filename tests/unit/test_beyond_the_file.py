@@ -9,6 +9,7 @@ import pytest
 
 from functions.failed import discard, publish_anyway
 from functions.ingestion import Ingestion, State
+from functions.intake import take_in
 from functions.job_run import JobRun, RunState
 from functions.ledger import Ledger, Moved
 from functions.publishing import publish
@@ -241,6 +242,26 @@ def test_nobody_merges_what_is_being_audited_again(deployment: Deployment) -> No
     with pytest.raises(Moved):
         publish(deployment.world, old)
     assert f"{landed[1].uri}@v1" not in deployment.published_files()
+
+
+def test_a_failed_entering_leaves_no_branch(deployment: Deployment) -> None:
+    """Where the files cannot be entered just now, the branch made for them goes at once."""
+    deployment.journal.strike("tables.append_again", Fault(unavailable))
+    land(deployment, "a", "b")
+    go(deployment)
+    deployment.deliver()
+    assert deployment.catalog.branches("publish/") == []
+
+
+def test_an_upload_that_is_told_again_starts_no_second_look(deployment: Deployment) -> None:
+    """Only who may write on publish/ goes on with what was entered there."""
+    landed = land(deployment, "a", "b")
+    go(deployment)
+    deployment.journal.strike("jobs.start", Fault(unavailable))
+    deployment.deliver()
+    stuck = deployment.ingestion(landed[1])
+    assert (stuck.state, stuck.is_again) == (State.BRANCHED, True)
+    assert take_in(deployment.world, landed[1]) == stuck
 
 
 def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> None:
