@@ -127,6 +127,7 @@ class Ingestion:
         """Whether its rows take the place of those of its key's earlier versions."""
         return self.on_new_version == "replace"
 
+    @property
     def is_again(self) -> bool:
         """Whether it is being audited again, or was, and is still to be published."""
         return bool(self.audited_from) and self.state in _AGAIN

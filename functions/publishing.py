@@ -24,7 +24,7 @@ from functions.ledger import Moved
 from functions.reauditing import audit_again
 from functions.replacing import prepare
 from functions.telemetry import logger, metrics
-from functions.turns import in_line, must_wait
+from functions.turns import must_wait, next_in_line
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import fresh_branch
@@ -61,15 +61,12 @@ def publish(world: World, ingestion: Ingestion) -> Ingestion:
 def publish_next(world: World, done: Ingestion) -> None:
     """Publish those that waited for an ingestion which is in their way no more, one by one."""
     tried = {done.id}
-    while done.looks_beyond and not done.is_in_line:
-        waiting = [i for i in in_line(world, done.table) if i.id not in tried]
-        if not waiting or waiting[0].state is not State.AUDITED:
-            return
-        tried.add(waiting[0].id)
+    while following := next_in_line(world, done, tried):
+        tried.add(following.id)
         try:
-            done = _publish(world, waiting[0])
+            done = _publish(world, following)
         except LakegateError as error:
-            logger.warning("left to the sweep", extra={"next": waiting[0].id, "why": str(error)})
+            logger.warning("left to the sweep", extra={"next": following.id, "why": error.message})
             return
 
 
@@ -88,10 +85,7 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
             return end_published(world, unit.members, _merge(world, unit))
         except MergeConflict:
             refused = True
-            if ingestion.looks_beyond:
-                return audit_again(world, ingestion)
-            if not ingestion.replaces:
-                ingestion = _rebase(world, unit, elsewhere)
+            ingestion = _renewed(world, unit, elsewhere)
         except NotOnMain:
             return _all_again(world, unit)
     message = f"{ingestion.table} moved on main {_MOST_TRIES} times while {ingestion.id} waited"
@@ -123,6 +117,16 @@ def _merge(world: World, unit: _Unit) -> str:
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
     return merged or commits.commit_of(world.catalog.log(), members[0]).hash
+
+
+def _renewed(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
+    """What main refused, after the first step towards another intent."""
+    first = refused.members[0]
+    if first.replaces:
+        return first  # which `prepare` will see to
+    if first.looks_beyond:
+        return audit_again(world, first)
+    return _rebase(world, refused, elsewhere)
 
 
 def _rebase(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:

@@ -6,9 +6,10 @@ longer than a job may take, so what is stuck holds up no other for ever. Turns o
 whoever acts out of turn, because an index lagged behind, breaks nothing.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from functions.ingestion import Ingestion
+from functions.ingestion import Ingestion, State
 from functions.world import World
 from lakegate import times
 
@@ -22,6 +23,14 @@ def must_wait(world: World, ingestion: Ingestion) -> bool:
         each.id != ingestion.id and _place(each) < _place(ingestion) and _moved(each) > since
         for each in in_line(world, ingestion.table)
     )
+
+
+def next_in_line(world: World, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
+    """Who is to be published now that `done` is in nobody's way; None where that is nobody."""
+    if not done.looks_beyond or done.is_in_line:
+        return None
+    first = next((each for each in in_line(world, done.table) if each.id not in tried), None)
+    return first if first and first.state is State.AUDITED else None
 
 
 def in_line(world: World, table: str) -> list[Ingestion]:

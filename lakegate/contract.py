@@ -148,7 +148,7 @@ def _contract(root: Field, sha256: str) -> Contract:
     settings = read_settings(root, schema)
     format_ = settings.choice("format", FORMATS, default="parquet")
     properties = read_properties(schema.at("properties"))
-    return Contract(
+    contract = Contract(
         id=root.required_text("id"),
         version=root.required_text("version"),
         table=table,
@@ -164,6 +164,10 @@ def _contract(root: Field, sha256: str) -> Contract:
         on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
         on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
     )
+    if contract.looks_beyond and contract.on_new_version != "add":
+        reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
+        settings.refuse(f"{reason} replaced would count", "onNewVersion")
+    return contract
 
 
 def _schema_object(root: Field) -> Field:

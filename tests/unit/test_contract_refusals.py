@@ -388,6 +388,14 @@ def test_columns_that_differ_in_case_only_are_refused() -> None:
     assert "first in line 8" in found[0].reason
 
 
+def test_a_check_of_the_whole_table_forbids_replacing() -> None:
+    """Rows that a new version replaces would be counted against it: that is refused."""
+    quality = f"- {{metric: rowCount, mustBe: 1, customProperties: [{SCOPE}]}}"
+    settings = "- {property: onNewVersion, value: replace}"
+    text = contract_text(quality=quality, settings=settings)
+    assert_refused(text, "customProperties.onNewVersion", "looks at the whole table")
+
+
 def test_two_rules_with_one_name_are_refused() -> None:
     """The ids that owners give to a column's rules are theirs to keep apart."""
     rule = "{name: known, metric: nullValues, mustBe: 0}"

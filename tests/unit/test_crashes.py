@@ -146,7 +146,6 @@ def another_file(deployment: Deployment) -> None:
 
 
 STORIES = [
-<<<<<<< HEAD
     published,
     refused,
     crashing,
@@ -159,10 +158,6 @@ STORIES = [
     dead,
     repeated,
     replaced,
-=======
-    *(published, refused, crashing, unclaimed, swept, rebased, run_again, together, in_line),
-    dead,
->>>>>>> 331e181 (Files in line under faults, a lost ledger and people's commands; an attempt that was taken makes room for the next)
 ]
 
 
