@@ -11,13 +11,12 @@ An intent is swapped only once main is known to refuse its branch for ever, so t
 its successor only one can publish. docs/adr/publishing-together.md has the whole argument.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from functions import commits
 from functions.catalog import CannotRebase, MergeConflict, NotOnMain, UnknownBranch
 from functions.ending import end_published, finish
+from functions.groups import Unit, refused_too, unit_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
 from functions.ledger import Moved
@@ -29,21 +28,7 @@ from functions.world import World
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import fresh_branch
 
-MOST_TOGETHER = 100  # DynamoDB's limit (API reference, "TransactWriteItems")
 _MOST_TRIES = 20
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """One intent, and the ingestions whose rows it holds."""
-
-    intent: Intent
-    members: Sequence[Ingestion]
-
-    @property
-    def complete(self) -> bool:
-        """Whether these are all; the ledger may lack some, or an index be behind."""
-        return len(self.members) == max(1, len(self.members[0].group))
 
 
 def publish(world: World, ingestion: Ingestion) -> Ingestion:
@@ -80,7 +65,7 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
             return finish(world, ingestion)
         if ingestion.looks_beyond and must_wait(world, ingestion):
             return ingestion
-        unit = _unit(world, ingestion)
+        unit = unit_of(world, ingestion)
         try:
             return end_published(world, unit.members, _merge(world, unit))
         except MergeConflict:
@@ -92,16 +77,7 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
 
-def _unit(world: World, ingestion: Ingestion) -> _Unit:
-    """The ingestion's intent with all its members, itself the first."""
-    if not ingestion.group:
-        return _Unit(ingestion.intent, [ingestion])
-    members = world.ledger.together(ingestion.group)
-    same = [m for m in members if m.intent == ingestion.intent and m.state is State.AUDITED]
-    return _Unit(ingestion.intent, [ingestion, *(m for m in same if m.id != ingestion.id)])
-
-
-def _merge(world: World, unit: _Unit) -> str:
+def _merge(world: World, unit: Unit) -> str:
     """The hash of the commit on main, made now or before. Raises MergeConflict or NotOnMain."""
     members, merged = unit.members, ""
     if not unit.complete:
@@ -119,7 +95,7 @@ def _merge(world: World, unit: _Unit) -> str:
     return merged or commits.commit_of(world.catalog.log(), members[0]).hash
 
 
-def _renewed(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
+def _renewed(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """What main refused, after the first step towards another intent."""
     first = refused.members[0]
     if first.replaces:
@@ -129,7 +105,7 @@ def _renewed(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
     return _rebase(world, refused, elsewhere)
 
 
-def _rebase(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
+def _rebase(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Enter the refused files, and all that wait with them, into a fresh branch off main.
 
     Returns the unit's first ingestion as it then stands. `elsewhere` are the ids of ingestions that
@@ -161,9 +137,7 @@ def _rebase(world: World, refused: _Unit, elsewhere: set[str]) -> Ingestion:
     return world.ledger.get(first.id)
 
 
-def _swap(
-    world: World, refused: _Unit, elsewhere: set[str], fresh: str, base: str
-) -> Sequence[str]:
+def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: str) -> Sequence[str]:
     """Make the fresh branch, cut at `base`, the intent of all whose files it can hold.
 
     Returns the branches that it replaces. Raises CannotRebase when the refused files cannot be
@@ -172,7 +146,7 @@ def _swap(
     first = refused.members[0]
     if any(m.demands != demands_now(world, m) for m in refused.members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
-    units = [refused, *_refused_too(world, refused, elsewhere)]
+    units = [refused, *refused_too(world, refused, elsewhere)]
     failed = world.tables().append_again(first.table, [unit.intent for unit in units], fresh)
     if refused.intent in failed:
         raise failed[refused.intent]
@@ -185,62 +159,7 @@ def _swap(
     return [unit.intent.branch for unit in entered]
 
 
-def _refused_too(world: World, refused: _Unit, elsewhere: set[str]) -> Iterator[_Unit]:
-    """The other units that wait for the table and that main refuses, as many as fit in."""
-    first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
-    waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
-    for each in world.ledger.waiting(first.table):
-        if each.intent != refused.intent and not each.replaces:
-            waiting[each.intent].append(each)
-    found = [_Unit(intent, members) for intent, members in waiting.items()]
-    units = [
-        unit
-        for unit in found
-        if unit.complete
-        and not any(member.id in elsewhere for member in unit.members)
-        and all(_asked_alike(member, first) for member in unit.members)
-    ]
-    for unit in _dead(world, units):
-        if len(unit.members) <= room:
-            room -= len(unit.members)
-            yield unit
-
-
-def _asked_alike(one: Ingestion, other: Ingestion) -> bool:
-    return (one.demands, one.contract_pinned) == (other.demands, other.contract_pinned)
-
-
-def _dead(world: World, units: Sequence[_Unit]) -> Iterator[_Unit]:
-    """The units that main can never take: it changed the table since their branch was cut.
-
-    What main took already is not among them: a commit since then names it.
-    """
-    cut_at: defaultdict[str, list[_Unit]] = defaultdict(list)
-    for unit in units:
-        cut_at[unit.members[0].base_hash].append(unit)
-    since = _Since()
-    for commit in world.catalog.log() if cut_at else ():
-        for unit in cut_at.pop(commit.hash, ()):
-            if unit.members[0].table in since.tables and not since.names(unit):
-                yield unit
-        if not cut_at:
-            return
-        since.tables.add(commit.properties.get(commits.TABLE, ""))
-        since.published.update(each.id for each in commits.published(commit))
-
-
-@dataclass
-class _Since:
-    """What main's commits, from the newest back, published, and into which tables."""
-
-    tables: set[str] = field(default_factory=set)
-    published: set[str] = field(default_factory=set)
-
-    def names(self, unit: _Unit) -> bool:
-        return any(member.id in self.published for member in unit.members)
-
-
-def _all_again(world: World, unit: _Unit) -> Ingestion:
+def _all_again(world: World, unit: Unit) -> Ingestion:
     """Run the jobs of all members again; each of the others has a message or the sweep as well."""
     first, *others = unit.members
     for other in others:

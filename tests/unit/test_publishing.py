@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from functions import commits
+from functions.groups import MOST_TOGETHER
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
-from functions.publishing import MOST_TOGETHER, publish
+from functions.publishing import publish
 from functions.telemetry import logger
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject

@@ -1,0 +1,88 @@
+"""What waits for one table and can be published together: intents that main refuses, and whose."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from functions import commits
+from functions.ingestion import Ingestion, Intent, State
+from functions.world import World
+
+MOST_TOGETHER = 100  # DynamoDB's limit (API reference, "TransactWriteItems")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One intent, and the ingestions whose rows it holds."""
+
+    intent: Intent
+    members: Sequence[Ingestion]
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all; the ledger may lack some, or an index be behind."""
+        return len(self.members) == max(1, len(self.members[0].group))
+
+
+def unit_of(world: World, ingestion: Ingestion) -> Unit:
+    """The ingestion's intent with all its members, itself the first."""
+    if not ingestion.group:
+        return Unit(ingestion.intent, [ingestion])
+    members = world.ledger.together(ingestion.group)
+    same = [m for m in members if m.intent == ingestion.intent and m.state is State.AUDITED]
+    return Unit(ingestion.intent, [ingestion, *(m for m in same if m.id != ingestion.id)])
+
+
+def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Unit]:
+    """The other units that wait for the table and that main refuses, as many as fit in."""
+    first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
+    waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
+    for each in world.ledger.waiting(first.table):
+        if each.intent != refused.intent and not each.replaces:
+            waiting[each.intent].append(each)
+    found = [Unit(intent, members) for intent, members in waiting.items()]
+    units = [
+        unit
+        for unit in found
+        if unit.complete
+        and not any(member.id in elsewhere for member in unit.members)
+        and all(_asked_alike(member, first) for member in unit.members)
+    ]
+    for unit in _dead(world, units):
+        if len(unit.members) <= room:
+            room -= len(unit.members)
+            yield unit
+
+
+def _asked_alike(one: Ingestion, other: Ingestion) -> bool:
+    return (one.demands, one.contract_pinned) == (other.demands, other.contract_pinned)
+
+
+def _dead(world: World, units: Sequence[Unit]) -> Iterator[Unit]:
+    """The units that main can never take: it changed the table since their branch was cut.
+
+    What main took already is not among them: a commit since then names it.
+    """
+    cut_at: defaultdict[str, list[Unit]] = defaultdict(list)
+    for unit in units:
+        cut_at[unit.members[0].base_hash].append(unit)
+    since = _Since()
+    for commit in world.catalog.log() if cut_at else ():
+        for unit in cut_at.pop(commit.hash, ()):
+            if unit.members[0].table in since.tables and not since.names(unit):
+                yield unit
+        if not cut_at:
+            return
+        since.tables.add(commit.properties.get(commits.TABLE, ""))
+        since.published.update(each.id for each in commits.published(commit))
+
+
+@dataclass
+class _Since:
+    """What main's commits, from the newest back, published, and into which tables."""
+
+    tables: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
+
+    def names(self, unit: Unit) -> bool:
+        return any(member.id in self.published for member in unit.members)
