@@ -81,7 +81,10 @@ def _check_own(world: World, ingestion: Ingestion, run: JobRun) -> None:
 
     An event that came again then began it anew: until it is restored, it is not the run's.
     """
-    if ingestion.state in NOT_STARTED and world.jobs.spec(run.id).base_hash != ingestion.base_hash:
+    if ingestion.state not in NOT_STARTED:
+        return
+    told = world.jobs.spec(run.id)
+    if (told.base_hash, told.branch) != (ingestion.base_hash, ingestion.branch):
         message = f"the ledger had lost {ingestion.id}; the sweep restores it"
         raise Transient("LOST_INGESTION", message)
 

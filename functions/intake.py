@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from functions.ending import delete_replaced, end, finish
 from functions.ingestion import Ingestion, State
-from functions.jobs import AttemptTaken
 from functions.storage import Missing, StoredContract
 from functions.telemetry import logger, metrics
 from functions.world import World
@@ -145,9 +144,6 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         )
     try:
         run = world.jobs.start(spec)
-    except AttemptTaken as taken:  # after a deployment, or a loss of the ledger, in between
-        logger.warning("another attempt is needed", extra={"why": taken.message})
-        return run_again(world, ingestion)
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
     logger.info("job run started", extra={"run": run, "branch": ingestion.branch})

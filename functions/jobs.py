@@ -20,10 +20,6 @@ class UnknownRun(LakegateError):
     """EMR Serverless does not know this job run."""
 
 
-class AttemptTaken(Transient):
-    """A job run of this very attempt was started already, and was told something else."""
-
-
 class Jobs:
     """The EMR Serverless application that runs our jobs."""
 
@@ -36,8 +32,7 @@ class Jobs:
         """Start the job run of one attempt, or find it started already; returns its id.
 
         Raises Permanent when EMR refuses the request itself, Transient otherwise: also where there
-        is no such application, which is a fault of the deployment and not of the file. Of these,
-        AttemptTaken says that only another attempt can be started.
+        is no such application, which is a fault of the deployment and not of the file.
         """
         name = run_name(spec.ingestion, spec.attempt)
         with _translated():
@@ -108,7 +103,6 @@ def _translated() -> Iterator[None]:
         code = error.response["Error"]["Code"]
         if code in _PERMANENT:
             raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
-        kind = AttemptTaken if code == "ConflictException" else Transient
-        raise kind("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error
+        raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error
     except BotoCoreError as error:
         raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless did not answer: {error}") from error

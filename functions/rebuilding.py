@@ -142,7 +142,7 @@ def _is_anew(world: World, begun: Ingestion, trace: Trace) -> bool:
         return False
     run = trace.runs.get(begun.attempt)
     spec = _spec(world, run.id) if run else None
-    return spec is None or spec.base_hash != begun.base_hash
+    return spec is None or (spec.base_hash, spec.branch) != (begun.base_hash, begun.branch)
 
 
 def _published(

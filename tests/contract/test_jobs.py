@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 
 from functions.job_run import RunState
-from functions.jobs import AttemptTaken, Jobs, UnknownRun
+from functions.jobs import Jobs, UnknownRun
 from lakegate import times
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -195,7 +195,7 @@ def test_an_attempt_cannot_become_another(application: Application) -> None:
     """Starting an attempt with other words, as after a deployment, is told and starts nothing."""
     spec = application.spec()
     run = application.jobs.start(spec)
-    with pytest.raises(AttemptTaken, match="JOBS_UNAVAILABLE"):
+    with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
         application.jobs.start(replace(spec, contract_version="c2"))
     application.ended(run, RunState.SUCCESS)
 
@@ -319,7 +319,7 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
         ("ThrottlingException", Transient),
         ("InternalServerException", Transient),
         ("ServiceQuotaExceededException", Transient),
-        ("ConflictException", AttemptTaken),
+        ("ConflictException", Transient),
         ("ResourceNotFoundException", Transient),
         ("ValidationException", Permanent),
         ("AccessDeniedException", Permanent),

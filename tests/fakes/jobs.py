@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from functions.job_run import JobRun, RunState
-from functions.jobs import AttemptTaken, UnknownRun
+from functions.jobs import UnknownRun
+from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
 from tests.fakes.clock import FakeClock
@@ -64,5 +65,5 @@ class FakeJobs:
 def _the_same(known: _Started, spec: JobSpec) -> str:
     if known.spec != spec:
         message = f"the client token started {known.run.id} with other parameters"
-        raise AttemptTaken("JOBS_UNAVAILABLE", message)
+        raise Transient("JOBS_UNAVAILABLE", message)
     return known.run.id
