@@ -56,6 +56,7 @@ class FakeCatalog:
         self._commits: dict[str, _Stored] = {}
         self._heads: dict[str, str] = {}
         self._states: dict[str, FakeTable] = {}
+        self._older: dict[str, frozenset[str]] = {}
         self._add(MAIN, "first commit", "set-up", {}, {})
 
     def create_branch(self, name: str) -> str:
@@ -154,6 +155,10 @@ class FakeCatalog:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch or commit {at}")
         return next((c.changes[name] for c in self._log(start) if name in c.changes), None)
 
+    def names(self, at: str) -> set[str]:
+        """The tables that a branch or a hash has ever had."""
+        return {name for c in self._log(self._heads.get(at, at)) for name in c.changes}
+
     def is_on_main(self, at: str) -> bool:
         """Whether main holds everything that a branch or a hash does."""
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
@@ -198,14 +203,12 @@ class FakeCatalog:
                 return
             yield stored
 
-    def _ancestors(self, start: str) -> set[str]:
-        found: set[str] = set()
-        left = [start] if start else []
-        while left:
-            if (hash_ := left.pop()) not in found:
-                found.add(hash_)
-                left += self._commits[hash_].parents
-        return found
+    def _ancestors(self, start: str) -> frozenset[str]:
+        """A commit and all that it came from; no commit ever gets other parents."""
+        if start and start not in self._older:
+            parents = self._commits[start].parents
+            self._older[start] = frozenset({start}.union(*map(self._ancestors, parents)))
+        return self._older.get(start, frozenset())
 
 
 class FakeTables:

@@ -18,6 +18,7 @@ from tests.fakes.faults import Fault, Journal, ProcessDied, unavailable
 from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
+from tests.fakes.others import Others
 from tests.fakes.queues import FakeDeadLetters
 from tests.fakes.storage import FakeLake, FakeLanding
 
@@ -71,12 +72,14 @@ class Deployment:
         self.ledger = FakeLedger()
         self.catalog = FakeCatalog(self.clock)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
+        self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)
         self.alerts = FakeAlerts()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
         self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
         self.loses_events = False
+        self.garbage: list[str] = []
         self.world = self._world()
         self.keys: dict[str, frozenset[str]] = {}
         self._scripts: dict[str, Script] = {}
@@ -128,6 +131,11 @@ class Deployment:
         """Have EMR's event wait in its queue."""
         self._send(job_run, messages.state_change(run), self.dead_job_runs)
 
+    def send_garbage(self) -> None:
+        """Have a message wait that no event could be."""
+        self.garbage.append(f"garbage {len(self.garbage)}!")
+        self._send(upload, self.garbage[-1], self.dead_uploads)
+
     def send_all_again(self) -> None:
         """Have every message that was ever sent wait once more."""
         self._messages.extend(self._sent)
@@ -137,14 +145,26 @@ class Deployment:
         for message in [self._messages.popleft() for _ in range(len(self._messages))]:
             self._deliver(message)
 
+    def deliver_one(self, nth: int, *, again: bool = False) -> None:
+        """Deliver one of the messages that wait, which then comes `again` or not."""
+        if message := self._take_one(nth):
+            self._messages.extend([message] * again)
+            self._deliver(message)
+
+    def lose_one(self, nth: int) -> None:
+        """Lose one of the messages that wait."""
+        if (message := self._take_one(nth)) and message.body in self.garbage:
+            self.garbage.remove(message.body)
+
     def run_jobs(self) -> None:
         """Carry out every job run that was started, to its end; EMR announces each."""
-        for run in self.jobs.runs():
-            if not run.state.terminal:
-                script = self._scripts[self.jobs.spec(run.id).ingestion]
-                run_job(run.id, script, self.catalog, self.lake, self.jobs, self.keys)
-                if not self.loses_events:
-                    self.send_job_run(run.id)
+        for run in self._running():
+            self._run_job(run)
+
+    def run_one_job(self, nth: int) -> None:
+        """Carry out one of the job runs that were started, to its end."""
+        if running := self._running():
+            self._run_job(running[nth % len(running)])
 
     def sweep(self) -> dict[str, int]:
         """Let the grace time pass, then sweep; nothing was done where the process died."""
@@ -199,6 +219,22 @@ class Deployment:
         message = _Message(work, body, dead_letters)
         self._sent.append(message)
         self._messages.append(message)
+
+    def _take_one(self, nth: int) -> _Message | None:
+        if not self._messages:
+            return None
+        message = self._messages[nth % len(self._messages)]
+        self._messages.remove(message)
+        return message
+
+    def _running(self) -> list[str]:
+        return [run.id for run in self.jobs.runs() if not run.state.terminal]
+
+    def _run_job(self, run: str) -> None:
+        script = self._scripts[self.jobs.spec(run).ingestion]
+        run_job(run, script, self.catalog, self.lake, self.jobs, self.keys)
+        if not self.loses_events:
+            self.send_job_run(run)
 
     def _deliver(self, message: _Message) -> None:
         try:

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from lakegate.errors import Transient
 
+When = Literal["before", "after"]
+
 
 class ProcessDied(BaseException):
     """The process ended here: no handler of errors runs any more."""
@@ -22,8 +24,15 @@ class Fault:
     """What happens at a call: `effect`, before or after it, at the next `times` that match."""
 
     effect: Callable[[], object]
-    when: Literal["before", "after"] = "before"
+    when: When = "before"
     times: float = 1
+
+
+@dataclass(eq=False)
+class _Coming:
+    call: str
+    fault: Fault
+    skipped: int
 
 
 class Journal:
@@ -33,6 +42,7 @@ class Journal:
         self.calls: list[str] = []
         self._by_number: dict[int, Fault] = {}
         self._by_name: dict[str, Fault] = {}
+        self._coming: list[_Coming] = []
 
     def strike_at(self, number: int, fault: Fault) -> None:
         """Have the fault strike at the call of that number, from 0."""
@@ -41,6 +51,10 @@ class Journal:
     def strike(self, call: str, fault: Fault) -> None:
         """Have the fault strike at every call of that name, until `times` are used up."""
         self._by_name[call] = fault
+
+    def strike_later(self, call: str, fault: Fault, skipped: int) -> None:
+        """Have the fault strike once at a call of that name, after `skipped` more of them."""
+        self._coming.append(_Coming(call, fault, skipped))
 
     def repair(self, call: str) -> None:
         """Have the calls of that name work again."""
@@ -54,7 +68,14 @@ class Journal:
         """Write a call down; returns the faults to strike at it."""
         due = [self._by_number.pop(len(self.calls), None), self._by_name.get(call)]
         self.calls.append(call)
-        return [fault for fault in due if fault]
+        return [fault for fault in (*due, *self._arrived(call)) if fault]
+
+    def _arrived(self, call: str) -> list[Fault]:
+        arrived = [coming for coming in self._coming if coming.call == call and not coming.skipped]
+        self._coming = [coming for coming in self._coming if coming not in arrived]
+        for coming in self._coming:
+            coming.skipped -= coming.call == call
+        return [coming.fault for coming in arrived]
 
 
 class _Watched:

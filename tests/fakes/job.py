@@ -65,6 +65,53 @@ def crashed(report: AuditReport) -> None:
     """The run that dies before it writes a report."""
 
 
+def crashed_once(report: AuditReport) -> AuditReport | None:
+    """The run that dies; the next one finds nothing wrong."""
+    return report if report.attempt > 1 else None
+
+
+def silent(report: AuditReport) -> None:
+    """The run that EMR calls a success, and that left no report."""
+
+
+def cancelled(report: AuditReport) -> None:
+    """The run that took too long."""
+
+
+def contradicted(report: AuditReport) -> AuditReport:
+    """The run whose report says passed, and that then failed."""
+    return report
+
+
+def careless(report: AuditReport) -> AuditReport:
+    """The run that says in its report that the audit failed, and nowhere else."""
+    return rejected(report)
+
+
+def idle(report: AuditReport) -> AuditReport:
+    """The run that wrote nothing, and found nothing wrong with it."""
+    return replace(report, audited_hash=report.base_hash, rows_written=0, files=())
+
+
+def hollow(report: AuditReport) -> AuditReport:
+    """The run whose report says passed, although a check of it failed."""
+    return replace(report, checks=(PASSED, FAILED))
+
+
+def foreign(report: AuditReport) -> AuditReport:
+    """The run at whose report's place there is that of another attempt."""
+    return replace(report, attempt=report.attempt + 1)
+
+
+# How EMR says that a run ended, where that is not what its report's verdict makes of it.
+_EXITS: dict[Script, RunState] = {
+    silent: RunState.SUCCESS,
+    careless: RunState.SUCCESS,
+    cancelled: RunState.CANCELLED,
+    contradicted: RunState.FAILED,
+}
+
+
 def run_job(
     run: str,
     script: Script,
@@ -87,11 +134,13 @@ def run_job(
             report = replace(report, verdict=Verdict.REJECTED, reason=reason, checks=checks)
     except UnknownBranch:
         report = None
+        script = crashed
     if report is None:
-        jobs.end(run, RunState.FAILED, "Job execution failed. ExitCode: 1.")
+        jobs.end(run, _EXITS.get(script, RunState.FAILED), "Job execution failed. ExitCode: 1.")
         return
     lake.put_text(spec.report_key, report.to_json().encode())
-    state = RunState.SUCCESS if report.verdict is Verdict.PASSED else RunState.FAILED
+    passed = report.verdict is Verdict.PASSED
+    state = _EXITS.get(script, RunState.SUCCESS if passed else RunState.FAILED)
     jobs.end(run, state, "" if state is RunState.SUCCESS else "ExitCode: 3.")
 
 

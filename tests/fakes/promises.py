@@ -12,7 +12,9 @@ from functions.reconciliation import End
 from functions.reconciling import reconciled
 from functions.world import World
 from lakegate.landing import ingestion_id
+from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.others import Row, rows_of
 
 
 def check_promises(deployment: Deployment) -> None:
@@ -21,11 +23,14 @@ def check_promises(deployment: Deployment) -> None:
     published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
+    _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
     _of_exactly_these_people_are_told(deployment, failed + [i for i in published if i.duplicate_of])
+    _the_unreadable_is_shown(deployment)
     check_files(deployment)
-    _reconcile_agrees(deployment)
+    if deployment.others.idle:
+        _reconcile_agrees(deployment)
 
 
 def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
@@ -46,17 +51,52 @@ def left_behind(deployment: Deployment) -> list[str]:
 
 def _nothing_is_lost(deployment: Deployment) -> None:
     landed = {ingestion_id(landed) for landed in deployment.landing.landed()}
-    assert landed == {i.id for i in deployment.ledger.all() if i.ended and not i.unfinished}
+    ended = {i.id for i in deployment.ledger.all() if i.ended and not i.unfinished}
+    assert landed == ended, f"not ended, or never landed: {landed ^ ended}"
 
 
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
     replaced = Counter(id_ for i in published for id_ in i.replaced)
-    files = [f"{i.landed.uri}@{i.landed.version}" for i in published if i.id not in replaced]
-    assert deployment.published_files() == sorted(files)
+    others, rows = deployment.others, Counter(_row(i) for i in published)
+    for commit in deployment.catalog.log():
+        wrong = rows_of(deployment.catalog, commit.hash) - rows - others.brought
+        assert not wrong, f"unaudited or doubled in main: {wrong} by {commit}"
+    found = rows_of(deployment.catalog, "main")
+    expected = others.brought + Counter(_row(i) for i in published if i.id not in replaced)
+    expected.subtract(others.took)
+    for row in expected.keys() | found.keys():
+        message = f"{row} is there {found[row]} times, not {expected[row]}"
+        assert found[row] == expected[row], f"lost or doubled in main: {message}"
     log = [each for commit in deployment.catalog.log() for each in commits.published(commit)]
-    assert Counter(each.id for each in log) == Counter(i.id for i in published)
+    named = Counter(each.id for each in log)
+    assert named == Counter(i.id for i in published), "main's log names others"
     assert Counter(id_ for each in log for id_ in each.replaced) == replaced
     assert not [id_ for id_, times in replaced.items() if times > 1]
+
+
+def _row(ingestion: Ingestion) -> Row:
+    return ingestion.table, f"{ingestion.landed.uri}@{ingestion.landed.version}"
+
+
+def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingestion]) -> None:
+    """The table that took an audited file is the one that it was written for, and fits it."""
+    for ingestion in published:
+        for audited in deployment.ledger.history(ingestion.id):
+            if audited.state is State.AUDITED and audited.attempt == ingestion.attempt:
+                written = deployment.catalog.table(audited.audited_hash, ingestion.table)
+                read = deployment.catalog.table(ingestion.merge_hash, ingestion.table)
+                assert _fits(written, read), f"main cannot read what was written: {ingestion}"
+
+
+def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
+    assert written
+    assert read
+    new = set(read.columns) - set(written.columns)
+    return (
+        written.uuid == read.uuid
+        and set(written.columns) <= set(read.columns)
+        and not any(column.endswith("!") for column in new)
+    )
 
 
 def _no_key_is_on_main_twice(deployment: Deployment) -> None:
@@ -67,9 +107,19 @@ def _no_key_is_on_main_twice(deployment: Deployment) -> None:
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
     kept = {i.branch for i in failed if i.branch and not i.discarded}
-    assert set(deployment.catalog.branches("ingest/", "publish/")) >= kept
+    gone = (
+        kept - set(deployment.catalog.branches("ingest/", "publish/")) - deployment.others.dropped
+    )
+    assert not gone, f"evidence is gone: {gone}"
     # A process that hung while others finished can still leave a branch, but nothing on it.
-    assert all(deployment.catalog.is_on_main(branch) for branch in left_behind(deployment))
+    left = [b for b in left_behind(deployment) if not deployment.catalog.is_on_main(b)]
+    assert not left, f"left behind with rows on them: {left}"
+
+
+def _the_unreadable_is_shown(deployment: Deployment) -> None:
+    texts = [str(alert.blocks) for _, alert in deployment.alerts.posted]
+    for body in deployment.garbage:
+        assert any(body in text for text in texts), f"nobody was told of {body}"
 
 
 def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingestion]) -> None:
@@ -80,10 +130,12 @@ def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingest
         assert told, f"nobody was told of {ingestion}"
         if ingestion.state in ALERTED:
             for text in told:
-                assert any((branch or "none was cut") in text for branch in known)
+                named = any((branch or "none was cut") in text for branch in known)
+                assert named, f"an alert names none of {known}"
     told_of = {ingestion.id for ingestion in these} | set(_once_failed(deployment))
     others = [_subject(i) for i in deployment.ledger.all() if i.id not in told_of]
-    assert not [text for text in texts if any(subject in text for subject in others)]
+    wrong = [text for text in texts if any(subject in text for subject in others)]
+    assert not wrong, f"told of what did not fail: {wrong}"
 
 
 def _subject(ingestion: Ingestion) -> str:

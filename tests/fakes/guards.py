@@ -1,0 +1,436 @@
+"""The guards that keep the promises, each with what breaks without it and how to take it out."""
+
+from dataclasses import dataclass
+
+from tests.fakes.sabotage import Cut
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Without the guard, that is with its `cuts`, the machine must find the `breach`.
+
+    That is a regular expression on the machine's message. `opening` names what the machine's
+    stories then begin with, where only few would come by the guard (tests/fakes/stories.py).
+    """
+
+    name: str
+    breach: str
+    cuts: tuple[Cut, ...]
+    opening: str = ""
+
+
+GUARDS = (
+    Guard(
+        "a landed object begins once",
+        "never at rest",
+        (
+            Cut(
+                "tests.fakes.ledger",
+                "if self._revisions[ingestion.id]:",
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "a save fails where another process was faster",
+        "doubled|cannot read|never at rest",
+        (
+            Cut(
+                "tests.fakes.ledger",
+                "revisions[-1].revision != ingestion.revision",
+                "False",
+            ),
+        ),
+    ),
+    Guard(
+        "one client token starts one job run",
+        "run more than once",
+        (
+            Cut(
+                "tests.fakes.jobs",
+                "if known.run.name == name:",
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "a branch's name tells its ingestion",
+        "doubled|unaudited|evidence is gone",
+        (
+            Cut(
+                "lakegate.landing",
+                """'file'}-{ingestion[:ID_PART]}""",
+                """'file'}""",
+            ),
+        ),
+    ),
+    Guard(
+        "a branch's name can be derived again",
+        "left behind|must not end",
+        (
+            Cut(
+                "functions.intake",
+                "ingestion.landed.key, ingestion.id, ingestion.attempt)",
+                "ingestion.landed.key, ingestion.id, ingestion.attempt) + world.token()",
+            ),
+        ),
+    ),
+    Guard(
+        "what was known already is not submitted again",
+        "must not end|never at rest",
+        (
+            Cut(
+                "functions.intake",
+                "if ingestion.state in (State.LANDED, State.BRANCHED):",
+                "if not ingestion.ended:",
+            ),
+        ),
+    ),
+    Guard(
+        "no file without bytes is taken",
+        "EMPTY must not end published",
+        (
+            Cut(
+                "functions.intake",
+                "ingestion.landed.size == 0",
+                "False",
+            ),
+        ),
+    ),
+    Guard(
+        "a marker is no data",
+        "MARKER must not end published",
+        (
+            Cut(
+                "functions.intake",
+                "    if rule:",
+                "    if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "an ended ingestion stays as it ended",
+        "doubled|must not end",
+        (
+            Cut(
+                "functions.conclusion",
+                "if ingestion.ended or ingestion.state is State.AUDITED:",
+                "if ingestion.state is State.AUDITED:",
+            ),
+        ),
+    ),
+    Guard(
+        "the end of an earlier attempt is no verdict on this one",
+        "must not end|evidence is gone",
+        (
+            Cut(
+                "functions.conclusion",
+                "attempt == ingestion.attempt and run.state.terminal",
+                "run.state.terminal",
+            ),
+        ),
+    ),
+    Guard(
+        "a run that goes on is not judged",
+        "must not end",
+        (
+            Cut(
+                "functions.conclusion",
+                "if not run.state.terminal:",
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "the report must belong to the attempt",
+        "FOREIGN must not end published",
+        (
+            Cut(
+                "functions.decisions",
+                "not _belongs(report, ingestion)",
+                "False",
+            ),
+        ),
+    ),
+    Guard(
+        "the exit code gates",
+        "CONTRADICTED must not end published",
+        (
+            Cut(
+                "functions.decisions",
+                "if run.state is not RunState.SUCCESS:",
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "the report decides",
+        "CARELESS must not end",
+        (
+            Cut(
+                "functions.decisions",
+                "if report.verdict is Verdict.PASSED:",
+                "if run.state is RunState.SUCCESS:",
+            ),
+        ),
+    ),
+    Guard(
+        "no check has failed",
+        "HOLLOW must not end published",
+        (
+            Cut(
+                "functions.decisions",
+                "if report.failed or not report.checks:",
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "something was written",
+        "IDLE must not end",
+        (
+            Cut(
+                "functions.decisions",
+                'if report.audited_hash in ("", ingestion.base_hash):',
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "what is merged is what was audited",
+        "unaudited",
+        (
+            Cut(
+                "functions.publishing",
+                "            unit.intent.hash,\n            commits.message",
+                "            world.catalog.head(unit.intent.branch),\n            commits.message",
+            ),
+        ),
+    ),
+    Guard(
+        "the job starts where its branch was cut",
+        "unaudited",
+        (
+            Cut(
+                "tests.fakes.job",
+                "    catalog.reset(spec.branch, spec.base_hash)\n",
+                "",
+            ),
+        ),
+        opening="A_MEDDLER",
+    ),
+    Guard(
+        "people are told before it is written down that they were",
+        "nobody was told",
+        (
+            Cut(
+                "functions.ending",
+                "    message = _message(world, ingestion)\n",
+                "    message = _message(world, ingestion)\n"
+                '    ingestion = world.ledger.save(ingestion.step("", "", alerted=True))\n',
+            ),
+        ),
+    ),
+    Guard(
+        "an alert that its channel refuses goes to the default one",
+        "never at rest",
+        (
+            Cut(
+                "functions.ending",
+                '        world.alerts.post("", message)\n',
+                "        raise\n",
+            ),
+        ),
+    ),
+    Guard(
+        "published branches are deleted",
+        "left behind",
+        (
+            Cut(
+                "functions.ending",
+                "        world.catalog.delete_branch(branch)\n",
+                "        pass\n",
+            ),
+        ),
+    ),
+    Guard(
+        "the sweep looks for landed objects that nobody announced",
+        "never at rest",
+        (
+            Cut(
+                "functions.sweeping",
+                '        _each("forgotten", _forgotten(world, before), partial(take_in, world)),\n',
+                "",
+            ),
+        ),
+    ),
+    Guard(
+        "the sweep goes on with what is unfinished",
+        "never at rest",
+        (
+            Cut(
+                "functions.sweeping",
+                '        _each("resumed", _due(world, before), partial(_resume, world)),\n',
+                "",
+            ),
+        ),
+    ),
+    Guard(
+        "the sweep reads the dead letters",
+        "never at rest",
+        (
+            Cut(
+                "functions.sweeping",
+                "uploads.read(), ",
+                "(), ",
+            ),
+        ),
+    ),
+    Guard(
+        "a dead letter is forgotten after it was dealt with",
+        "nobody was told",
+        (
+            Cut(
+                "functions.sweeping",
+                "    try:\n        work(world, letter.body)\n",
+                "    queue.forget(letter)\n    try:\n        work(world, letter.body)\n",
+            ),
+        ),
+        opening="AN_UNREADABLE_MESSAGE",
+    ),
+    Guard(
+        "a job run that is lost is an end",
+        "never at rest",
+        (
+            Cut(
+                "functions.conclusion",
+                'return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))',
+                "raise",
+            ),
+        ),
+    ),
+    Guard(
+        "what was merged before is published",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                "    return merged or ",
+                '    if not merged:\n        raise NotOnMain("", "")\n    return merged or ',
+            ),
+        ),
+    ),
+    Guard(
+        "where the branch is gone, main's log is asked",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                'logger.info("the branch is gone: main\'s log tells whether it was merged")',
+                'raise NotOnMain("", "") from None',
+            ),
+        ),
+        opening="MERGED_BUT_NOT_RECORDED",
+    ),
+    Guard(
+        "all intents are swapped in one write",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                "    world.ledger.save_all([member",
+                "    save_all = lambda each: [*map(world.ledger.save, each)]\n    save_all([member",
+            ),
+            # Behind it stands another guard, which is removed alone further down.
+            Cut(
+                "functions.publishing",
+                "    if not unit.complete:",
+                "    if False:",
+            ),
+        ),
+        opening="A_SWAP",
+    ),
+    Guard(
+        "a group is merged only after its swap",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                "    at = world.now()\n    world.ledger.save_all(",
+                "    at = world.now()\n"
+                "    world.catalog.merge(fresh, intent.hash, '', commits.properties(members))\n"
+                "    world.ledger.save_all(",
+            ),
+        ),
+        opening="WAITING_TOGETHER",
+    ),
+    Guard(
+        "what main took already is not entered again",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                " and not since.names(unit)",
+                "",
+            ),
+        ),
+    ),
+    Guard(
+        "what main can still take is left as it is",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                "unit.members[0].table in since.tables and ",
+                "",
+            ),
+        ),
+        opening="A_LATE_FILE_AND_A_GROUP",
+    ),
+    Guard(
+        "replaced branches are deleted",
+        "still there",
+        (
+            Cut(
+                "functions.publishing",
+                "    for branch in replaced:\n        world.catalog.delete_branch(branch)\n",
+                "",
+            ),
+        ),
+        opening="A_TABLE",
+    ),
+    Guard(
+        "files are entered only into the table that they were written for",
+        "cannot read",
+        (
+            Cut(
+                "tests.fakes.catalog",
+                "if audited.uuid != current.uuid:",
+                "if False:",
+            ),
+        ),
+    ),
+    Guard(
+        "files are entered only where they can be read as written",
+        "cannot read",
+        (
+            Cut(
+                "tests.fakes.catalog",
+                "if not set(audited.columns) <= set(current.columns) or any(",
+                "if False and any(",
+            ),
+        ),
+    ),
+    Guard(
+        "no group is merged of which the ledger lacks a member",
+        "doubled",
+        (
+            Cut(
+                "functions.publishing",
+                "    if not unit.complete:",
+                "    if False:",
+            ),
+        ),
+        opening="A_GROUP_LOSES_A_MEMBER",
+    ),
+)

@@ -1,0 +1,418 @@
+"""A deployment to which anything may happen, in any order: a story is a list of events.
+
+`tell` lets a story happen, then lets everything take its course (faults that have not struck yet
+strike then), and checks every promise. Stories are plain values, so hypothesis draws them, cuts a
+failing one down to the few events that it takes, and prints it as something to paste into a test.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Protocol
+
+from functions.ingestion import Ingestion
+from lakegate.landing import branch_name, fresh_branch, ingestion_id
+from tests.fakes import job
+from tests.fakes.deployment import ORDERS, TABLE, Deployment
+from tests.fakes.faults import Fault, When, die, unavailable
+from tests.fakes.job import Script
+from tests.fakes.others import Others
+from tests.fakes.promises import check_promises, left_behind
+
+OTHER_TABLE = "shop.returns"
+RETURNS = ORDERS.replace("orders", "returns")
+KEYS = (*(f"shop/orders/{name}.parquet" for name in "abc"), "shop/returns/a.parquet")
+
+# Every call of the service to an outside system.
+POINTS = (
+    "landing.landed",
+    "lake.contracts",
+    "lake.report",
+    "lake.reports",
+    "ledger.begin",
+    "ledger.get",
+    "ledger.save",
+    "ledger.save_all",
+    "ledger.together",
+    "ledger.waiting",
+    "ledger.same_content",
+    "ledger.versions",
+    "ledger.known",
+    "ledger.unfinished",
+    "catalog.create_branch",
+    "catalog.head",
+    "catalog.branches",
+    "catalog.merge",
+    "catalog.log",
+    "catalog.delete_branch",
+    "tables.append_again",
+    "tables.replace",
+    "jobs.start",
+    "jobs.get",
+    "jobs.spec",
+    "jobs.runs",
+    "alerts.post",
+    "dead_uploads.read",
+    "dead_uploads.forget",
+    "dead_job_runs.read",
+    "dead_job_runs.forget",
+)
+
+
+class File(Enum):
+    """A landed file: how its job run goes, and where it must end."""
+
+    GOOD = (job.passed, "published")
+    CRASHING_ONCE = (job.crashed_once, "published")
+    REJECTED = (job.rejected, "rejected CHECKS_FAILED")
+    CORRUPT = (job.errored, "errored CORRUPT_FILE")
+    CRASHING = (job.crashed, "errored JOB_FAILED")
+    CANCELLED = (job.cancelled, "errored JOB_CANCELLED")
+    SILENT = (job.silent, "errored NO_REPORT")
+    CONTRADICTED = (job.contradicted, "errored CONTRADICTION")
+    CARELESS = (job.careless, "rejected CHECKS_FAILED")
+    IDLE = (job.idle, "errored CONTRADICTION")
+    HOLLOW = (job.hollow, "errored CONTRADICTION")
+    FOREIGN = (job.foreign, "errored FOREIGN_REPORT")
+    EMPTY = (job.passed, "errored EMPTY_OBJECT")
+    UNCLAIMED = (job.passed, "errored NO_CONTRACT")
+    MARKER = (job.passed, "ignored IGNORED_KEY")
+
+    @property
+    def script(self) -> Script:
+        """How its job run goes."""
+        return self.value[0]
+
+    @property
+    def end(self) -> str:
+        """Where it must end."""
+        return self.value[1]
+
+    def key(self, key: str) -> str:
+        """The key that it lands under, near the given one."""
+        folder, _, name = key.rpartition("/")
+        return {File.UNCLAIMED: f"elsewhere/{name}", File.MARKER: f"{folder}/_{name}"}.get(
+            self, key
+        )
+
+
+class Kind(Enum):
+    """What a fault does to a call: when, and its effect; one that hangs lets others go on."""
+
+    UNAVAILABLE = ("before", unavailable)
+    DONE_YET_UNAVAILABLE = ("after", unavailable)
+    DIES_BEFORE = ("before", die)
+    DIES_AFTER = ("after", die)
+    HANGS_BEFORE = ("before", None)
+    HANGS_AFTER = ("after", None)
+
+    @property
+    def when(self) -> When:
+        """Before or after the call is made."""
+        return "before" if self.value[0] == "before" else "after"
+
+    @property
+    def hangs(self) -> bool:
+        """Whether others go on meanwhile."""
+        return self.value[1] is None
+
+
+class Event(Protocol):
+    """One thing that may happen."""
+
+    def happen(self, stage: "Stage") -> None:
+        """Let it happen."""
+
+
+@dataclass
+class Stage:
+    """Where a story happens, and what a test must know of it to judge its end.
+
+    `files` are the landed ones by their ingestion's id, `struck` the points at which faults struck,
+    `excused` the ends that a file may have besides its own, for what people did, and `replaced`
+    the branches that should have been gone.
+    """
+
+    deployment: Deployment = field(default_factory=Deployment)
+    files: dict[str, File] = field(default_factory=dict)
+    struck: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+
+    excused: set[str] = field(default_factory=set)
+    replaced: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Have a second table, beside shop.orders, and watch each merge."""
+        self.deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+        self.deployment.journal.strike("catalog.merge", Fault(self._watch, times=float("inf")))
+
+    def _watch(self) -> None:
+        """Undisturbed, nothing is merged before the branches that it replaces are deleted."""
+        if not self.struck:
+            there = set(self.deployment.catalog.branches("ingest/"))
+            moved = [i for i in self.deployment.ledger.all() if i.branch.startswith("publish/")]
+            own = (
+                branch_name(i.table, i.landed.key, i.id, i.attempt) for i in moved if not i.ended
+            )
+            self.replaced += there & set(own)
+
+    @property
+    def hung(self) -> bool:
+        """Whether some process hung while others went on."""
+        return any(kind.hangs for _, kind in self.struck)
+
+
+@dataclass(frozen=True)
+class Land:
+    """A file lands; a key that was there before gets another version."""
+
+    key: str = KEYS[0]
+    file: File = File.GOOD
+    body: bytes | None = None
+
+    def happen(self, stage: Stage) -> None:
+        """Upload it; S3 announces it."""
+        body = b"" if self.file is File.EMPTY else self.body
+        landed = stage.deployment.land(self.file.key(self.key), body, self.file.script)
+        stage.files[ingestion_id(landed)] = self.file
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """One waiting message is delivered, whichever it is; `again`: it will be once more."""
+
+    nth: int = 0
+    again: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Have its Lambda work it off, or fail."""
+        stage.deployment.deliver_one(self.nth, again=self.again)
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One job run comes to its end, whichever it is."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Carry it out; EMR announces its end."""
+        stage.deployment.run_one_job(self.nth)
+
+
+@dataclass(frozen=True)
+class Lose:
+    """One waiting message is lost."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Let nobody ever see it."""
+        stage.deployment.lose_one(self.nth)
+
+
+class Time(Enum):
+    """Something that concerns all of them."""
+
+    COURSE = "all that waits is delivered once, and all job runs end"
+    REDELIVERY = "every message ever sent is sent again"
+    SWEEP = "the sweep comes by"
+    GARBAGE = "a message comes that nobody can read"
+    ARCHIVED = "the channel of the contracts is archived"
+    SILENCE = "from now on S3 and EMR announce nothing"
+    SOUND = "from now on they announce again"
+    REST = "everything goes on until nothing is left to do"
+
+    def happen(self, stage: Stage) -> None:
+        """Let it happen."""
+        _IN_TIME[self](stage.deployment)
+
+
+def _take_course(deployment: Deployment) -> None:
+    deployment.deliver()
+    deployment.run_jobs()
+
+
+_IN_TIME: dict[Time, Callable[[Deployment], object]] = {
+    Time.COURSE: _take_course,
+    Time.REDELIVERY: Deployment.send_all_again,
+    Time.SWEEP: Deployment.sweep,
+    Time.GARBAGE: Deployment.send_garbage,
+    Time.ARCHIVED: lambda deployment: deployment.alerts.closed.add("#orders"),
+    Time.SILENCE: lambda deployment: setattr(deployment, "loses_events", True),
+    Time.SOUND: lambda deployment: setattr(deployment, "loses_events", False),
+    Time.REST: Deployment.settle,
+}
+
+
+@dataclass(frozen=True)
+class Forget:
+    """EMR forgets a job run that has not ended."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """As if it had never been."""
+        jobs = stage.deployment.jobs
+        if running := [run.id for run in jobs.runs() if not run.state.terminal]:
+            jobs.lose(running[self.nth % len(running)])
+            stage.excused |= {"errored JOB_LOST"}
+
+
+@dataclass(frozen=True)
+class LoseEntry:
+    """The ledger loses an ingestion, whichever it is."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """As a table that was restored from a backup does."""
+        if known := [ingestion.id for ingestion in stage.deployment.ledger.all()]:
+            stage.deployment.ledger.lose(known[self.nth % len(known)])
+
+
+CONTRACTS: dict[str, tuple[str, set[str]]] = {
+    "asks for another column": ("      - {name: more, logicalType: string}\n", set()),
+    "replaces versions": (
+        "customProperties: [{property: onNewVersion, value: replace}]\n",
+        # The last where the table is dropped: there is nothing left to replace rows in.
+        {"ignored SUPERSEDED", "rejected CANNOT_REPLACE", "errored TOO_MANY_ATTEMPTS"},
+    ),
+    "holds duplicates": (
+        "customProperties: [{property: onDuplicate, value: hold}]\n",
+        {"rejected LIKELY_DUPLICATE"},
+    ),
+    "is as it was": ("", set()),
+}
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The owner of shop.orders changes its contract, and so how good files may end."""
+
+    now: str = "replaces versions"
+
+    def happen(self, stage: Stage) -> None:
+        """Put it into the lake."""
+        text, ends = CONTRACTS[self.now]
+        stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
+        stage.excused |= ends
+
+
+CHANGES: dict[str, Callable[[Others, str], None]] = {
+    "append": Others.append,
+    "delete": Others.delete,
+    "compact": Others.compact,
+    "add a column": Others.add_column,
+    "require a column": Others.require_column,
+    "drop": Others.drop,
+    "recreate": Others.recreate,
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Somebody else changes a table on main."""
+
+    what: str = "append"
+    table: str = TABLE
+
+    def happen(self, stage: Stage) -> None:
+        """Change it."""
+        CHANGES[self.what](stage.deployment.others, self.table)
+
+
+@dataclass(frozen=True)
+class Meddle:
+    """Somebody with the job's token writes to an open branch, or drops one."""
+
+    nth: int = 0
+    drops: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Do it to one of the branches of files that are on their way."""
+        open_ = _in_flight(stage.deployment)
+        if not open_:
+            return
+        ingestion = open_[self.nth % len(open_)]
+        if self.drops:
+            stage.deployment.others.drop_branch(ingestion.branch)
+        else:
+            stage.deployment.others.write_on_branch(ingestion.branch, ingestion.table)
+
+
+@dataclass(frozen=True)
+class Strike:
+    """At a call of `point`, after `skipped` more of them, a fault; `meanwhile` where it hangs."""
+
+    point: str
+    kind: Kind
+    skipped: int = 0
+    meanwhile: "Story" = ()
+
+    def happen(self, stage: Stage) -> None:
+        """Have the fault wait for its call."""
+        effect = partial(self._strike, stage)
+        fault = Fault(effect, self.kind.when)
+        stage.deployment.journal.strike_later(self.point, fault, self.skipped)
+
+    def _strike(self, stage: Stage) -> None:
+        stage.struck[self.point, self.kind] += 1
+        if self.kind.hangs:
+            _happen(self.meanwhile, stage)
+        else:
+            self.kind.value[1]()
+
+
+Story = Sequence[Event]
+
+
+def tell(story: Story) -> Stage:
+    """Let a story happen and come to rest. Raises AssertionError where a promise was broken."""
+    stage = Stage()
+    _happen(story, stage)
+    stage.deployment.loses_events = False
+    stage.deployment.settle()
+    check_promises(stage.deployment)
+    _ends_as_it_should(stage)
+    _runs_once_an_attempt(stage.deployment)
+    assert not stage.replaced, f"merged, and what it replaced is still there: {stage.replaced}"
+    _leaves_nothing_behind(stage)
+    return stage
+
+
+def _happen(story: Story, stage: Stage) -> None:
+    for event in story:
+        event.happen(stage)
+
+
+def _ends_as_it_should(stage: Stage) -> None:
+    """What breaks in between must not change how a file ends."""
+    excused = stage.excused | ({File.CRASHING.end} if stage.deployment.others.dropped else set())
+    for id_, file in stage.files.items():
+        ingestion = stage.deployment.ledger.get(id_)
+        end = f"{ingestion.state} {ingestion.reason.code}" if ingestion.reason else ingestion.state
+        assert end in {file.end, *excused}, f"{file} must not end {end}: {ingestion}"
+
+
+def _leaves_nothing_behind(stage: Stage) -> None:
+    """No branch is left that nobody needs; of one who hung while others finished, see promises.
+
+    What did not end published may leave an empty branch, on which it was about to enter its files.
+    """
+    unpublished = [i for i in stage.deployment.ledger.all() if i.state != "published"]
+    tried = tuple(fresh_branch(i.table, i.id, "") for i in unpublished)
+    left = [name for name in left_behind(stage.deployment) if not name.startswith(tried)]
+    assert stage.hung or not left, f"left behind: {left}"
+
+
+def _runs_once_an_attempt(deployment: Deployment) -> None:
+    names = Counter(run.name for run in deployment.jobs.runs())
+    assert not (twice := names - Counter(set(names))), f"run more than once: {twice}"
+
+
+def _in_flight(deployment: Deployment) -> list[Ingestion]:
+    """Those with a branch of their own that is not merged yet."""
+    there = set(deployment.catalog.branches("ingest/"))
+    return [i for i in deployment.ledger.all() if i.branch in there and not i.ended]

@@ -1,0 +1,101 @@
+"""Other people's changes on main, and which rows they brought and took.
+
+A data file says in its name which rows it holds: a landed object's are its address and version,
+before the `#`; a compacted file's are those of all the files that it took the place of.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tests.fakes.catalog import FakeCatalog, FakeTable
+
+Row = tuple[str, str]
+_AND = "\n"
+
+
+def rows_of(catalog: FakeCatalog, at: str) -> Counter[Row]:
+    """How often each row is in the tables at a branch or a hash."""
+    tables = ((name, catalog.table(at, name)) for name in catalog.names(at))
+    return Counter((name, row) for name, table in tables if table for row in _rows(table))
+
+
+class Others:
+    """People who work on main's tables as if there were no Lakegate, and what came of it.
+
+    `brought` and `took` count rows, `dropped` are the branches that they dropped.
+    `idle` as long as they left main alone.
+    """
+
+    def __init__(self, catalog: FakeCatalog) -> None:
+        self._catalog = catalog
+        self.brought: Counter[Row] = Counter()
+        self.took: Counter[Row] = Counter()
+        self.dropped: set[str] = set()
+        self.idle = True
+
+    def append(self, table: str) -> None:
+        """Write a row of their own; the first one makes the table."""
+        row = f"row {self.brought.total()} of others"
+        current = self._catalog.table("main", table) or self._new_table()
+        self._commit(table, current.append(row))
+        self.brought[table, row] += 1
+
+    def delete(self, table: str) -> None:
+        """Delete the oldest row."""
+        if (current := self._catalog.table("main", table)) and (rows := _rows(current)):
+            self.took[table, rows[0]] += 1
+            self._write(table, current, rows[1:])
+
+    def compact(self, table: str) -> None:
+        """Rewrite all files as one."""
+        if (current := self._catalog.table("main", table)) and (rows := _rows(current)):
+            self._write(table, current, [_AND.join(rows)])
+
+    def add_column(self, table: str) -> None:
+        """Add a column that may be empty: files written without it still fit."""
+        self._add_column(table, "")
+
+    def require_column(self, table: str) -> None:
+        """Add a column that may not be empty: files written without it fit no more."""
+        self._add_column(table, "!")
+
+    def drop(self, table: str) -> None:
+        """Drop the table with all its rows."""
+        if current := self._catalog.table("main", table):
+            self.took.update((table, row) for row in _rows(current))
+            self._commit(table, None)
+
+    def recreate(self, table: str) -> None:
+        """Drop the table with all its rows and make another one of the same name."""
+        self.drop(table)
+        self._commit(table, self._new_table())
+
+    def write_on_branch(self, branch: str, table: str) -> None:
+        """Write a row on a branch that is not theirs: it must never come to main."""
+        current = self._catalog.table(branch, table) or self._new_table()
+        self._catalog.commit(branch, table, current.append("unaudited"))
+
+    def drop_branch(self, branch: str) -> None:
+        """Drop a branch that is not theirs."""
+        self._catalog.delete_branch(branch)
+        self.dropped.add(branch)
+
+    def _add_column(self, table: str, mark: str) -> None:
+        if current := self._catalog.table("main", table):
+            columns = (*current.columns, f"column {len(current.columns)}{mark}")
+            self._commit(table, replace(current, columns=columns, added=()))
+
+    def _commit(self, table: str, changed: FakeTable | None) -> None:
+        self._catalog.commit("main", table, changed)
+        self.idle = False
+
+    def _write(self, table: str, current: FakeTable, files: Iterable[str]) -> None:
+        self._commit(table, replace(current, files=tuple(files), added=()))
+
+    def _new_table(self) -> FakeTable:
+        return FakeTable(f"made by others after {self._catalog.head('main')}")
+
+
+def _rows(table: FakeTable) -> list[str]:
+    return [row.partition("#")[0] for file in table.files for row in file.split(_AND)]
