@@ -81,8 +81,8 @@ GUARDS = (
         (
             Cut(
                 "functions.intake",
-                "if ingestion.state in (State.LANDED, State.BRANCHED):",
-                "if not ingestion.ended:",
+                "if ingestion.state in (State.LANDED, State.BRANCHED) and",
+                "if not ingestion.ended and",
             ),
         ),
     ),
@@ -114,8 +114,8 @@ GUARDS = (
         (
             Cut(
                 "functions.conclusion",
-                "if ingestion.ended or ingestion.state is State.AUDITED:",
-                "if ingestion.state is State.AUDITED:",
+                "if ingestion.ended or ingestion.state is State.AUDITED:\n            return",
+                "if ingestion.state is State.AUDITED:\n            return",
             ),
         ),
     ),
@@ -248,8 +248,8 @@ GUARDS = (
         (
             Cut(
                 "functions.ending",
-                "        world.catalog.delete_branch(branch)\n",
-                "        pass\n",
+                "        world.catalog.delete_branch(branch)\n    at =",
+                "        pass\n    at =",
             ),
         ),
     ),
@@ -369,7 +369,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.groups",
                 " and not since.names(unit)",
                 "",
             ),
@@ -380,7 +380,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.groups",
                 "unit.members[0].table in since.tables and ",
                 "",
             ),
