@@ -15,6 +15,7 @@ class FakeLedger:
 
     def __init__(self) -> None:
         self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
+        self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """See Ledger.begin."""
@@ -84,11 +85,11 @@ class FakeLedger:
     def lose(self, *ids: str) -> None:
         """Forget ingestions, as if they had never been; all of them where none is named."""
         for id_ in ids or tuple(self._revisions):
-            self._revisions.pop(id_, None)
+            self._lost[id_] += self._revisions.pop(id_, [])
 
     def history(self, ingestion: str) -> list[Ingestion]:
-        """Every revision of an ingestion, the oldest first."""
-        return list(self._revisions[ingestion])
+        """Every revision of an ingestion, those that were lost included, the oldest first."""
+        return self._lost[ingestion] + self._revisions[ingestion]
 
     def _has_moved(self, ingestion: Ingestion) -> bool:
         revisions = self._revisions[ingestion.id]
