@@ -104,6 +104,11 @@ def _exchange(world: World, ingestion: Ingestion, earlier: Sequence[Ingestion], 
     rows = {path: n for each in earlier for path, n in _files(world, each, decided).items()}
     try:
         world.tables().replace(ingestion.table, ingestion.intent, rows.keys(), fresh)
+    except CannotRebase as gone:
+        if gone.code == "TABLE_GONE" and earlier and not decided:
+            message = "the table that had the earlier rows of this key is gone"
+            raise CannotReplace(CANNOT_REPLACE, message) from gone
+        raise
     except FilesGone as gone:
         if not decided:
             message = "the earlier rows of this key are not in the files that were published"

@@ -256,6 +256,22 @@ def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -
     assert deployment.catalog.branches("publish/") == []
 
 
+def test_a_version_of_a_dropped_table_is_left_to_a_person(deployment: Deployment) -> None:
+    """Where the earlier rows went with their table, people are told after one job run."""
+    published(deployment)
+    newer = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    runs = len(deployment.jobs.runs())
+    deployment.others.drop(TABLE)
+    deployment.settle()
+    ended = deployment.ingestion(newer)
+    assert ended.reason is not None
+    assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
+    assert len(deployment.jobs.runs()) == runs
+    check_promises(deployment)
+
+
 def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
     """Published anyway, it removes what is still there, and the next version is as any other."""
     published(deployment)
