@@ -38,7 +38,7 @@ from tests.e2e.killing import (
 )
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _GRACE_SECONDS = 2
 _WAY = tuple(State)

@@ -24,7 +24,7 @@ from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sweep_grace
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _FILES = 64
 _ROWS = 1000
