@@ -8,10 +8,14 @@ text and counts characters as Spark does.
 from collections.abc import Iterator, Mapping
 
 from cli.names import quoted
-from lakegate.checks import Check, Metric, Rule
+from lakegate.checks import Check, Metric
+from lakegate.contract import Contract
+from lakegate.rules import Rule
 
 FILE, POSITION, FOUND = "_file", "_pos", "_lakegate_found"
 
+_OF_ROWS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
+_NESTED = {"struct", "array", "map"}
 _TYPES = {
     "int": "INTEGER",
     "string": "VARCHAR",
@@ -21,9 +25,12 @@ _TYPES = {
 }
 
 
-def about_rows(check: Check) -> bool:
-    """Whether single rows break the check, so that they can be shown."""
-    return check.metric is not Metric.ROWS
+def about_rows(check: Check, contract: Contract) -> bool:
+    """Whether single rows break the check, and duckdb can tell which."""
+    beyond = check.where or check.values.multiple_of or check.values.format
+    kinds = {contract.column(name).kind for name in check.columns}
+    whole = all(len(contract.column(name).steps) == 1 for name in check.columns)
+    return check.metric in _OF_ROWS and not beyond and whole and not kinds & _NESTED
 
 
 def addresses(check: Check, types: Mapping[str, str]) -> str:
@@ -52,12 +59,12 @@ def _violation(check: Check, types: Mapping[str, str]) -> str:
         case Metric.NULL:
             return f"{value} IS NULL"
         case Metric.MISSING:
-            listed = [text for text in check.rule.missing_values if text is not None]
+            listed = [text for text in check.values.missing_values if text is not None]
             missing = [f"{value} IN {_literals(listed, type_)}"] if listed else []
-            nulls = [f"{value} IS NULL"] if None in check.rule.missing_values else []
+            nulls = [f"{value} IS NULL"] if None in check.values.missing_values else []
             return _any([*missing, *nulls])
         case _:
-            return _any(_broken_rules(value, check.rule, type_))
+            return _any(_broken_rules(value, check.values, type_))
 
 
 def _broken_rules(value: str, rule: Rule, type_: str) -> Iterator[str]:

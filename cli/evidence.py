@@ -73,7 +73,7 @@ class Evidence:
         types = {column.name: column.type for column in contract.columns}
         every_file = range(len(self.files))
         with self._reading():
-            self._enter(_Stream(self._rows, check.columns, every_file, check.rule.pattern))
+            self._enter(_Stream(self._rows, check.columns, every_file, check.values.pattern))
             self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
             ((count,),) = self._run("SELECT count(*) FROM broken")
             columns = tuple(dict.fromkeys((*check.columns, *types)))

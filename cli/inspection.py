@@ -126,7 +126,7 @@ def _of_contract(
 ) -> Finding:
     if check.scope is Scope.TABLE:
         return Finding(result, notes=(_BEYOND,))
-    if not about_rows(check):
+    if not about_rows(check, contract):
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))
     forbidden = not (contract.allow_samples or question.reveal)

@@ -3,7 +3,11 @@
 import re
 from dataclasses import dataclass
 
-LOGICAL_TYPES = ("string", "integer", "number", "boolean", "date", "timestamp", "time")
+LOGICAL_TYPES = (
+    *("string", "integer", "number", "boolean", "date", "timestamp", "time"),
+    *("object", "array", "map", "vector"),
+)
+ITEM, KEY, VALUE = "[]", "{key}", "{value}"
 
 _DEFAULTS = {
     "string": "string",
@@ -58,11 +62,13 @@ _SMALL = ("tinyint", "smallint", "byte", "short")
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table and of the file.
+    """One column of the table and of the file, or what lies within one.
 
     `type` is the Spark SQL type, which is also Iceberg's: boolean, int, bigint, float, double,
-    decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (a wall clock's time) or
-    binary. `sensitive` values are shown to nobody: neither in reports nor in alerts.
+    decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (a wall clock's time), binary,
+    struct<…>, array<…> or map<…>. `sensitive` values are shown to nobody: neither in reports nor in
+    alerts. `path` is the way into a nested column, such as ("lines", ITEM, "sku"), whose `name` is
+    then `lines[].sku`; of a column of the table it is only the name.
     """
 
     name: str
@@ -71,11 +77,28 @@ class Column:
     required: bool = False
     sensitive: bool = False
     description: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The way to the column from a row."""
+        return self.path or (self.name,)
+
+    @property
+    def top(self) -> str:
+        """The name of the table's column that this one is, or lies within."""
+        return self.steps[0]
 
     @property
     def kind(self) -> str:
         """The type without its digits, or `time`: what literals and rules go by."""
-        return "time" if self.logical_type == "time" else self.type.partition("(")[0]
+        plain = self.type.partition("(")[0].partition("<")[0]
+        return "time" if self.logical_type == "time" else plain
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL reads it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def default_type(logical: str) -> str:

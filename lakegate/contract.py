@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lakegate import contract_keys as keys
-from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Scope, Severity, Unit
+from lakegate.checks import Check, Metric, Scope, Severity
 from lakegate.columns import Column
 from lakegate.contract_checks import read_checks
 from lakegate.contract_columns import read_properties
@@ -15,12 +15,16 @@ from lakegate.contract_file import (
     FORMATS,
     ON_DUPLICATE,
     ON_NEW_VERSION,
+    Quarantine,
     landing_prefix,
     read_options,
+    read_quarantine,
     read_settings,
 )
 from lakegate.contract_yaml import ContractInvalid, Problem, load
 from lakegate.errors import Permanent
+from lakegate.expectations import Expectation, Operator, Unit
+from lakegate.rules import Rule
 
 __all__ = [
     "Check",
@@ -55,7 +59,8 @@ class Contract:
     `sha256` is the digest of the contract's text. Without `allow_samples` no row of the data may
     be shown in reports or alerts. `on_duplicate` says what happens to a file with the bytes of an
     earlier one: "publish", or "hold" for a person to decide; `on_new_version` whether new bytes
-    under a key "add" their rows or "replace" those of the key's earlier versions.
+    under a key "add" their rows or "replace" those of the key's earlier versions. `nested` are the
+    columns within columns. `quarantine` limits what may be kept out of a file that is published.
     """
 
     id: str
@@ -72,6 +77,8 @@ class Contract:
     allow_samples: bool = True
     on_duplicate: str = "publish"
     on_new_version: str = "add"
+    nested: tuple[Column, ...] = ()
+    quarantine: Quarantine | None = None
 
     @property
     def demands(self) -> str:
@@ -85,8 +92,8 @@ class Contract:
         return any(check.scope is Scope.TABLE for check in self.checks)
 
     def column(self, name: str) -> Column:
-        """The column of that name. Raises KeyError when there is none."""
-        return {column.name: column for column in self.columns}[name]
+        """The column of that name, nested ones too. Raises KeyError when there is none."""
+        return {column.name: column for column in (*self.nested, *self.columns)}[name]
 
 
 def parse(text: str, source: str) -> Contract:
@@ -163,11 +170,21 @@ def _contract(root: Field, sha256: str) -> Contract:
         allow_samples=settings.flag("allowSamples", default=True),
         on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
         on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
+        nested=tuple(
+            inner.column for p in properties for part in p.within for inner in part.walk()
+        ),
+        quarantine=read_quarantine(settings),
     )
+    _refuse_open_quarantine(settings, contract)
     if contract.looks_beyond and contract.on_new_version != "add":
         reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
         settings.refuse(f"{reason} replaced would count", "onNewVersion")
     return contract
+
+
+def _refuse_open_quarantine(settings: Field, contract: Contract) -> None:
+    if not contract.quarantine and any(check.quarantine for check in contract.checks):
+        settings.refuse("rows are to go into quarantine: say how many may", "quarantine")
 
 
 def _schema_object(root: Field) -> Field:

@@ -2,31 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
-from lakegate.checks import (
-    Check,
-    Expectation,
-    Metric,
-    Operator,
-    Rule,
-    Scope,
-    Severity,
-    Unit,
-    measure,
-)
+from lakegate.checks import LIBRARY, OF_ROWS, Behind, Check, Metric, Scope, Severity
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
+from lakegate.contract_custom import Custom, read_custom
 from lakegate.contract_fields import Field
 from lakegate.contract_keys import RULE_IGNORED, RULE_KNOWN, RULE_REFUSED
+from lakegate.contract_options import property_options, read_scope, rule_options
 from lakegate.contract_rules import declared_rule, facets, missing_values, read_rule
-from lakegate.contract_scope import read_scope
+from lakegate.contract_thresholds import NONE, read_expectation, read_warning
 from lakegate.contract_yaml import suggestion
+from lakegate.expectations import Operator, Unit
+from lakegate.rules import Rule
 
-_NONE = Expectation(Operator.EQUAL, Decimal(0))
-_MOST_ROWS = 10**15
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
+_KINDS = ("library", "text", "sql", "custom")
+_OF_CUSTOM = ("id", "name", "type", "unit", "severity", "customProperties", *Operator)
 
 
 @dataclass(frozen=True)
@@ -40,7 +33,8 @@ class _Draft:
     @property
     def stem(self) -> str:
         """The id that is wanted; rules of the whole object need no columns before their name."""
-        on_object = self.check.metric is Metric.ROWS or (self.own and len(self.check.columns) > 1)
+        many = len(self.check.columns)
+        on_object = many == 0 or (self.own and many > 1)
         columns = "" if on_object else "+".join(self.check.columns) + "."
         beyond = "InTable" if self.check.scope is Scope.TABLE else ""
         return columns + (self.own or self.check.metric + beyond)
@@ -48,24 +42,26 @@ class _Draft:
 
 def read_checks(table: Field, properties: list[Property], *, text: bool) -> tuple[Check, ...]:
     """All checks of a schema object, each with an id of its own; `text` as in `declared_rule`."""
-    drafts = [draft for found in properties for draft in _of_property(found, text=text)]
+    every = [inner for found in properties for inner in found.walk()]
+    drafts = [draft for found in every for draft in _of_property(found, every, text=text)]
     drafts += _of_primary_key(table, properties)
     drafts += [d for field in table.at("quality").items() for d in _on_object(field, properties)]
     return _with_ids(drafts)
 
 
-def _of_property(found: Property, *, text: bool) -> list[_Draft]:
+def _of_property(found: Property, every: list[Property], *, text: bool) -> list[_Draft]:
     names = (found.column.name,)
     drafts = []
     if found.column.required:
         drafts.append(_implied(found.field, Metric.NULL, names))
     if found.field.flag("unique"):
+        _refuse_items(found)
         drafts.append(_implied(found.field, Metric.DUPLICATE, names))
     rule = declared_rule(found, text=text)
     if rule != Rule():
         drafts.append(_implied(found.field, Metric.INVALID, names, rule))
     stated = found.field.at("quality").items()
-    return drafts + [draft for field in stated for draft in _on_column(field, found.column)]
+    return drafts + [draft for field in stated for draft in _on_column(field, found, every)]
 
 
 def _of_primary_key(table: Field, properties: list[Property]) -> list[_Draft]:
@@ -78,15 +74,30 @@ def _of_primary_key(table: Field, properties: list[Property]) -> list[_Draft]:
 def _implied(
     field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule | None = None
 ) -> _Draft:
-    rule = rule or Rule()
-    words = measure(metric, columns, rule)
-    return _Draft(field, Check("", metric, columns, rule, _NONE, Severity.ERROR, words))
+    """A check that a declaration stands for; the table's own properties are no property's."""
+    check = Check("", metric, columns, rule or Rule(), NONE)
+    if metric in OF_ROWS:
+        options = property_options(field)
+        severity = options.severity or Severity.ERROR
+        check = replace(
+            check, severity=severity, where=options.where, quarantine=options.quarantine
+        )
+    return _Draft(field, replace(check, description=check.measure))
 
 
-def _on_column(field: Field, column: Column) -> list[_Draft]:
-    metric = _metric(field, _ON_COLUMNS, "a column")
+def _on_column(field: Field, found: Property, every: list[Property]) -> list[_Draft]:
+    kind = field.choice("type", _KINDS, default="library")
+    if kind == "custom":
+        return _custom(field, read_custom(field, every, found.column.name))
+    metric = _metric(field, kind, _ON_COLUMNS, "a column")
     if metric is None:
         return []
+    if metric is Metric.DUPLICATE:
+        _refuse_items(found)
+    return _of_library(field, metric, found.column)
+
+
+def _of_library(field: Field, metric: Metric, column: Column) -> list[_Draft]:
     arguments, rule = field.at("arguments"), Rule()
     if metric is Metric.INVALID:
         if not field.has("arguments"):
@@ -103,7 +114,10 @@ def _on_column(field: Field, column: Column) -> list[_Draft]:
 
 
 def _on_object(field: Field, properties: list[Property]) -> list[_Draft]:
-    metric = _metric(field, _ON_OBJECT, "the whole object")
+    kind = field.choice("type", _KINDS, default="library")
+    if kind == "custom":
+        return _custom(field, read_custom(field, properties))
+    metric = _metric(field, kind, _ON_OBJECT, "the whole object")
     if metric is None:
         return []
     if metric is Metric.ROWS:
@@ -112,6 +126,16 @@ def _on_object(field: Field, properties: list[Property]) -> list[_Draft]:
     _limit_arguments(field.at("arguments"), ("properties",))
     names = _columns(field.at("arguments").at("properties"), properties)
     return [_stated(field, metric, names, Rule())] if names else []
+
+
+def _custom(field: Field, custom: Custom | None) -> list[_Draft]:
+    field.limit_keys((*_OF_CUSTOM, "engine", "implementation"), RULE_IGNORED)
+    return [_stated(field, custom.metric, custom.columns, custom.rule, custom)] if custom else []
+
+
+def _refuse_items(found: Property) -> None:
+    if any(step.startswith(("[", "{")) for step in found.column.steps):
+        found.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
 
 
 def _limit_arguments(arguments: Field, known: tuple[str, ...]) -> None:
@@ -135,17 +159,16 @@ def _columns(names: Field, properties: list[Property]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _metric(field: Field, metrics: tuple[Metric, ...], place: str) -> Metric | None:
+def _metric(field: Field, kind: str, metrics: tuple[Metric, ...], place: str) -> Metric | None:
     """The rule's metric; None for a rule that is only text, or that had to be refused."""
-    kind = field.choice("type", ("library", "text", "sql", "custom"), default="library")
-    if kind in ("sql", "custom"):
-        field.refuse(f"{kind} is not supported yet", "type")
+    if kind == "sql":
+        field.refuse("sql is not supported yet", "type")
         return None
     if kind == "text":
         field.limit_keys(("type",), ("id", "name", "severity", *RULE_IGNORED))
         return None
     field.limit_keys(RULE_KNOWN, RULE_IGNORED, RULE_REFUSED)
-    name = field.choice("metric", tuple(Metric))
+    name = field.choice("metric", LIBRARY)
     if not name:
         return None
     if name not in metrics:
@@ -154,58 +177,52 @@ def _metric(field: Field, metrics: tuple[Metric, ...], place: str) -> Metric | N
     return Metric(name)
 
 
-def _stated(field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule) -> _Draft:
+def _stated(
+    field: Field,
+    metric: Metric,
+    columns: tuple[str, ...],
+    rule: Behind,
+    custom: Custom | None = None,
+) -> _Draft:
+    options = rule_options(field)
+    unit = _unit(field, metric, custom)
+    implied = custom is not None and custom.demands_none and not any(map(field.has, Operator))
     check = Check(
         id="",
         metric=metric,
         columns=columns,
         rule=rule,
-        expect=_expectation(field, metric),
+        expect=NONE if implied else read_expectation(field, unit),
         severity=Severity(field.choice("severity", tuple(Severity), default=Severity.ERROR)),
         description=field.text("description"),
-        scope=read_scope(field, metric),
+        scope=read_scope(options, metric),
+        where=options.where,
+        warn=read_warning(options.given, unit),
+        quarantine=options.quarantine,
     )
+    _refuse_quarantine(field, check)
     described = replace(check, description=check.description or check.measure)
     return _Draft(field, described, field.text("id") or field.text("name"))
 
 
-def _expectation(field: Field, metric: Metric) -> Expectation:
-    unit = Unit(field.choice("unit", tuple(Unit), default=Unit.ROWS))
+def _refuse_quarantine(field: Field, check: Check) -> None:
+    if check.quarantine and check.metric not in OF_ROWS:
+        reason = f"{check.metric} is not about single rows, so none can go into quarantine"
+        field.refuse(reason, "customProperties")
+    elif check.quarantine and check.severity is not Severity.ERROR:
+        field.refuse("rows are put in quarantine for errors alone", "customProperties")
+
+
+def _unit(field: Field, metric: Metric, custom: Custom | None) -> Unit:
+    if custom and custom.unit is not Unit.ROWS:
+        if field.has("unit"):
+            field.refuse(f"{metric} has a unit of its own: {custom.unit}", "unit")
+        return custom.unit
+    unit = Unit(field.choice("unit", (Unit.ROWS, Unit.PERCENT), default=Unit.ROWS))
     if unit is Unit.PERCENT and metric is Metric.ROWS:
         field.refuse("rowCount is a number of rows: percent of what?", "unit")
-        unit = Unit.ROWS
-    given = [operator for operator in Operator if field.has(operator)]
-    if len(given) != 1:
-        which = f"has {' and '.join(given)}" if given else "has none"
-        field.refuse(f"{which} of the operators, and needs exactly one, such as mustBe: 0")
-        return _NONE
-    operator = given[0]
-    if operator in (Operator.BETWEEN, Operator.NOT_BETWEEN):
-        return _between(field.at(operator), operator, unit)
-    threshold = _threshold(field.at(operator), unit)
-    return _NONE if threshold is None else Expectation(operator, threshold, None, unit)
-
-
-def _between(field: Field, operator: Operator, unit: Unit) -> Expectation:
-    items = list(field.items())
-    ends = [end for end in (_threshold(item, unit) for item in items) if end is not None]
-    if len(ends) == 2 and ends[0] < ends[1]:
-        return Expectation(operator, ends[0], ends[1], unit)
-    if len(ends) == len(items):
-        field.refuse("must be two numbers, the smaller one first, as in [100, 2000]")
-    return _NONE
-
-
-def _threshold(field: Field, unit: Unit) -> Decimal | None:
-    """The field as a threshold, or None when it had to be refused."""
-    value, most = field.node.value, 100 if unit is Unit.PERCENT else _MOST_ROWS
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        field.refuse(f"must be a number from 0 to {most:,}")
-    elif unit is Unit.ROWS and value != int(value):
-        field.refuse("a number of rows is whole; for a share of them, add unit: percent")
-    else:
-        return Decimal(value if isinstance(value, int) else field.node.text)
-    return None
+        return Unit.ROWS
+    return unit
 
 
 def _with_ids(drafts: list[_Draft]) -> tuple[Check, ...]:

@@ -1,14 +1,24 @@
-"""The columns that a contract's properties declare."""
+"""The columns that a contract's properties declare, and what lies within them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lakegate.columns import LOGICAL_TYPES, Column, declared_type, default_type
+from lakegate.columns import (
+    ITEM,
+    KEY,
+    LOGICAL_TYPES,
+    VALUE,
+    Column,
+    declared_type,
+    default_type,
+    quoted,
+)
 from lakegate.contract_fields import Field
 from lakegate.contract_keys import PROPERTY_IGNORED, PROPERTY_KNOWN, PROPERTY_REFUSED
 
 _MAX_NAME = 255
 _NESTED = ("object", "array", "map", "vector")
+_ELEMENTS = {"float32": "float", "float64": "double"}
 _OPEN_CLASSES = ("", "public", "internal")
 _UTC = ("", "UTC", "Etc/UTC")
 # fmt: off
@@ -18,7 +28,11 @@ _RESERVED = (
 )
 # fmt: on
 _FORMATS: Mapping[str, Mapping[str, str]] = {
-    "integer": {"i32": "int", "i64": "bigint"},
+    "integer": {
+        **dict.fromkeys(("i8", "i16", "i32", "u8", "u16"), "int"),
+        **dict.fromkeys(("i64", "u32"), "bigint"),
+        "u64": "decimal(20,0)",
+    },
     "number": {"f32": "float", "f64": "double"},
 }
 
@@ -28,65 +42,130 @@ class Property:
     """A property of the contract, and the column that it means.
 
     `length` is the most characters that its physical type allows, such as 2 for `VARCHAR(2)`.
+    `within` are the properties of an object's fields, an array's items, a map's keys and values.
     """
 
     field: Field
     name: str
     column: Column
-    length: int | None
+    length: int | None = None
+    within: "tuple[Property, ...]" = ()
+
+    def walk(self) -> "Iterator[Property]":
+        """The property and all that lie within it, in the contract's order."""
+        yield self
+        for inner in self.within:
+            yield from inner.walk()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a property stands: the way to what holds it, by steps and as people say it."""
+
+    path: tuple[str, ...] = ()
+    words: str = ""
+    sensitive: bool = False
+
+    def field(self, name: str) -> "_Place":
+        words = f"{self.words}.{name}" if self.words else name
+        return _Place((*self.path, name), words, self.sensitive)
+
+    def step(self, step: str) -> "_Place":
+        return _Place((*self.path, step), self.words + step, self.sensitive)
 
 
 def read_properties(fields: Field) -> list[Property]:
     """The properties of a schema object, with its columns' names checked against each other."""
-    properties = [_property(field) for field in fields.items()]
+    properties = list(_properties(fields, _Place()))
     if not properties:
         fields.refuse("has no columns")
-    lines: dict[str, int] = {}
-    for found in properties:
-        name = found.column.name.lower()
-        if name and name in lines:
-            found.field.refuse(
-                f"the column {found.column.name!r} is declared twice, first in line {lines[name]}"
-                " (upper and lower case are the same)"
-            )
-        lines.setdefault(name, found.field.node.line)
     return properties
 
 
-def _property(field: Field) -> Property:
+def _properties(fields: Field, place: _Place) -> Iterator[Property]:
+    lines: dict[str, int] = {}
+    for field in fields.items():
+        name = _name(field, top=not place.path)
+        if name and name.lower() in lines:
+            field.refuse(
+                f"the column {name!r} is declared twice, first in line {lines[name.lower()]}"
+                " (upper and lower case are the same)"
+            )
+        lines.setdefault(name.lower(), field.node.line)
+        yield _property(field, place.field(name))
+
+
+def _property(field: Field, place: _Place) -> Property:
     field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED, PROPERTY_REFUSED)
     if field.text("semanticType") == "measure":
         field.refuse("a measure is no column of the data", "semanticType")
-    logical = _logical_type(field)
-    type_, length = _type(field, logical) if logical else ("", None)
+    logical = field.choice("logicalType", LOGICAL_TYPES)
+    open_ = field.text("classification").lower() in _OPEN_CLASSES
+    place = _Place(place.path, place.words, place.sensitive or not open_)
+    _refuse_foreign_parts(field, logical)
+    if logical in _NESTED:
+        type_, within, length = *_nested(field, logical, place), None
+    else:
+        (type_, length), within = _type(field, logical) if logical else ("", None), ()
     column = Column(
-        name=_name(field),
+        name=place.words,
         type=type_,
         logical_type=logical,
         required=field.flag("required") or field.flag("primaryKey"),
-        sensitive=field.text("classification").lower() not in _OPEN_CLASSES,
+        sensitive=place.sensitive,
         description=field.text("description"),
+        path=place.path,
     )
-    return Property(field, field.text("name"), column, length)
+    return Property(field, field.text("name"), column, length, within)
 
 
-def _name(field: Field) -> str:
+def _nested(field: Field, logical: str, place: _Place) -> tuple[str, tuple[Property, ...]]:
+    """The Spark SQL type of a nested column, and what lies within."""
+    if field.has("physicalType"):
+        _refuse_other_container(field, logical)
+    match logical:
+        case "object":
+            inner = tuple(_properties(field.at("properties"), place))
+            if not inner:
+                field.refuse("an object needs properties", "properties")
+            fields = ",".join(f"{quoted(p.column.path[-1])}:{p.column.type}" for p in inner)
+            return f"struct<{fields}>", inner
+        case "map":
+            parts = field.at("map")
+            key = _property(parts.at("key"), place.step(KEY))
+            value = _property(parts.at("value"), place.step(VALUE))
+            return f"map<{key.column.type},{value.column.type}>", (key, value)
+        case "vector":
+            options = field.at("logicalTypeOptions")
+            element = options.choice("elementType", tuple(_ELEMENTS), default="float32")
+            return f"array<{_ELEMENTS.get(element, 'float')}>", ()
+        case _:
+            item = _property(field.at("items"), place.step(ITEM))
+            return f"array<{item.column.type}>", (item,)
+
+
+def _refuse_foreign_parts(field: Field, logical: str) -> None:
+    for key, owner in (("properties", "object"), ("items", "array"), ("map", "map")):
+        if logical and logical != owner and field.has(key):
+            field.refuse(f"belongs to logicalType {owner}", key)
+
+
+def _refuse_other_container(field: Field, logical: str) -> None:
+    given = field.text("physicalType").strip().lower()
+    known = {"object": ("struct", "object", "row"), "map": ("map",)}.get(logical, ("array", "list"))
+    if not given.startswith(known):
+        field.refuse(f"{given} is no type for a column of logicalType {logical}", "physicalType")
+
+
+def _name(field: Field, *, top: bool) -> str:
     name = field.required_text("name")
     key = "physicalName" if field.has("physicalName") else "name"
     name = field.text(key, name)
     if name and not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
         field.refuse(f"{name!r} cannot name a column: give up to 255 visible characters", key)
-    if name.lower() in _RESERVED:
+    if top and name.lower() in _RESERVED:
         field.refuse(f"{name!r} is a name that Iceberg and Spark use for themselves", key)
     return name
-
-
-def _logical_type(field: Field) -> str:
-    """One of LOGICAL_TYPES, or "" when it had to be refused."""
-    if field.text("logicalType") in _NESTED:
-        field.refuse("nested columns are not supported yet", "logicalType")
-        return ""
-    return field.choice("logicalType", LOGICAL_TYPES)
 
 
 def _type(field: Field, logical: str) -> tuple[str, int | None]:

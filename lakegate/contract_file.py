@@ -1,6 +1,8 @@
 """Which landed files a contract is for, and how they are to be read."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import Node, suggestion
@@ -17,6 +19,7 @@ _SETTINGS = (
     "allowSamples",
     "onDuplicate",
     "onNewVersion",
+    "quarantine",
 )
 _ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _CSV_DEFAULTS = {
@@ -48,6 +51,50 @@ def read_settings(root: Field, table: Field) -> Field:
             elif near := suggestion(name, _SETTINGS, _SURELY):
                 item.refuse(f"{name!r} is no setting of Lakegate's{near}", "property")
     return Field(Node(root.node.line, found), "customProperties", root.problems)
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """How many of a file's rows may be kept out of the table without rejecting the file.
+
+    Neither more than `max_rows` nor more than `max_percent`, as far as they are given; with
+    `unreadable` also rows with cells that cannot be read.
+    """
+
+    max_rows: int | None = None
+    max_percent: Decimal | None = None
+    unreadable: bool = False
+
+    def allows(self, kept_out: int, rows: int) -> bool:
+        """Whether so many of a file's rows may be kept out."""
+        few = self.max_rows is None or kept_out <= self.max_rows
+        return few and (self.max_percent is None or 100 * kept_out <= self.max_percent * rows)
+
+    @property
+    def wording(self) -> str:
+        """The limits for people: `at most 100 rows and 5 % of rows`."""
+        rows = f"{self.max_rows:,} rows" if self.max_rows is not None else ""
+        percent = f"{self.max_percent:f} % of rows" if self.max_percent is not None else ""
+        return f"at most {' and '.join(filter(None, (rows, percent)))}"
+
+
+def read_quarantine(settings: Field) -> Quarantine | None:
+    """The limits of the quarantine; None where the contract has none."""
+    if not settings.has("quarantine"):
+        return None
+    given = settings.at("quarantine")
+    given.limit_keys(("maxRows", "maxPercent", "unreadable"))
+    percent = given.at("maxPercent").node.value
+    if given.has("maxPercent") and (
+        isinstance(percent, bool) or not isinstance(percent, int | float) or not 0 < percent <= 100
+    ):
+        given.refuse("must be a number above 0, up to 100", "maxPercent")
+    elif not given.has("maxRows") and not given.has("maxPercent"):
+        given.refuse("needs a limit: maxRows, maxPercent or both")
+    else:
+        share = Decimal(given.at("maxPercent").node.text) if given.has("maxPercent") else None
+        return Quarantine(given.count("maxRows"), share, given.flag("unreadable"))
+    return None
 
 
 def landing_prefix(settings: Field, table: str) -> str:

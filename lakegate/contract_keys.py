@@ -4,7 +4,7 @@
 and are refused with the reason. Whatever is in none of them is no key of the standard's.
 """
 
-from lakegate.checks import Operator
+from lakegate.expectations import Operator
 
 # fmt: off
 ROOT_KNOWN = (
@@ -31,19 +31,15 @@ OBJECT_REFUSED = {"relationships": "foreign keys are not supported yet"}
 PROPERTY_KNOWN = (
     "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
     "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
+    "properties", "items", "map", "customProperties",
 )
 PROPERTY_IGNORED = (
     "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
-    "tags", "customProperties", "partitioned", "partitionKeyPosition", "primaryKeyPosition",
+    "tags", "partitioned", "partitionKeyPosition", "primaryKeyPosition",
     "encryptedName", "examples", "transformSourceObjects", "transformLogic",
     "transformDescription", "criticalDataElement",
 )
-PROPERTY_REFUSED = {
-    "relationships": "foreign keys are not supported yet",
-    "items": "nested columns are not supported yet",
-    "properties": "nested columns are not supported yet",
-    "map": "nested columns are not supported yet",
-}
+PROPERTY_REFUSED = {"relationships": "foreign keys are not supported yet"}
 
 RULE_KNOWN = (
     "id", "name", "type", "metric", "arguments", "unit", "severity", "customProperties", *Operator,
@@ -58,8 +54,8 @@ RULE_REFUSED = {
     "missingValues": "belongs under arguments",
     "properties": "belongs under arguments",
     "rule": "is deprecated: write metric",
-    "query": "belongs to type: sql, which is not supported yet",
-    "engine": "belongs to type: custom, which is not supported yet",
-    "implementation": "belongs to type: custom, which is not supported yet",
+    "query": "belongs to type: sql",
+    "engine": "belongs to type: custom",
+    "implementation": "belongs to type: custom",
 }
 # fmt: on

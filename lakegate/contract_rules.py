@@ -1,26 +1,43 @@
 """What makes a column's values valid, as a contract states it."""
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
 
-from lakegate.checks import Rule
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
 from lakegate.literals import NUMERIC, TIME_PATTERN, in_order, literal
 from lakegate.patterns import PatternUnsupported, java_pattern
+from lakegate.rules import Rule
+from lakegate.text_formats import PATTERNS, UNCHECKED
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_TEXT_FACETS = ("pattern", "minLength", "maxLength")
+_TEXT_FACETS = ("pattern", "minLength", "maxLength", "format")
+_OF_NESTED = {
+    "array": ("minItems", "maxItems", "uniqueItems"),
+    "map": ("minItems", "maxItems"),
+    "struct": ("minProperties", "maxProperties", "required"),
+}
+_SMALL = {"i8": (-128, 127), "i16": (-32768, 32767)}
+_VECTOR = (
+    *("dimensions", "elementType", "distanceMetric"),
+    *("embeddingModel", "embeddingModelVersion", "normalized"),
+)
+_UNSIGNED = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
 _MOMENTS = ("date", "timestamp", "timestamp_ntz", "time")
 _FORMATS = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
 
 
 def facets(column: Column) -> tuple[str, ...]:
     """The keys that can narrow the values of a column, after its type (all, if it has none)."""
-    if column.kind in (*NUMERIC, *_MOMENTS):
+    if column.kind in NUMERIC:
+        return (*_BOUNDS, "multipleOf")
+    if column.kind in _MOMENTS:
         return _BOUNDS
-    return {"string": _TEXT_FACETS, "": (*_TEXT_FACETS, *_BOUNDS)}.get(column.kind, ())
+    every = (*_TEXT_FACETS, *_BOUNDS, "multipleOf")
+    known = {"string": _TEXT_FACETS, "": every, **_OF_NESTED}
+    return known.get(column.kind, ())
 
 
 def declared_rule(found: Property, *, text: bool) -> Rule:
@@ -36,27 +53,60 @@ def declared_rule(found: Property, *, text: bool) -> Rule:
         if text:
             _refuse_other_format(options, column)
     if column.kind == "time":
-        rule = dataclasses.replace(rule, pattern=TIME_PATTERN)
+        rule = replace(rule, pattern=TIME_PATTERN)
     if found.length is not None:
         longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
-        rule = dataclasses.replace(rule, max_length=longest)
-    return dataclasses.replace(rule, valid_values=_enum(found.field.at("enum"), column))
+        rule = replace(rule, max_length=longest)
+    return replace(rule, valid_values=_enum(found.field.at("enum"), column))
 
 
 def _options_rule(options: Field, column: Column) -> Rule:
-    refused = {"multipleOf": "is not supported yet"}
     known = facets(column)
     match column.logical_type:
         case "string":
-            refused["format"] = "is not checked: write a pattern instead"
+            pass
         case "timestamp" | "time":
             known = (*known, "format", "timezone", "defaultTimezone")
+        case "vector":
+            known = _VECTOR
+        case "object" | "array" | "map":
+            pass
         case _:
             known = (*known, "format")
-    options.limit_keys(known, refused=refused)
+    options.limit_keys(known)
     if column.kind == "time" and options.flag("timezone"):
         options.refuse("times with a zone are not supported", "timezone")
-    return read_rule(options, column)
+    return _narrowed(read_rule(options, column), options, column)
+
+
+def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:
+    """The rule with what a vector's dimensions and an integer's format say of the values."""
+    if column.logical_type == "vector":
+        length = options.count("dimensions")
+        if not length:
+            options.refuse("a vector needs its number of dimensions", "dimensions")
+        return replace(rule, min_items=length, max_items=length)
+    if column.logical_type != "integer":
+        return rule
+    low, high = _range(options.text("format"))
+    return replace(rule, minimum=_larger(rule.minimum, low), maximum=_smaller(rule.maximum, high))
+
+
+def _range(format_: str) -> tuple[int | None, int | None]:
+    """The least and greatest value of an integer format whose column type holds more."""
+    if format_ in _UNSIGNED:
+        return 0, 2 ** _UNSIGNED[format_] - 1
+    return _SMALL.get(format_, (None, None))
+
+
+def _larger(given: str | None, low: int | None) -> str | None:
+    known = [Decimal(bound) for bound in (given, low) if bound is not None]
+    return f"{max(known):f}" if low is not None else given
+
+
+def _smaller(given: str | None, high: int | None) -> str | None:
+    known = [Decimal(bound) for bound in (given, high) if bound is not None]
+    return f"{min(known):f}" if high is not None else given
 
 
 def _refuse_other_format(options: Field, column: Column) -> None:
@@ -92,6 +142,14 @@ def read_rule(field: Field, column: Column) -> Rule:
         exclusive_maximum=_bound(field, "exclusiveMaximum", column),
         min_length=_length(field, "minLength", column),
         max_length=_length(field, "maxLength", column),
+        multiple_of=_multiple(field, column),
+        format=_text_format(field, column),
+        min_items=_length(field, "minItems", column),
+        max_items=_length(field, "maxItems", column),
+        unique_items=column.kind == "array" and field.flag("uniqueItems"),
+        min_properties=_length(field, "minProperties", column),
+        max_properties=_length(field, "maxProperties", column),
+        required_properties=_required(field, column),
     )
     _refuse_contradiction(field, rule, column)
     return rule
@@ -120,6 +178,29 @@ def _bound(field: Field, key: str, column: Column) -> str | None:
 
 def _length(field: Field, key: str, column: Column) -> int | None:
     return field.count(key) if _may_have(field, key, column) else None
+
+
+def _multiple(field: Field, column: Column) -> str | None:
+    if not _may_have(field, "multipleOf", column):
+        return None
+    value, text = field.at("multipleOf").node.value, field.at("multipleOf").node.text
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10**18:
+        field.refuse("must be a number above zero", "multipleOf")
+        return None
+    return f"{Decimal(text if isinstance(value, float) else value):f}"
+
+
+def _text_format(field: Field, column: Column) -> str | None:
+    if column.kind != "string" or not field.has("format"):
+        return None
+    given = field.choice("format", (*PATTERNS, *UNCHECKED))
+    return given if given in PATTERNS else None
+
+
+def _required(field: Field, column: Column) -> tuple[str, ...]:
+    if not _may_have(field, "required", column):
+        return ()
+    return tuple(item.node.text for item in field.at("required").items())
 
 
 def _may_have(field: Field, key: str, column: Column) -> bool:

@@ -25,12 +25,32 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """The outcome of one check; `ERROR` means that it could not be evaluated, and blocks."""
+    """The outcome of one check; `ERROR` means that it could not be evaluated, and blocks.
+
+    `SKIPPED` says that it was not asked for a reason that its message gives.
+    """
 
     PASS = "pass"  # noqa: S105 - no password
     WARN = "warn"
     FAIL = "fail"
     ERROR = "error"
+    SKIPPED = "skipped"
+
+
+class Tier(StrEnum):
+    """What answered a check, the cheapest first; each is asked only what those before left open.
+
+    The file's own columns before anything was written; statistics in the manifests of the new data
+    files; the append's own pass over the rows; a scan of the new data files; jobs over keys, which
+    may read the table; the history of earlier runs.
+    """
+
+    FILE = "file"
+    MANIFESTS = "manifests"
+    APPEND = "append"
+    SCAN = "scan"
+    KEYS = "keys"
+    HISTORY = "history"
 
 
 @dataclass(frozen=True)
@@ -39,7 +59,8 @@ class CheckResult:
 
     `samples` are rows, as column → value in text, that break the check; a few, or none where the
     contract forbids them. `counted` is the number of rows behind `found`, and `attempt` the earlier
-    one that found it, where it was not looked at again; both are None where nobody said.
+    one that found it, where it was not looked at again; both are None where nobody said. `value` is
+    the measured number as text, `tier` what answered. `query` is Spark SQL that finds the rows.
     """
 
     id: str
@@ -53,6 +74,9 @@ class CheckResult:
     samples: tuple[Mapping[str, str | None], ...] = ()
     counted: int | None = None
     attempt: int | None = None
+    value: str = ""
+    tier: str = ""
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,13 +97,27 @@ class DataFile:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What one step of a run cost: seconds, Spark jobs, and what these read and shuffled."""
+
+    name: str
+    seconds: float
+    jobs: int = 0
+    rows: int = 0
+    bytes: int = 0
+    shuffled: int = 0
+
+
+@dataclass(frozen=True)
 class AuditReport:
     """What one attempt found out about one landed object.
 
     `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
-    nothing was written. `rows_written` are the rows on the branch, which are all rows of the file;
-    `files` hold them, and are empty in reports of older releases, which did not say. Times are
-    ISO 8601 in UTC; `cost` maps a step to its seconds.
+    nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file but
+    those `rows_rejected`, which were put in quarantine; `files` hold them, and are empty in reports
+    of older releases, which did not say. `transform` is the SQL that the file went through, and
+    `schema_changes` say what the file or the contract changed of the table, and how its columns
+    differ. Times are ISO 8601 in UTC.
     """
 
     ingestion: str
@@ -99,9 +137,13 @@ class AuditReport:
     checks: tuple[CheckResult, ...]
     started_at: str
     finished_at: str
-    cost: Mapping[str, float] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
     engine: Mapping[str, str] = field(default_factory=dict)
     files: tuple[DataFile, ...] = ()
+    rows_read: int = 0
+    rows_rejected: int = 0
+    transform: str = ""
+    schema_changes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
@@ -130,21 +172,26 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
     if document.pop("schema") != SCHEMA:
         raise ValueError(f"the schema is not {SCHEMA}")
     reason = document.pop("reason")
+    seconds = document.pop("cost", {})  # older releases knew no more
     report = AuditReport(
         verdict=Verdict(document.pop("verdict")),
         reason=Reason(**reason) if reason else None,
         source=LandedObject(**document.pop("source")),
         checks=tuple(_check(check) for check in document.pop("checks")),
         files=tuple(DataFile(**file) for file in document.pop("files", ())),
+        steps=tuple(Step(**step) for step in document.pop("steps", ()))
+        or tuple(Step(name, spent) for name, spent in seconds.items()),
+        schema_changes=tuple(document.pop("schema_changes", ())),
         **document,
     )
     _expect_types(report)
-    for file in report.files:
-        _expect_types(file)
+    parts: tuple[DataFile | Step, ...] = (*report.files, *report.steps)
+    for part in parts:
+        _expect_types(part)
     return report
 
 
-def _expect_types(value: AuditReport | DataFile) -> None:
+def _expect_types(value: AuditReport | DataFile | Step) -> None:
     for field_ in dataclasses.fields(value):
         if field_.type in (str, int) and type(getattr(value, field_.name)) is not field_.type:
             raise TypeError(f"{field_.name} is not of the type {field_.type}")

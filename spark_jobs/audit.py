@@ -1,78 +1,78 @@
-"""The audit: what was counted, against what the contract expects."""
+"""The audit: what was measured, against what the contract expects."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from lakegate.contract import Check, Contract, Metric, Scope, Severity
-from lakegate.report import CheckResult, Reason, Status, Verdict
-from spark_jobs.checks import BAD_ROWS, ROWS, count_name, is_row_check, violation
-from spark_jobs.names import quoted
-from spark_jobs.read import BAD_ROW
+from lakegate.checks import OF_ROWS, Check, Metric, Scope, Severity
+from lakegate.contract import Contract
+from lakegate.report import CheckResult, Reason, Status, Tier, Verdict
+from spark_jobs import keyed, manifests, scan, sql
+from spark_jobs.names import table_name
+from spark_jobs.run import Measured, Run
 from spark_jobs.schema import Finding
 
-_SAMPLES = 3
-_SAMPLE_COLUMNS = 8
-_WIDEST = 200
-_CODES = {"file.rows_readable": "BAD_ROWS", "file.has_rows": "NO_ROWS"}
+READABLE, FILLED, KEPT_OUT = "file.rows_readable", "file.has_rows", "file.quarantine"
+_CODES = {READABLE: "BAD_ROWS", FILLED: "NO_ROWS", KEPT_OUT: "QUARANTINE_FULL"}
+_TIERS = (manifests.answer, scan.answer, keyed.answer)
 
 
-def count_duplicates(rows: DataFrame, contract: Contract) -> dict[str, int]:
-    """For each check of uniqueness, how many rows are beyond the first with their key.
+@dataclass(frozen=True)
+class Rows:
+    """How many rows a file has, cannot be read, were kept out of the table, and are in it."""
 
-    A job of its own a check, over its columns alone: what is distinct cannot be counted in passing.
+    read: int
+    bad: int
+    kept_out: int
+
+    @property
+    def written(self) -> int:
+        """The rows that the append put into the table."""
+        return self.read - self.kept_out
+
+
+def measure(run: Run, ridden: Mapping[str, Measured]) -> dict[str, Measured]:
+    """The measure of every check of the contract, by its id.
+
+    `ridden` are those that the append's own pass has answered; each tier is asked what those before
+    it left open.
     """
-    return {
-        count_name(n): _duplicates(rows, check.columns)
-        for n, check in enumerate(contract.checks)
-        if check.metric is Metric.DUPLICATE and check.scope is Scope.FILE
-    }
+    found = dict(ridden)
+    for answer in _TIERS:
+        found |= answer(run, [check for check in run.contract.checks if check.id not in found])
+    return found
 
 
-def judge(contract: Contract, counts: Mapping[str, int]) -> tuple[CheckResult, ...]:
-    """Every check's result. `counts` has `ROWS`, `BAD_ROWS` and `count_name(n)` for check `n`."""
-    rows = counts[ROWS]
-    implied = [_columns_fit(), *([] if _expects_rows(contract) else [_has_rows(rows)])]
-    written = [
-        result(check, rows if _counts_rows(check) else counts[count_name(n)], rows)
-        for n, check in enumerate(contract.checks)
-    ]
-    return (*implied, _rows_readable(counts[BAD_ROWS], rows), *written)
+def judge(
+    contract: Contract, rows: Rows, measured: Mapping[str, Measured]
+) -> tuple[CheckResult, ...]:
+    """Every check's result: of those that every file must pass, and of the contract's."""
+    return (
+        *_of_file(contract, rows),
+        *[result(check, measured[check.id], contract) for check in contract.checks],
+    )
 
 
-def result(check: Check, value: int, rows: int) -> CheckResult:
-    """The outcome of one check that counted `value`, for a file of so many rows."""
-    met = check.expect.met(value, rows)
-    missed = Status.FAIL if check.severity is Severity.ERROR else Status.WARN
-    return CheckResult(
+def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
+    """The outcome of one check."""
+    value = measured.value
+    found = CheckResult(
         id=check.id,
         metric=check.metric.value,
         columns=check.columns,
         severity=check.severity.value,
-        status=Status.PASS if met else missed,
+        status=_status(check, measured),
         expected=check.expected,
-        found=check.found(value, rows),
+        found=check.found(value, measured.rows),
         message=check.description or check.measure,
-        counted=value,
+        counted=value if isinstance(value, int) else None,
+        value="" if value is None else str(value),
+        tier=measured.tier.value,
+        query=_query(check, contract),
     )
-
-
-def with_samples(
-    results: Sequence[CheckResult], rows: DataFrame, contract: Contract
-) -> tuple[CheckResult, ...]:
-    """The results, with a few of the rows that break each failed check where that is allowed."""
-    if not contract.allow_samples:
-        return tuple(results)
-    checks = {check.id: check for check in contract.checks}
-    return tuple(
-        replace(result, samples=_samples(result, checks.get(result.id), rows, contract))
-        if result.status is not Status.PASS
-        else result
-        for result in results
-    )
+    if measured.problem or measured.skipped:
+        could = "could not be measured" if measured.problem else "was not asked"
+        return replace(found, found=could, message=measured.problem or measured.skipped)
+    return found
 
 
 def refused(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...], Reason]:
@@ -92,21 +92,64 @@ def refused(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...], Reaso
 
 
 def verdict(results: Sequence[CheckResult]) -> tuple[Verdict, Reason | None]:
-    """What the results mean for the file, and in one sentence why it is rejected if it is."""
+    """What the results mean for the file, and in one sentence why it is not published if it is not.
+
+    A check that could not be measured is never a pass, and neither is an audit without any check.
+    """
+    broken = [result for result in results if result.status is Status.ERROR]
     failed = [result for result in results if result.status is Status.FAIL]
+    if broken:
+        message = f"{_names(broken, results)} could not be evaluated: {broken[0].message}"
+        return Verdict.ERRORED, Reason("CHECK_FAILED_TO_RUN", message)
+    if all(result.status is Status.SKIPPED for result in results):
+        return Verdict.ERRORED, Reason("NOTHING_CHECKED", "no check was evaluated")
     if not failed:
         return Verdict.PASSED, None
-    names = ", ".join(result.id for result in failed[:5]) + (", …" if len(failed) > 5 else "")
     code = _CODES.get(failed[0].id, "CHECKS_FAILED")
-    message = f"{len(failed)} of {len(results)} checks failed: {names}"
-    return Verdict.REJECTED, Reason(code, message)
+    return Verdict.REJECTED, Reason(code, f"{_names(failed, results, ' failed')}")
 
 
-def _duplicates(rows: DataFrame, columns: tuple[str, ...]) -> int:
-    keys = [F.col(quoted(name)) for name in columns]
-    whole = reduce(lambda a, b: a & b, [key.isNotNull() for key in keys])
-    groups = rows.where(whole).groupBy(*keys).agg(F.count(F.lit(1)).alias("n"))
-    return int(groups.agg(F.coalesce(F.sum(F.col("n") - 1), F.lit(0))).collect()[0][0])
+def _names(some: Sequence[CheckResult], every: Sequence[CheckResult], verb: str = "") -> str:
+    names = ", ".join(each.id for each in some[:5]) + (", …" if len(some) > 5 else "")
+    return f"{len(some)} of {len(every)} checks{verb}: {names}" if verb else names
+
+
+def _status(check: Check, measured: Measured) -> Status:
+    if measured.problem:
+        return Status.ERROR
+    if measured.skipped:
+        return Status.SKIPPED
+    if not check.expect.met(measured.value, measured.rows):
+        blocks = check.severity is Severity.ERROR and not check.quarantine
+        return Status.FAIL if blocks else Status.WARN
+    fine = check.warn is None or check.warn.met(measured.value, measured.rows)
+    return Status.PASS if fine else Status.WARN
+
+
+def _query(check: Check, contract: Contract) -> str:
+    """Spark SQL that finds the rows which the check counts, at the branch."""
+    if check.metric not in OF_ROWS:
+        return ""
+    return f"SELECT * FROM {table_name(contract.table)} WHERE {sql.counted(check, contract)}"
+
+
+def _of_file(contract: Contract, rows: Rows) -> Iterator[CheckResult]:
+    yield _columns_fit()
+    if not any(c.metric is Metric.ROWS and c.scope is Scope.FILE for c in contract.checks):
+        yield _implied(FILLED, "at least 1 row", f"{rows.written:,} rows", ok=rows.written > 0)
+    limits = contract.quarantine
+    unreadable = 0 if limits and limits.unreadable else rows.bad
+    yield _implied(
+        READABLE,
+        "every row has all its cells, each of its column's type",
+        f"{rows.bad:,} of {rows.read:,} rows do not" if rows.bad else f"all {rows.read:,} rows do",
+        ok=unreadable == 0,
+    )
+    if limits:
+        found = f"{rows.kept_out:,} of {rows.read:,} rows were kept out"
+        ok = limits.allows(rows.kept_out, rows.read)
+        kept = _implied(KEPT_OUT, f"{limits.wording} kept out", found, ok=ok)
+        yield replace(kept, status=Status.WARN) if ok and rows.kept_out else kept
 
 
 def _columns_fit() -> CheckResult:
@@ -114,62 +157,8 @@ def _columns_fit() -> CheckResult:
     return _implied("file.columns", expected, "these", ok=True)
 
 
-def _rows_readable(bad: int, rows: int) -> CheckResult:
-    return _implied(
-        "file.rows_readable",
-        "every row has all its cells, each of its column's type",
-        f"{bad:,} of {rows:,} rows do not" if bad else f"all {rows:,} rows do",
-        ok=bad == 0,
-    )
-
-
-def _has_rows(rows: int) -> CheckResult:
-    return _implied("file.has_rows", "at least 1 row", f"{rows:,} rows", ok=rows > 0)
-
-
-def _expects_rows(contract: Contract) -> bool:
-    return any(_counts_rows(check) for check in contract.checks)
-
-
-def _counts_rows(check: Check) -> bool:
-    return check.metric is Metric.ROWS and check.scope is Scope.FILE
-
-
 def _implied(id_: str, expected: str, found: str, *, ok: bool) -> CheckResult:
     """A check that every file must pass, whatever its contract says."""
     status = Status.PASS if ok else Status.FAIL
-    return CheckResult(id_, "file", (), Severity.ERROR.value, status, expected, found)
-
-
-def _samples(
-    result: CheckResult, check: Check | None, rows: DataFrame, contract: Contract
-) -> tuple[Mapping[str, str | None], ...]:
-    if result.id == "file.rows_readable":
-        return _bad_rows(rows, contract)
-    if check is None or not is_row_check(check):
-        return ()
-    types = {column.name: column.type for column in contract.columns}
-    shown = dict.fromkeys((*check.columns, *types)).keys()
-    names = [quoted(name) for name in list(shown)[:_SAMPLE_COLUMNS]]
-    broken = rows.where(violation(check, types)).select(*names)
-    return _texts(broken, {column.name for column in contract.columns if column.sensitive})
-
-
-def _bad_rows(rows: DataFrame, contract: Contract) -> tuple[Mapping[str, str | None], ...]:
-    """A few rows as they stand in the file; none where any of their cells must not be shown."""
-    if any(column.sensitive for column in contract.columns):
-        return ()
-    # Whole rows: Spark refuses to read from JSON nothing but what it could not read.
-    found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_SAMPLES).collect()
-    return tuple({"row": str(row[BAD_ROW])[:_WIDEST]} for row in found)
-
-
-def _texts(rows: DataFrame, hidden: set[str]) -> tuple[Mapping[str, str | None], ...]:
-    texts = rows.select([F.col(quoted(n)).cast("string").alias(n) for n in rows.columns])
-    return tuple(
-        {
-            name: "(hidden)" if name in hidden else value[:_WIDEST] if value else value
-            for name, value in row.asDict().items()
-        }
-        for row in texts.limit(_SAMPLES).collect()
-    )
+    error = Severity.ERROR.value
+    return CheckResult(id_, "file", (), error, status, expected, found, tier=Tier.FILE.value)

@@ -4,18 +4,17 @@ Only key columns are read, and of the table only the files whose statistics allo
 file. What the table held twice before is no fault of the file's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract import Check, Contract, Metric, Scope
-from lakegate.jobspec import JobSpec
+from lakegate.contract import Check, Contract, Metric
 from spark_jobs import jvm
-from spark_jobs.checks import count_name
 from spark_jobs.names import quoted, table_name
+from spark_jobs.run import Run
 from spark_jobs.session import add_catalog
 
 # The rows to compare with that meet a condition in Spark SQL ("" for all); None for no rows.
@@ -26,22 +25,17 @@ _BOUNDED = ("int", "bigint", "decimal", "date", "timestamp", "timestamp_ntz", "s
 _LONGEST = 200
 
 
-def count_appended(
-    spark: SparkSession, spec: JobSpec, token: str, rows: DataFrame, contract: Contract
-) -> dict[str, int]:
-    """For each check of the whole table what it counts now that `rows` are on the branch."""
-    if not contract.looks_beyond:
+def count_appended(run: Run, checks: Sequence[Check]) -> dict[str, int]:
+    """What each check of the whole table counts now that the run's rows are on the branch."""
+    if not checks:
         return {}
-    add_catalog(spark, _BEFORE, spec.nessie_uri, spec.branch, spec.base_hash, token)
+    spark, spec, contract = run.spark, run.spec, run.contract
+    add_catalog(spark, _BEFORE, spec.nessie_uri, spec.branch, spec.base_hash, run.token)
     before = table_name(contract.table, _BEFORE)
     there = jvm.find_iceberg_table(spark, before) is not None
     had = partial(rows_where, spark, before) if there else _nothing
     whole = table_name(contract.table)
-    return {
-        count_name(n): count(spark, check, whole, rows, contract, had)
-        for n, check in enumerate(contract.checks)
-        if check.scope is Scope.TABLE
-    }
+    return {check.id: count(spark, check, whole, run.rows, contract, had) for check in checks}
 
 
 def count(

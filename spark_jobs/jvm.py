@@ -17,6 +17,12 @@ from lakegate.report import DataFile
 
 JavaError = (Py4JJavaError, CapturedException)
 _DEEPEST = 10
+_COMPARISONS = {
+    "<": "lessThan",
+    "<=": "lessThanOrEqual",
+    ">": "greaterThan",
+    ">=": "greaterThanOrEqual",
+}
 
 
 def find_iceberg_table(spark: SparkSession, name: str) -> Any | None:
@@ -38,15 +44,77 @@ def schema_of(spark: SparkSession, table: Any) -> StructType:
     return StructType.fromJson(json.loads(convert(table.schema()).json()))
 
 
-def added_files(table: Any) -> tuple[DataFile, ...]:
-    """The data files that an Iceberg table's current snapshot added, read from its manifests."""
+def added_files(table: Any) -> list[Any]:
+    """The data files (`org.apache.iceberg.DataFile`) that a table's current snapshot added."""
     snapshot = table.currentSnapshot()
-    if snapshot is None:
-        return ()
-    return tuple(
-        DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())
-        for file in snapshot.addedDataFiles(table.io()).iterator()
+    return list(snapshot.addedDataFiles(table.io()).iterator()) if snapshot else []
+
+
+def described(file: Any) -> DataFile:
+    """What a report says of a data file."""
+    return DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())
+
+
+def nulls(table: Any, column: str, files: Sequence[Any]) -> int | None:
+    """How many nulls a column has in data files, by their statistics; None if these say nothing."""
+    field = table.schema().findField(column).fieldId()
+    counts = [(file.nullValueCounts() or {}).get(field) for file in files]
+    known = [int(count) for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def may_hold(
+    spark: SparkSession, table: Any, files: Sequence[Any], column: str, comparison: str, value: Any
+) -> bool:
+    """Whether a row of the files may compare like this, or be NaN, by the files' statistics.
+
+    `comparison` is <, <=, > or >=. `value` is of a Python type that Iceberg takes for the column's:
+    int, float, or text for decimals, dates and timestamps.
+    """
+    iceberg = java(spark).org.apache.iceberg.expressions
+    made = getattr(iceberg.Expressions, _COMPARISONS[comparison])(column, value)
+    return _may_match(spark, table, files, made)
+
+
+def may_hold_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
+    """Whether a value of a floating column may be NaN, by the files' statistics."""
+    made = java(spark).org.apache.iceberg.expressions.Expressions.isNaN(column)
+    return _may_match(spark, table, files, made)
+
+
+def _may_match(spark: SparkSession, table: Any, files: Sequence[Any], expression: Any) -> bool:
+    evaluator = java(spark).org.apache.iceberg.expressions.InclusiveMetricsEvaluator
+    matches = evaluator(table.schema(), expression)
+    return any(matches.eval(file) for file in files)
+
+
+def require_expression(spark: SparkSession, text: str) -> None:
+    """Raises one of `JavaError` where a text is no single expression of Spark SQL."""
+    spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+
+
+def work_done(spark: SparkSession) -> tuple[int, int, int, int]:
+    """What Spark has done so far: jobs, rows read, bytes read, bytes shuffled."""
+    context = spark._jsparkSession.sparkContext()
+    context.listenerBus().waitUntilEmpty()
+    store = context.statusStore()
+    stages = list(_each(store.stageList(None, False, False, _no_quantiles(spark), None)))
+    return (
+        store.jobsList(None).size(),
+        sum(stage.inputRecords() for stage in stages),
+        sum(stage.inputBytes() for stage in stages),
+        sum(stage.shuffleWriteBytes() for stage in stages),
     )
+
+
+def _each(scala: Any) -> Iterator[Any]:
+    iterator = scala.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _no_quantiles(spark: SparkSession) -> Any:
+    return _gateway(spark).new_array(java(spark).double, 0)
 
 
 def gained_files(

@@ -1,11 +1,9 @@
 """Names as Spark SQL reads them."""
 
+from lakegate.columns import quoted
 from spark_jobs.session import CATALOG
 
-
-def quoted(name: str) -> str:
-    """A name as Spark SQL reads it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
+__all__ = ["quoted", "table_name"]
 
 
 def table_name(table: str, catalog: str = CATALOG) -> str:

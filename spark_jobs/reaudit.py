@@ -15,11 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from lakegate.contract import Contract, Scope
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, CheckResult
+from lakegate.report import AuditReport, CheckResult, Tier
 from spark_jobs import audit, jvm
 from spark_jobs.beyond import count, rows_where
-from spark_jobs.ingest import Clock, now
+from spark_jobs.meter import Meter, now
 from spark_jobs.names import table_name
+from spark_jobs.run import Measured
 from spark_jobs.session import add_catalog
 from spark_jobs.storage import Storage
 
@@ -64,13 +65,13 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
 
     Raises Permanent when that report is gone or is not what the run was told.
     """
-    clock = Clock()
+    meter = Meter(spark)
     contract = storage.contract()
     earlier = storage.report(spec.earlier_report)
     if (earlier.ingestion, earlier.base_hash) != (spec.ingestion, spec.audited_from):
         message = f"{spec.earlier_report} does not tell what was audited before"
         raise Permanent("FOREIGN_REPORT", message)
-    with clock.step("audit"):
+    with meter.step("audit"):
         again = _results(_states(spec, contract, spark, token), contract, earlier)
     results = tuple(again.get(each.id) or _carried(each, earlier) for each in earlier.checks)
     verdict, reason = audit.verdict(results)
@@ -83,9 +84,9 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
         base_hash=spec.base_hash,
         audited_hash=spec.audited_hash,
         checks=results,
-        started_at=clock.started_at,
+        started_at=meter.started_at,
         finished_at=now(),
-        cost=clock.seconds,
+        steps=meter.steps,
         engine={"spark": spark_version},
     )
 
@@ -115,14 +116,18 @@ def _results(
     return {
         check.id: audit.result(
             check,
-            counted(
-                check,
-                whole,
-                own,
-                contract,
-                states.gained if check.id in clean else states.whole,
+            Measured(
+                counted(
+                    check,
+                    whole,
+                    own,
+                    contract,
+                    states.gained if check.id in clean else states.whole,
+                ),
+                earlier.rows_written,
+                Tier.KEYS,
             ),
-            earlier.rows_written,
+            contract,
         )
         for check in contract.checks
         if check.scope is Scope.TABLE

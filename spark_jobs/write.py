@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract import Contract
 from lakegate.errors import Permanent, Transient
-from lakegate.report import DataFile
 from spark_jobs import jvm
 from spark_jobs.failures import explain
 from spark_jobs.names import quoted, table_name
@@ -43,9 +42,10 @@ def open_table(spark: SparkSession, contract: Contract) -> Any:
     return table
 
 
-def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> tuple[DataFile, ...]:
-    """Append `rows` in one commit that names the ingestion; returns the files that hold them.
+def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> list[Any]:
+    """Append `rows` in one commit that names the ingestion.
 
+    Returns the data files that hold them (`org.apache.iceberg.DataFile`).
     `table` is what `open_table` gave. Raises Permanent CORRUPT_FILE when the rows turn out to be
     unreadable; nothing is then committed. Raises Transient when another writer committed on this
     branch meanwhile, Permanent COUNT_MISMATCH when the commit and its manifests differ.
@@ -63,7 +63,7 @@ def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> t
     if _records(table, "total-records") != before + added:
         raise Transient("BRANCH_SHARED", f"another run writes on the branch of {ingestion}")
     files = jvm.added_files(table)
-    held = sum(file.rows for file in files)
+    held = sum(file.recordCount() for file in files)
     if held != added:
         message = f"{added:,} rows were written, but the new data files hold {held:,}"
         raise Permanent("COUNT_MISMATCH", message)

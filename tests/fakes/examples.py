@@ -2,7 +2,7 @@
 
 from functions.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Verdict
+from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Step, Verdict
 
 LANDED = LandedObject("landing", "shop/orders/a.csv", "v1", "e1", 10)
 WHY = Reason("CHECKS_FAILED", "1 of 2 checks failed: carrier")
@@ -47,7 +47,7 @@ REPORT = AuditReport(
     checks=(PASSED, FAILED),
     started_at="2026-03-01T12:00:00.000+00:00",
     finished_at="2026-03-01T12:00:09.000+00:00",
-    cost={"append": 1.5},
+    steps=(Step("append", 1.5),),
     engine={"spark": "4.1.1"},
     files=(DataFile("s3://lake/warehouse/shop/orders/data/1.parquet", 842, 9_000),),
 )

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from cli.contract_check import check
-from lakegate.checks import Metric, Operator
+from lakegate.checks import Metric
+from lakegate.expectations import Operator
 from tests.unit.contract_texts import contract_text
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lakegate.checks import Expectation, Operator, Unit
+from lakegate.expectations import Expectation, Operator, Unit
 
 COUNTS = st.integers(0, 10**6)
 OPPOSITES = (

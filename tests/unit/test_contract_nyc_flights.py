@@ -10,8 +10,9 @@ import pytest
 
 from cli import flights
 from cli.contract_check import check
-from lakegate.checks import Check, Metric, Rule
+from lakegate.checks import Check, Metric
 from lakegate.contract import Contract
+from lakegate.rules import Rule
 
 PATH = Path(__file__).parents[2] / "contracts" / "nyc.flights.yaml"
 COMPARISONS = {
@@ -63,8 +64,8 @@ def counted(asked: Check, rows: pa.Table) -> int:
     if asked.metric is Metric.NULL:
         return values.null_count
     if asked.metric is Metric.MISSING:
-        return pc.sum(pc.is_in(values, pa.array(asked.rule.missing_values))).as_py()
-    return pc.sum(pc.invert(valid(values, asked.rule))).as_py()
+        return pc.sum(pc.is_in(values, pa.array(asked.values.missing_values))).as_py()
+    return pc.sum(pc.invert(valid(values, asked.values))).as_py()
 
 
 def valid(values: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:

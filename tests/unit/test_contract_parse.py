@@ -5,9 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from lakegate.checks import Check, Expectation, Metric, Operator, Rule, Scope, Severity, Unit
+from lakegate.checks import Check, Metric, Scope, Severity
 from lakegate.columns import Column
 from lakegate.contract import parse
+from lakegate.expectations import Expectation, Operator, Unit
+from lakegate.rules import Rule
 from tests.unit.contract_texts import HEAD, contract_text, parsed
 
 NONE = Expectation(Operator.EQUAL, Decimal(0))

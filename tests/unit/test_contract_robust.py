@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.contract_check import check
-from lakegate.checks import Operator
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.contract_yaml import load
+from lakegate.expectations import Operator
 from lakegate.patterns import java_pattern
 from tests.unit.contract_texts import contract_text
 
@@ -98,8 +98,8 @@ def assert_sound(contract: Contract) -> None:
         assert (found.expect.high is not None) == (
             found.expect.operator in (Operator.BETWEEN, Operator.NOT_BETWEEN)
         )
-        if found.rule.pattern is not None:
-            java_pattern(found.rule.pattern)
+        if found.values.pattern is not None:
+            java_pattern(found.values.pattern)
 
 
 def told(read: Callable[[str, str], Contract], text: str) -> tuple[Problem, ...]:

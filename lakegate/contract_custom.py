@@ -1,0 +1,130 @@
+"""Rules of `type: custom`: the checks that the standard has no metric for.
+
+`engine: lakegate`, and an `implementation` that names the check and what it needs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from lakegate.checks import Behind, Metric
+from lakegate.columns import quoted
+from lakegate.contract_columns import Property
+from lakegate.contract_fields import Field
+from lakegate.contract_yaml import suggestion
+from lakegate.expectations import Unit
+from lakegate.literals import NUMERIC
+from lakegate.rules import Condition, Quantile, Rule
+
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+_MOMENTS = ("date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True)
+class Custom:
+    """What an implementation says: a measure, and the unit of its thresholds.
+
+    `demands_none`: without an operator no row may break it.
+    """
+
+    metric: Metric
+    columns: tuple[str, ...]
+    rule: Behind
+    unit: Unit = Unit.NUMBER
+    demands_none: bool = False
+
+
+Reader = Callable[[Field, Mapping[str, Property], str], Custom | None]
+
+
+def read_custom(field: Field, properties: list[Property], column: str = "") -> Custom | None:
+    """The rule's implementation; None where it had to be refused.
+
+    `column` is the name of the property that the rule stands under, "" under the whole object.
+    """
+    if field.choice("engine", ("lakegate",)) != "lakegate":
+        return None
+    stated = field.at("implementation")
+    name = stated.choice("check", tuple(_READERS))
+    if name not in _READERS:
+        return None
+    keys, read = _READERS[name]
+    stated.limit_keys(("check", *(key for key in keys if not (key == "column" and column))))
+    known = {inner.column.name: inner for found in properties for inner in found.walk()}
+    return read(stated, known, column)
+
+
+def _row_expression(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    sql = stated.required_text("expression").strip()
+    return _of_rows(sql, (column,) if column else ()) if sql else None
+
+
+def _column_pair(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    left, right = (_column(stated, key, known, column) for key in ("column", "other"))
+    operator = stated.choice("operator", _COMPARISONS)
+    if not (left and right and operator):
+        return None
+    sql = f"{quoted(left.column.name)} {operator} {quoted(right.column.name)}"
+    return _of_rows(sql, (left.column.name, right.column.name))
+
+
+def _encoding(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    found = _column(stated, "column", known, column, ("string", "time"))
+    if not found:
+        return None
+    return Custom(Metric.UNDECODED, (found.column.name,), Rule(), Unit.ROWS, demands_none=True)
+
+
+def _of_column(metric: Metric, kinds: tuple[str, ...], unit: Unit = Unit.NUMBER) -> Reader:
+    def read(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+        found = _column(stated, "column", known, column, kinds)
+        return Custom(metric, (found.column.name,), Rule(), unit) if found else None
+
+    return read
+
+
+def _quantile(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    found = _column(stated, "column", known, column, NUMERIC)
+    share = stated.at("share").node.value
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        stated.refuse("must be a number from 0 to 1, such as 0.95", "share")
+        return None
+    text = Decimal(stated.at("share").node.text)
+    return Custom(Metric.QUANTILE, (found.column.name,), Quantile(text)) if found else None
+
+
+def _of_rows(sql: str, columns: tuple[str, ...]) -> Custom:
+    return Custom(Metric.BROKEN, columns, Condition(sql), Unit.ROWS, demands_none=True)
+
+
+def _column(
+    stated: Field,
+    key: str,
+    known: Mapping[str, Property],
+    column: str,
+    kinds: tuple[str, ...] = (),
+) -> Property | None:
+    """The column under a key, or the one that the rule stands under; None if refused."""
+    name = column if key == "column" and column else stated.required_text(key)
+    found = known.get(name)
+    if name and not found:
+        stated.refuse(f"{name!r} is no column of this object{suggestion(name, known)}", key)
+    elif found and len(found.column.steps) > 1:
+        stated.refuse(f"{name!r} lies within another column: only whole columns go here", key)
+    elif found and kinds and found.column.kind not in ("", *kinds):
+        stated.refuse(f"{name!r} is {found.column.type}, and must be {' or '.join(kinds)}", key)
+    else:
+        return found
+    return None
+
+
+_READERS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
+    "rowExpression": (("expression",), _row_expression),
+    "columnPair": (("column", "operator", "other"), _column_pair),
+    "encoding": (("column",), _encoding),
+    "sum": (("column",), _of_column(Metric.SUM, NUMERIC)),
+    "mean": (("column",), _of_column(Metric.MEAN, NUMERIC)),
+    "stddev": (("column",), _of_column(Metric.STDDEV, NUMERIC)),
+    "quantile": (("column", "share"), _quantile),
+    "freshness": (("column",), _of_column(Metric.AGE, _MOMENTS, Unit.HOURS)),
+}

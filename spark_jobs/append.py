@@ -1,0 +1,84 @@
+"""The append, watched: what goes into the table is counted in the very pass that writes it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
+
+from lakegate.checks import Check
+from lakegate.contract import Contract
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.report import Tier
+from spark_jobs import jvm, quarantine, scan
+from spark_jobs.audit import Rows
+from spark_jobs.failures import explain
+from spark_jobs.read import BAD_ROW, Source
+from spark_jobs.run import Measured, Run
+from spark_jobs.write import append, open_table
+
+_ROWS, _BAD, _KEPT_OUT = "rows", "bad_rows", "kept_out"
+Found = dict[str, Any]
+
+
+def append_watched(
+    spark: SparkSession, spec: JobSpec, token: str, source: Source, contract: Contract
+) -> tuple[Run, Rows, dict[str, Measured]]:
+    """Append the file's rows, all but those that go into quarantine.
+
+    Returns the run, the file's rows, and the measures that were taken on the way, by check id.
+    Raises Permanent when rows are lost between the file, the audit and the table.
+    """
+    table = open_table(spark, contract)
+    split = _condition(spark, contract)
+    first, second = Observation("file"), Observation("table")
+    keeping = [check for check in contract.checks if check.quarantine]
+    riding = scan.riding(contract)
+    rows = source.rows.observe(first, *_counts(split), *scan.aggregates(keeping, contract))
+    if split:
+        rows = rows.where(~F.expr(split))
+    rows = rows.observe(second, _count(), *scan.aggregates(riding, contract)).drop(BAD_ROW)
+    files = tuple(append(rows, table, contract, spec.ingestion))
+    found, kept = dict(first.get), dict(second.get)
+    counted = Rows(int(found[_ROWS]), int(found[_BAD]), int(found[_KEPT_OUT]))
+    run = Run(spark, spec, token, contract, table, files)
+    _require_all(source, counted, kept[_ROWS], run.written)
+    return run, counted, _measured(keeping, found, riding, kept)
+
+
+def _condition(spark: SparkSession, contract: Contract) -> str:
+    split = quarantine.condition(contract)
+    try:
+        if split:
+            jvm.require_expression(spark, split)
+    except jvm.JavaError as error:
+        raise explain(error, "the rows for quarantine cannot be told", "BAD_CONDITION") from error
+    return split
+
+
+def _counts(split: str) -> list[Expression]:
+    bad = F.count_if(F.col(BAD_ROW).isNotNull()).alias(_BAD)
+    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_KEPT_OUT)]
+
+
+def _count() -> Expression:
+    return F.count(F.lit(1)).alias(_ROWS)
+
+
+def _require_all(source: Source, counted: Rows, audited: int, written: int) -> None:
+    """That the rows of the file, of the audit and of the table are the same, each counted apart."""
+    if not counted.written == audited == written:
+        message = f"{counted.written:,} rows were read, {audited:,} audited, {written:,} written"
+        raise Permanent("COUNT_MISMATCH", message)
+    if source.promised_rows not in (None, counted.read):
+        message = f"the file promises {source.promised_rows:,} rows; {counted.read:,} can be read"
+        raise Permanent("CORRUPT_FILE", message)
+
+
+def _measured(
+    keeping: Sequence[Check], found: Found, riding: Sequence[Check], kept: Found
+) -> dict[str, Measured]:
+    of_file = scan.read(keeping, found, int(found[_ROWS]), Tier.APPEND)
+    return of_file | scan.read(riding, kept, int(kept[_ROWS]), Tier.APPEND)

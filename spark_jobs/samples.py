@@ -1,0 +1,80 @@
+"""A few of the rows that break a check, each with its address in the data files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakegate.checks import OF_ROWS, Check
+from lakegate.contract import Contract
+from lakegate.report import CheckResult, Status
+from spark_jobs import audit, sql
+from spark_jobs.names import quoted
+from spark_jobs.read import BAD_ROW
+from spark_jobs.run import Run
+
+# Where a row lies: Iceberg's metadata columns.
+ADDRESS = ("_file", "_pos")
+_ROWS = 3
+_COLUMNS = 8
+_WIDEST = 200
+_MOST_CHECKS = 20
+Samples = tuple[Mapping[str, str | None], ...]
+
+
+def with_samples(
+    results: Sequence[CheckResult], run: Run, source: DataFrame
+) -> tuple[CheckResult, ...]:
+    """The results, with rows that break each of the first failed checks where that is allowed.
+
+    Rows that could not be read are shown as they stand in the file, which `source` reads.
+    """
+    if not run.contract.allow_samples:
+        return tuple(results)
+    checks = {check.id: check for check in run.contract.checks}
+    shown = [r.id for r in results if r.status in (Status.FAIL, Status.WARN)][:_MOST_CHECKS]
+    return tuple(
+        replace(result, samples=_samples(result, checks.get(result.id), run, source))
+        if result.id in shown
+        else result
+        for result in results
+    )
+
+
+def _samples(result: CheckResult, check: Check | None, run: Run, source: DataFrame) -> Samples:
+    if result.id == audit.READABLE:
+        return _bad_rows(source, run.contract)
+    if check is None or check.metric not in OF_ROWS:
+        return ()
+    rows = source if check.quarantine else run.rows
+    return _broken_rows(rows, check, run.contract, kept=not check.quarantine)
+
+
+def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: bool) -> Samples:
+    """Rows that break the check; only those that were `kept` in the table have an address."""
+    own = [contract.column(name).top for name in check.columns]
+    names = list(dict.fromkeys((*own, *(column.name for column in contract.columns))))[:_COLUMNS]
+    address = ADDRESS if kept else ()
+    texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]
+    hidden = {column.top for column in (*contract.columns, *contract.nested) if column.sensitive}
+    broken = rows.where(F.expr(sql.counted(check, contract))).select(*texts).limit(_ROWS)
+    return tuple(
+        {name: _shown(name, value, hidden) for name, value in row.asDict().items()}
+        for row in broken.collect()
+    )
+
+
+def _bad_rows(rows: DataFrame, contract: Contract) -> Samples:
+    """A few rows as they stand in the file; none where any of their cells must not be shown."""
+    if any(column.sensitive for column in (*contract.columns, *contract.nested)):
+        return ()
+    # Whole rows: Spark refuses to read from JSON nothing but what it could not read.
+    found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).collect()
+    return tuple({"row": str(row[BAD_ROW])[:_WIDEST]} for row in found)
+
+
+def _shown(name: str, value: str | None, hidden: set[str]) -> str | None:
+    if name in hidden:
+        return "(hidden)"
+    return value[:_WIDEST] if value and name not in ADDRESS else value
