@@ -19,7 +19,10 @@ from lakegate.rules import Rule
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
 _KINDS = ("library", "text", "sql", "custom")
-_OF_CUSTOM = ("id", "name", "type", "unit", "severity", "customProperties", *Operator)
+_OF_CUSTOM = (
+    *("id", "name", "type", "severity", "customProperties"),
+    *("engine", "implementation"),
+)
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def _on_object(field: Field, properties: list[Property]) -> list[_Draft]:
 
 
 def _custom(field: Field, custom: Custom | None) -> list[_Draft]:
-    field.limit_keys((*_OF_CUSTOM, "engine", "implementation"), RULE_IGNORED)
+    field.limit_keys(_OF_CUSTOM, RULE_IGNORED)
     return [_stated(field, custom.metric, custom.columns, custom.rule, custom)] if custom else []
 
 
@@ -185,14 +188,15 @@ def _stated(
     custom: Custom | None = None,
 ) -> _Draft:
     options = rule_options(field)
-    unit = _unit(field, metric, custom)
-    implied = custom is not None and custom.demands_none and not any(map(field.has, Operator))
+    place = field.at("implementation") if custom else field
+    unit = _unit(place, metric, custom)
+    implied = custom is not None and custom.demands_none and not any(map(place.has, Operator))
     check = Check(
         id="",
         metric=metric,
         columns=columns,
         rule=rule,
-        expect=NONE if implied else read_expectation(field, unit),
+        expect=NONE if implied else read_expectation(place, unit),
         severity=Severity(field.choice("severity", tuple(Severity), default=Severity.ERROR)),
         description=field.text("description"),
         scope=read_scope(options, metric),

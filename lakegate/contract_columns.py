@@ -114,7 +114,7 @@ def _property(field: Field, place: _Place) -> Property:
         required=field.flag("required") or field.flag("primaryKey"),
         sensitive=place.sensitive,
         description=field.text("description"),
-        path=place.path,
+        path=place.path if len(place.path) > 1 else (),
     )
     return Property(field, field.text("name"), column, length, within)
 

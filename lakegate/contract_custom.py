@@ -1,6 +1,7 @@
 """Rules of `type: custom`: the checks that the standard has no metric for.
 
-`engine: lakegate`, and an `implementation` that names the check and what it needs.
+`engine: lakegate`, and an `implementation` that names the check and what it needs, the operator
+among it: the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from lakegate.columns import quoted
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import suggestion
-from lakegate.expectations import Unit
+from lakegate.expectations import Operator, Unit
 from lakegate.literals import NUMERIC
 from lakegate.rules import Condition, Quantile, Rule
 
@@ -49,7 +50,8 @@ def read_custom(field: Field, properties: list[Property], column: str = "") -> C
     if name not in _READERS:
         return None
     keys, read = _READERS[name]
-    stated.limit_keys(("check", *(key for key in keys if not (key == "column" and column))))
+    own = [key for key in keys if not (key == "column" and column)]
+    stated.limit_keys(("check", "unit", *own, *Operator))
     known = {inner.column.name: inner for found in properties for inner in found.walk()}
     return read(stated, known, column)
 

@@ -47,7 +47,7 @@ def declared_rule(found: Property, *, text: bool) -> Rule:
     """
     column = found.column
     rule = Rule()
-    if found.field.has("logicalTypeOptions"):
+    if found.field.has("logicalTypeOptions") or column.logical_type == "vector":
         options = found.field.at("logicalTypeOptions")
         rule = _options_rule(options, column)
         if text:

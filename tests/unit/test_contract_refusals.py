@@ -12,12 +12,33 @@ RULE = f"{PROPERTY}.quality[0]"
 OBJECT_RULE = "schema[0].quality[0]"
 
 SCOPE = "{property: scope, value: table}"
+TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 
 # What stands in a property named c, beside its name: the field that is refused, and the reason.
 PROPERTIES = [
     ("physicalType: int", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
-    ("logicalType: array, items: {logicalType: string}", "logicalType", "nested columns"),
+    ("logicalType: array, items: {logicalType: strin}", "items.logicalType", "did you mean string"),
+    ("logicalType: array", "items", "must be a mapping"),
+    ("logicalType: object, properties: []", "properties", "needs properties"),
+    ("logicalType: string, items: {logicalType: string}", "items", "belongs to logicalType array"),
+    ("logicalType: map, map: {key: {logicalType: string}}", "map.value", "must be a mapping"),
+    (
+        f"logicalType: object, properties: {TWO_DATES}",
+        "properties[1]",
+        "declared twice",
+    ),
+    (
+        "logicalType: array, items: {logicalType: string, unique: true}",
+        "items.unique",
+        "cannot be unique",
+    ),
+    ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
+    (
+        "logicalType: array, items: {logicalType: date}, logicalTypeOptions: {minLength: 1}",
+        "logicalTypeOptions.minLength",
+        "no key",
+    ),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
     ("logicalType: string, required: yes", "required", "true or false"),
@@ -42,7 +63,7 @@ PROPERTIES = [
         "physicalType",
         "means int, but the logicalTypeOptions mean bigint",
     ),
-    ("logicalType: integer, logicalTypeOptions: {format: u8}", "logicalTypeOptions.format", "i64"),
+    ("logicalType: integer, logicalTypeOptions: {format: u7}", "logicalTypeOptions.format", "u8"),
     (
         "logicalType: timestamp, logicalTypeOptions: {timezone: 1}",
         "logicalTypeOptions.timezone",
@@ -56,9 +77,9 @@ PROPERTIES = [
     ("logicalType: time, logicalTypeOptions: {timezone: true}", "logicalTypeOptions.timezone", ""),
     ("logicalType: string, logicalTypeOptions: [a]", "logicalTypeOptions", "must be a mapping"),
     ("logicalType: string, logicalTypeOptions: {minimum: 1}", "logicalTypeOptions.minimum", ""),
-    ("logicalType: string, logicalTypeOptions: {format: email}", "logicalTypeOptions.format", ""),
+    ("logicalType: string, logicalTypeOptions: {format: mail}", "logicalTypeOptions.format", ""),
     (
-        "logicalType: integer, logicalTypeOptions: {multipleOf: 5}",
+        "logicalType: integer, logicalTypeOptions: {multipleOf: 0}",
         "logicalTypeOptions.multipleOf",
         "",
     ),
@@ -206,7 +227,7 @@ COLUMN_RULES = [
     ),
     (
         "metric: duplicateValues, mustBe: 0, customProperties: [{property: scope, value: lake}]",
-        "customProperties[0].value",
+        "customProperties.scope",
         "none of file, table",
     ),
     (
@@ -216,8 +237,8 @@ COLUMN_RULES = [
     ),
     (
         f"metric: duplicateValues, mustBe: 0, customProperties: [{SCOPE}, {SCOPE}]",
-        "customProperties",
-        "the scope, once",
+        "customProperties[1]",
+        "scope is given twice",
     ),
     ("rule: nullCheck, mustBe: 0", "rule", "write metric"),
     ("metric: invalidValues, mustBe: 0", "", "give arguments"),
@@ -244,7 +265,7 @@ COLUMN_RULES = [
         "",
     ),
     ("type: sql, query: SELECT 1, mustBe: 0", "type", "sql is not supported"),
-    ("type: custom, engine: soda, implementation: x", "type", "custom is not supported"),
+    ("type: custom, engine: soda, implementation: x", "engine", "none of lakegate"),
     ("type: text, metric: nullValues, mustBe: 0", "metric", "no key that is known here"),
 ]
 
