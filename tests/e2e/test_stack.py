@@ -176,6 +176,7 @@ def test_a_stack_that_was_killed_comes_up_again(local: Local) -> None:
     before = local.main()
     for pid in local.pids().values():
         os.kill(pid, signal.SIGKILL)
+    eventually(lambda: set(local.health().values()) == {"down"}, 20)
 
     local.up()
 
