@@ -8,7 +8,8 @@ from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
 from lakegate.literals import NUMERIC, TIME_PATTERN, in_order, literal
-from lakegate.patterns import PatternUnsupported, java_pattern
+from lakegate.pattern_lint import refuse_slow
+from lakegate.patterns import PatternUnsupported
 from lakegate.rules import Rule
 from lakegate.text_formats import PATTERNS, UNCHECKED
 
@@ -226,7 +227,7 @@ def _pattern(field: Field, column: Column) -> str | None:
         return None
     pattern = field.text("pattern")
     try:
-        java_pattern(pattern)
+        refuse_slow(pattern)
     except PatternUnsupported as reason:
         field.refuse(str(reason), "pattern")
     return pattern

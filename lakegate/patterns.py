@@ -14,10 +14,11 @@ _SPACES = (
     *((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
 )
 _LAST = 0x10FFFF
+_DEEPEST = 50
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _WORD = "[A-Za-z0-9_]"
-_BOUNDARY = rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
-_NO_BOUNDARY = rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
+BOUNDARY = rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
+NO_BOUNDARY = rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _NOT_LINE_END = r"[^\n\r\x{2028}\x{2029}]"
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d{1,4})(?:(,)(\d{1,4})?)?\})\??", re.ASCII)
 _CATEGORY = re.compile(r"[pP]\{(?:L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?)\}")
@@ -39,6 +40,14 @@ def java_pattern(pattern: str) -> str:
 
     Raises PatternUnsupported, with a sentence for people, for everything else.
     """
+    return "".join(java_tokens(pattern))
+
+
+def java_tokens(pattern: str) -> tuple[str, ...]:
+    """The parts of `java_pattern`: sets of characters, quantifiers, assertions, brackets.
+
+    Raises PatternUnsupported, as `java_pattern` does.
+    """
     if not pattern:
         raise PatternUnsupported("the pattern is empty, so every value would be valid")
     return _Translation(pattern).run()
@@ -54,12 +63,12 @@ class _Translation:
         self.repeatable = False
         self.groups: list[bool] = []
 
-    def run(self) -> str:
+    def run(self) -> tuple[str, ...]:
         while self.at < len(self.pattern):
             self._token(self.pattern[self.at])
         if self.groups:
             raise PatternUnsupported("a group is opened with ( and never closed")
-        return "".join(self.out)
+        return tuple(self.out)
 
     def _token(self, char: str) -> None:
         match char:
@@ -77,7 +86,7 @@ class _Translation:
                 self._class()
             case "\\" if self.pattern[self.at + 1 : self.at + 2] in ("b", "B"):
                 boundary = self.pattern[self.at + 1] == "b"
-                self._emit(_BOUNDARY if boundary else _NO_BOUNDARY, 2, repeatable=False)
+                self._emit(BOUNDARY if boundary else NO_BOUNDARY, 2, repeatable=False)
             case _:
                 atom = self._atom()
                 self._emit(f"[{atom}]" if isinstance(atom, str) else _literal(atom))
@@ -88,6 +97,8 @@ class _Translation:
         self.repeatable = repeatable
 
     def _open(self) -> None:
+        if len(self.groups) == _DEEPEST:
+            raise PatternUnsupported(f"its groups are nested deeper than {_DEEPEST}")
         rest = self.pattern[self.at :]
         if not rest.startswith("(?"):
             self.groups.append(True)

@@ -1,0 +1,131 @@
+"""Patterns that would keep Java busy: those whose search tries very many ways through one text.
+
+A search goes back wherever it could have gone on differently. How often it does so for a text that
+the pattern is not found in is the number of ways through the pattern's automaton; the text that has
+the most of them is grown here, character by character. Java remembers for some loops where they
+failed (since version 9), and so is merely slow with some of these patterns; Python's `re`, with
+which the command line looks for the rows that break a check, remembers nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from lakegate.pattern_automaton import START, Automaton, TooLarge, automaton, reads
+from lakegate.pattern_tree import BEGIN, END, tree
+from lakegate.patterns import PatternUnsupported
+
+LONGEST = 40
+MOST_STEPS = 5_000
+"""Ways that pass for a text of LONGEST: a square of them does (861), a cube (12,341) does not."""
+
+_MOST_TRIED = 12
+_MOST_STATES = 1_000
+_REPEATED = (32, 8, 2)  # how often a part is repeated at most, the first that is small enough
+_ENDINGS = 60
+
+_Ways = Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text, and in how many ways each state is reached with it; `steps` is all that led there."""
+
+    text: str
+    ways: _Ways
+    steps: int
+
+
+def refuse_slow(pattern: str) -> None:
+    """Raises PatternUnsupported for a pattern that Java's search could take very long for.
+
+    Also as `java_pattern` does.
+    """
+    try:
+        text = slow_text(pattern)
+    except TooLarge:
+        raise PatternUnsupported("it repeats too much within what it repeats") from None
+    if text is not None:
+        raise PatternUnsupported(
+            f"it can take very long: there are more than {MOST_STEPS:,} ways to look for it in "
+            f"{text!r}. Let parts that are repeated, inside or after each other, not match the "
+            "same characters"
+        )
+
+
+@lru_cache(maxsize=4096)
+def slow_text(pattern: str) -> str | None:
+    """A text of LONGEST characters at most for which Java tries more than MOST_STEPS ways, if any.
+
+    The pattern is ECMA-262, as `java_pattern` takes it, and is not found in the text. Raises
+    PatternUnsupported as `java_pattern` does, TooLarge for a pattern that is too large to judge.
+    """
+    for repeated in _REPEATED:
+        try:
+            return _Search(automaton(tree(pattern), repeated, _MOST_STATES)).slow_text()
+        except TooLarge:
+            if repeated == _REPEATED[-1]:
+                raise
+    return None
+
+
+class _Search:
+    def __init__(self, searched: Automaton) -> None:
+        self.automaton = searched
+        self.alphabet = searched.alphabet
+        self.moves: dict[tuple[int, str], list[tuple[int, int]]] = {}
+
+    def slow_text(self) -> str | None:
+        texts = [_Text("", self._read({START: 1}, BEGIN), 0)]
+        for _ in range(LONGEST):
+            grown: dict[frozenset[int], _Text] = {}
+            for more in chain.from_iterable(map(self._longer, texts)):
+                if more.steps > MOST_STEPS and (ending := self._failing_end(more.ways)) is not None:
+                    return more.text + ending
+                states = frozenset(more.ways)
+                if states not in grown or grown[states].steps < more.steps:
+                    grown[states] = more
+            texts = sorted(grown.values(), key=lambda text: -text.steps)[:_MOST_TRIED]
+        return None
+
+    def _longer(self, text: _Text) -> list[_Text]:
+        """The text with each character after it, unless the pattern is then found."""
+        grown = ((char, self._read(text.ways, char)) for char in self.alphabet)
+        return [
+            _Text(text.text + char, ways, text.steps + sum(ways.values()))
+            for char, ways in grown
+            if ways and not self._found(ways)
+        ]
+
+    def _failing_end(self, ways: _Ways) -> str | None:
+        """A text after which the pattern is not found, if there is a short one."""
+        seen, open_ = {frozenset(ways)}, [("", ways)]
+        for text, here in open_:
+            if not self._found(self._read(here, END)):
+                return text
+            for char in self.alphabet:
+                there = self._read(here, char)
+                if frozenset(there) not in seen and not self._found(there) and len(seen) < _ENDINGS:
+                    seen.add(frozenset(there))
+                    open_.append((text + char, there))
+        return None
+
+    def _found(self, ways: _Ways) -> bool:
+        return not self.automaton.found.isdisjoint(ways)
+
+    def _read(self, ways: _Ways, char: str) -> _Ways:
+        after: dict[int, int] = defaultdict(int)
+        for state, many in ways.items():
+            for to, edges in self._moves(state, char):
+                after[to] += many * edges
+        return after
+
+    def _moves(self, state: int, char: str) -> list[tuple[int, int]]:
+        found = self.moves.get((state, char))
+        if found is None:
+            edges = self.automaton.edges.get(state, {}).items()
+            found = [(to, n) for to, n in edges if reads(self.automaton.sets[to], char)]
+            self.moves[state, char] = found
+        return found

@@ -1,0 +1,82 @@
+"""Java's own search, counted: what is refused is slow with it, what is taken is not."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.java_gateway import launch_gateway
+
+from infra.local.java import java_home
+from lakegate.pattern_lint import slow_text
+from lakegate.patterns import java_pattern
+from tests.unit.pattern_examples import QUICK, SLOW_IN_JAVA
+
+pytestmark = pytest.mark.spark
+
+# A text that counts how often a search reads one of its characters.
+COUNTED = """
+public class Counted implements CharSequence {
+  private final String text;
+  private long reads = 0;
+  private Counted(String text) { this.text = text; }
+  public int length() { return text.length(); }
+  public CharSequence subSequence(int from, int to) { return text.substring(from, to); }
+  public char charAt(int index) {
+    if (++reads > 1000000) throw new IllegalStateException("that is enough");
+    return text.charAt(index);
+  }
+  public static long search(String pattern, String text) {
+    Counted counted = new Counted(text);
+    try { java.util.regex.Pattern.compile(pattern).matcher(counted).find(); }
+    catch (IllegalStateException enough) { }
+    return counted.reads;
+  }
+}
+"""
+Reads = Callable[[str, str], int]
+
+
+@pytest.fixture(scope="module")
+def reads() -> Iterator[Reads]:
+    """How many characters Java reads to look for a pattern in a text; a million at most."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    gateway = launch_gateway()
+    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(COUNTED)
+    methods = compiler.getClassLoader().loadClass("Counted").getMethods()
+    (search,) = (method for method in methods if method.getName() == "search")
+
+    def count(pattern: str, text: str) -> int:
+        arguments = gateway.new_array(gateway.jvm.Object, 2)
+        arguments[0], arguments[1] = java_pattern(pattern), text
+        return int(search.invoke(None, arguments))
+
+    yield count
+    gateway.shutdown()
+
+
+@pytest.mark.parametrize(("pattern", "before", "part", "after"), SLOW_IN_JAVA)
+def test_what_is_refused_takes_java_more_than_twice_as_long_for_twice_the_text(
+    reads: Reads, pattern: str, before: str, part: str, after: str
+) -> None:
+    """A refused pattern costs at least the square of the text's length; some never end."""
+    short, long = (reads(pattern, before + part * times + after) for times in (60, 120))
+    assert long > 3.5 * short or long > 1_000_000
+    assert slow_text(pattern) is not None
+
+
+def test_some_of_what_is_refused_would_never_end(reads: Reads) -> None:
+    """A hundred characters are enough to keep Java busy for good."""
+    endless = [
+        p
+        for p, before, part, after in SLOW_IN_JAVA
+        if reads(p, before + part * 99 + after) > 1_000_000
+    ]
+    assert len(endless) >= 2
+
+
+@pytest.mark.parametrize("pattern", QUICK)
+def test_what_is_taken_is_quick_in_java(reads: Reads, pattern: str) -> None:
+    """A common pattern reads a text without end of whatever kind a few times only."""
+    texts = [part * (100 // len(part)) + "\x01" for part in ("a", "1", " ", ".", "a1", "A.", "1-")]
+    assert max(reads(pattern, text) for text in texts) < 1_500
