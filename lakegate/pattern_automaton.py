@@ -133,18 +133,19 @@ class _Builder:
         return _Fragment(first, last, one.empty and next_.empty)
 
     def _repeat(self, part: Tree, low: int, high: int | None) -> _Fragment:
+        endless = high is None or high > self.most_repeated
         whole = _NOTHING
-        for _ in range(min(low, self.most_repeated)):
+        for _ in range(min(low, self.most_repeated) - endless):
             whole = self._then(whole, self.fragment(part))
-        if high is None or high > self.most_repeated:
-            return self._then(whole, self._loop(part))
+        if endless:
+            return self._then(whole, self._loop(part, optional=low == 0))
         rest = _NOTHING
-        for _ in range(high - low):
+        for _ in range((high or 0) - low):
             more = self._then(self.fragment(part), rest)
             rest = _Fragment(more.first, more.last, empty=True)
         return self._then(whole, rest)
 
-    def _loop(self, part: Tree) -> _Fragment:
+    def _loop(self, part: Tree, *, optional: bool) -> _Fragment:
         body = self.fragment(part)
         self.join(body.last, body.first)
-        return _Fragment(body.first, body.last, empty=True)
+        return _Fragment(body.first, body.last, optional or body.empty)

@@ -22,7 +22,7 @@ MOST_STEPS = 5_000
 """Ways that pass for a text of LONGEST: a square of them does (861), a cube (12,341) does not."""
 
 _MOST_TRIED = 12
-_MOST_STATES = 1_000
+_MOST_STATES = 2_000
 _REPEATED = (32, 8, 2)  # how often a part is repeated at most, the first that is small enough
 _ENDINGS = 60
 
@@ -46,7 +46,9 @@ def refuse_slow(pattern: str) -> None:
     try:
         text = slow_text(pattern)
     except TooLarge:
-        raise PatternUnsupported("it repeats too much within what it repeats") from None
+        raise PatternUnsupported(
+            "it is too large to be judged; list values as enum or validValues"
+        ) from None
     if text is not None:
         raise PatternUnsupported(
             f"it can take very long: there are more than {MOST_STEPS:,} ways to look for it in "
