@@ -6,17 +6,61 @@ itself whatever it would not honour. The schema judges what `parse` has no use f
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from importlib import resources
+from pathlib import Path
+from typing import cast
 
 from jsonschema import Draft201909Validator
 from jsonschema.exceptions import ValidationError
 
-from lakegate.contract import Contract, ContractInvalid, Problem, parse
-from lakegate.contract_yaml import Node, load
+from cli.contract_hints import hints
+from lakegate.contract import Contract, ContractInvalid, Problem, parse, refuse_clashes
+from lakegate.contract_yaml import Node, load, suggestion
+from lakegate.errors import Permanent
 
 _QUOTED = re.compile(r"'([^']+)'")
 _LONGEST_REASON = 200
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A contract's file and what came of its check: the contract, or why it is refused.
+
+    `problems` are those with a place in the text. `hints` are about what is allowed.
+    """
+
+    file: Path
+    text: str = ""
+    contract: Contract | None = None
+    refusal: str = ""
+    problems: tuple[Problem, ...] = ()
+    hints: tuple[Problem, ...] = ()
+
+
+def checked(file: Path) -> Checked:
+    """A file, read and checked; whatever is wrong is in the answer."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = f"cannot be read: {error}"
+        return Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))
+    try:
+        found = check(text, str(file))
+    except ContractInvalid as invalid:
+        return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
+    return Checked(file, text, found, hints=hints(text, str(file)))
+
+
+def clash(found: Iterable[Checked]) -> Permanent | None:
+    """Why contracts cannot stand side by side, if they cannot."""
+    try:
+        refuse_clashes({str(each.file): each.contract for each in found if each.contract})
+    except Permanent as clashing:
+        return clashing
+    return None
 
 
 def check(text: str, source: str) -> Contract:
@@ -51,10 +95,14 @@ def _holds(outer: str, inner: str) -> bool:
     return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
-def _schema_problems(tree: Node) -> list[Problem]:
+@cache
+def _validator() -> Draft201909Validator:
     file = resources.files("open_data_contract_standard") / "schema.json"
-    schema = file.read_text(encoding="utf-8")
-    errors = list(Draft201909Validator(json.loads(schema)).iter_errors(tree.plain()))
+    return Draft201909Validator(json.loads(file.read_text(encoding="utf-8")))
+
+
+def _schema_problems(tree: Node) -> list[Problem]:
+    errors = list(_validator().iter_errors(tree.plain()))
     telling = [error for error in errors if error.validator != "unevaluatedProperties"]
     telling += [e for e in errors if e not in telling and not any(_inside(t, e) for t in telling)]
     return [p for error in telling for p in _problems(tree, _deepest(error))]
@@ -83,9 +131,18 @@ def _problems(tree: Node, error: ValidationError) -> Iterator[Problem]:
             known = node.value if isinstance(node.value, dict) else {}
             for key in (key for key in keys if key in known):
                 reason = "is no key that the standard knows here"
-                yield Problem(known[key].line, f"{path}.{key}".strip("."), reason)
+                near = suggestion(key, _keys(error))
+                yield Problem(known[key].line, f"{path}.{key}".strip("."), reason + near)
+        case "enum":
+            choices = list(map(str, cast(list[object], error.validator_value)))
+            reason = f"{node.text!r} is none of {', '.join(choices)}"[:_LONGEST_REASON]
+            yield Problem(node.line, path, reason + suggestion(node.text, choices))
         case _:
             yield Problem(node.line, path, error.message[:_LONGEST_REASON])
+
+
+def _keys(error: ValidationError) -> Collection[str]:
+    return error.schema.get("properties", ()) if isinstance(error.schema, dict) else ()
 
 
 def _find(tree: Node, error: ValidationError) -> tuple[Node, str]:

@@ -1,28 +1,45 @@
 """`lakegate contract check` and `push`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cli import view
-from cli.contract_check import check as checked
+from cli import documents, view
+from cli.contract_check import Checked, checked, clash
 from cli.deployment import find
 from functions.storage import Lake
 from lakegate.contract import Contract, ContractInvalid, refuse_clashes
+from lakegate.contract_yaml import Problem
 from lakegate.errors import LakegateError
 
-contract = typer.Typer(no_args_is_help=True, help="Check contracts, and put them in force.")
+contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
 
 
 @contract.command()
 def check(
-    files: Annotated[list[Path], typer.Argument(help="Contracts.", exists=True, dir_okay=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Contracts, or directories of them.", exists=True),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check contracts against the standard and against Lakegate; nothing is sent anywhere."""
-    for file, (_, found) in read(files).items():
-        view.out().print(f"{file}: {found.table}, {len(found.checks)} checks")
+    found = [checked(file) for file in contract_files(paths)]
+    clashing = clash(found)
+    if as_json:
+        typer.echo(documents.text(_document(found, clashing)))
+        raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)
+    for each in found:
+        if each.contract:
+            many = len(each.contract.checks)
+            view.out().print(f"{each.file}: {each.contract.table}, {many} checks")
+        for hint in each.hints:
+            view.out().print(f"{each.file}: hint: {hint}", soft_wrap=True)
+    _raise_refusals(found)
+    if clashing:
+        raise clashing
 
 
 @contract.command("push")
@@ -41,38 +58,60 @@ def push(lake: Lake, directory: Path, tell: Callable[[str], None]) -> None:
 
     Raises LakegateError with every problem in every file.
     """
-    files = sorted(directory.glob("*.y*ml"))
-    if not files:
-        raise LakegateError("NO_CONTRACTS", f"there is no *.yaml in {directory}")
-    given = read(files)
+    found = [checked(file) for file in contract_files([directory])]
+    _raise_refusals(found)
+    given = {each.file: (each.text, each.contract) for each in found if each.contract}
     in_force = _in_force(lake)
-    tables = {found.table for _, found in given.values()}
+    tables = {contract.table for _, contract in given.values()}
     others = {f"the pushed {t}": c for t, c in in_force.items() if t not in tables}
-    refuse_clashes({**others, **{str(file): found for file, (_, found) in given.items()}})
-    for file, (text, found) in given.items():
-        if found.table in in_force and in_force[found.table].sha256 == found.sha256:
-            tell(f"contract {found.table} is in force already")
+    refuse_clashes({**others, **{str(file): contract for file, (_, contract) in given.items()}})
+    for file, (text, contract) in given.items():
+        if contract.table in in_force and in_force[contract.table].sha256 == contract.sha256:
+            tell(f"contract {contract.table} is in force already")
         else:
-            lake.put_contract(found, text)
-            tell(f"contract {found.table} put in force, from {file}")
+            lake.put_contract(contract, text)
+            tell(f"contract {contract.table} put in force, from {file}")
 
 
-def read(files: Iterable[Path]) -> dict[Path, tuple[str, Contract]]:
-    """The texts and contracts of files. Raises LakegateError with the problems of all of them."""
-    found: dict[Path, tuple[str, Contract]] = {}
-    refusals: list[str] = []
-    for file in files:
-        try:
-            text = file.read_text(encoding="utf-8")
-            found[file] = text, checked(text, str(file))
-        except ContractInvalid as invalid:
-            refusals.append(invalid.message)
-        except (OSError, UnicodeDecodeError) as error:
-            refusals.append(f"{file} cannot be read: {error}")
+def contract_files(paths: Iterable[Path]) -> list[Path]:
+    """The files, and those with the ending .yaml or .yml in directories, each once.
+
+    Raises LakegateError NO_CONTRACTS for a directory that has none.
+    """
+    files: list[Path] = []
+    for path in paths:
+        within = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
+        if not within:
+            raise LakegateError("NO_CONTRACTS", f"there is no *.yaml in {path}")
+        files += within
+    return list(dict.fromkeys(files))
+
+
+def _raise_refusals(found: Iterable[Checked]) -> None:
+    refusals = [each.refusal for each in found if each.refusal]
     if refusals:
         raise LakegateError("CONTRACT_INVALID", "\n".join(refusals))
-    refuse_clashes({str(file): contract for file, (_, contract) in found.items()})
-    return found
+
+
+def _document(found: Iterable[Checked], clashing: LakegateError | None) -> dict[str, Any]:
+    return {
+        "contracts": [_one(each) for each in found],
+        "clash": clashing.message if clashing else None,
+    }
+
+
+def _one(each: Checked) -> dict[str, Any]:
+    return {
+        "file": str(each.file),
+        "table": each.contract.table if each.contract else None,
+        "checks": [check.id for check in each.contract.checks] if each.contract else [],
+        "problems": [_problem(problem) for problem in each.problems],
+        "hints": [_problem(hint) for hint in each.hints],
+    }
+
+
+def _problem(problem: Problem) -> Mapping[str, Any]:
+    return {"line": problem.line, "field": problem.field, "reason": problem.reason}
 
 
 def _in_force(lake: Lake) -> dict[str, Contract]:

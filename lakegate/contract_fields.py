@@ -84,6 +84,9 @@ class Field:
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """The text under a key, which must be one of the choices; required without a default."""
+        if not default and not self.has(key):
+            self.refuse(f"is missing: give one of {', '.join(choices)}", key)
+            return default
         text = self.text(key, default) if default else self.required_text(key)
         if text in choices:
             return text
