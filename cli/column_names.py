@@ -14,7 +14,7 @@ _PERSONS = {
     "person", "contact", "patient", "employee", "member", "passenger", "guest", "holder",
 }
 _MONEY = {
-    "price", "amount", "cost", "total", "fee", "tax", "vat", "salary", "revenue", "discount",
+    "price", "amount", "amt", "cost", "total", "fee", "tax", "vat", "salary", "revenue", "discount",
     "balance", "payment", "fare", "tip", "charge", "turnover", "budget",
 }
 _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "isbn", "ean"}

@@ -1,4 +1,4 @@
-"""`lakegate contract check` and `push`."""
+"""`lakegate contract`: its commands, and those that check contracts and put them in force."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from cli import documents, view
 from cli.contract_check import Checked, checked, clash
+from cli.contract_suggest import suggest
 from cli.deployment import find
 from functions.storage import Lake
 from lakegate.contract import Contract, ContractInvalid, refuse_clashes
@@ -15,6 +16,7 @@ from lakegate.contract_yaml import Problem
 from lakegate.errors import LakegateError
 
 contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
+contract.command()(suggest)
 
 
 @contract.command()

@@ -1,0 +1,100 @@
+"""Which column type a draft gives to what was seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from cli.column_names import looks_like_money
+from cli.draft_yaml import name_of
+from cli.seen import Seen
+from lakegate.errors import LakegateError
+
+_LARGEST = {"int": 2**31 - 1, "": 2**63 - 1}
+
+
+@dataclass(frozen=True)
+class Type:
+    """A logicalType, its physicalType ("" for the default), and `more` keys of a nested one."""
+
+    logical: str
+    physical: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def declaration(self) -> dict[str, Any]:
+        """The keys of a property that declare the type."""
+        physical = {"physicalType": self.physical} if self.physical else {}
+        return {"logicalType": self.logical, **physical, **self.more}
+
+    @property
+    def clock(self) -> str:
+        """What a moment of the type has after its date, at midnight."""
+        if self.logical == "date":
+            return ""
+        return "T00:00:00" if self.physical else "T00:00:00Z"
+
+    def holds(self, bound: Decimal) -> bool:
+        """Whether a column of the type could hold the number."""
+        if self.physical.startswith("decimal"):
+            digits, scale = map(int, self.physical[len("decimal(") : -1].split(","))
+            return abs(bound) < Decimal(10) ** (digits - scale)
+        return self.logical == "number" or abs(bound) <= _LARGEST[self.physical]
+
+
+_SHAPES = {
+    "boolean": Type("boolean"),
+    "integer": Type("integer"),
+    "decimal": Type("number"),
+    "number": Type("number"),
+    "date": Type("date"),
+    "timestamp": Type("timestamp", "timestamp_ntz"),
+    "instant": Type("timestamp"),
+    "time": Type("time"),
+}
+_TYPES = {
+    **dict.fromkeys(("VARCHAR", "JSON", '"NULL"'), Type("string")),
+    "UUID": Type("string"),
+    "BLOB": Type("string", "binary"),
+    "BOOLEAN": Type("boolean"),
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT"), Type("integer", "int")
+    ),
+    **dict.fromkeys(("BIGINT", "UINTEGER"), Type("integer")),
+    "UBIGINT": Type("integer", "decimal(20,0)"),
+    **dict.fromkeys(("HUGEINT", "UHUGEINT"), Type("integer", "decimal(38,0)")),
+    "FLOAT": Type("number", "float"),
+    "DOUBLE": Type("number"),
+    "DATE": Type("date"),
+    "TIME": Type("time"),
+    "TIMESTAMP WITH TIME ZONE": Type("timestamp"),
+    **dict.fromkeys(
+        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+        Type("timestamp", "timestamp_ntz"),
+    ),
+}
+
+
+def type_of(seen: Seen) -> Type:
+    """The type of a column. Raises LakegateError UNKNOWN_TYPE where contracts have none."""
+    if seen.type.startswith("DECIMAL"):
+        return Type("number", seen.type.lower())
+    if seen.parts:
+        return _nested(seen)
+    if seen.shape == "decimal" and looks_like_money(seen.name):
+        scale = max(seen.scale, 2)
+        return Type("number", f"decimal({max(seen.digits + scale + 3, 12)},{scale})")
+    found = _SHAPES.get(seen.shape) or _TYPES.get(seen.type)
+    if found is None:
+        message = f"{seen.name} is {seen.type}, for which a contract has no type"
+        raise LakegateError("UNKNOWN_TYPE", message)
+    return found
+
+
+def _nested(seen: Seen) -> Type:
+    parts = [(name_of(part.name), type_of(part).declaration) for part in seen.parts]
+    if seen.type.startswith("STRUCT("):
+        return Type("object", more={"properties": [{"name": n, **type_} for n, type_ in parts]})
+    if seen.type.startswith("MAP("):
+        return Type("map", more={"map": dict(parts)})
+    return Type("array", more={"items": parts[0][1]})
