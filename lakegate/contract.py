@@ -12,7 +12,9 @@ from lakegate.contract_checks import read_checks
 from lakegate.contract_columns import read_properties
 from lakegate.contract_fields import Field
 from lakegate.contract_file import (
+    EXTRA_COLUMNS,
     FORMATS,
+    MISSING_COLUMNS,
     ON_DUPLICATE,
     ON_NEW_VERSION,
     Quarantine,
@@ -61,6 +63,8 @@ class Contract:
     earlier one: "publish", or "hold" for a person to decide; `on_new_version` whether new bytes
     under a key "add" their rows or "replace" those of the key's earlier versions. `nested` are the
     columns within columns. `quarantine` limits what may be kept out of a file that is published.
+    Where a file has other columns than `columns`, `extra_columns` and `missing_columns` say that it
+    must "fail", or one more is left out ("drop") or added to the table ("add"), one less "null".
     """
 
     id: str
@@ -79,11 +83,14 @@ class Contract:
     on_new_version: str = "add"
     nested: tuple[Column, ...] = ()
     quarantine: Quarantine | None = None
+    extra_columns: str = "fail"
+    missing_columns: str = "fail"
 
     @property
     def demands(self) -> str:
         """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
-        asked = (self.table, self.format, sorted(self.options.items()), self.columns, self.checks)
+        file = (self.format, sorted(self.options.items()), self.extra_columns, self.missing_columns)
+        asked = (self.table, file, self.columns, self.checks)
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
 
     @property
@@ -174,6 +181,8 @@ def _contract(root: Field, sha256: str) -> Contract:
             inner.column for p in properties for part in p.within for inner in part.walk()
         ),
         quarantine=read_quarantine(settings),
+        extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
+        missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
     )
     _refuse_open_quarantine(settings, contract)
     if contract.looks_beyond and contract.on_new_version != "add":

@@ -161,11 +161,18 @@ def _name(field: Field, *, top: bool) -> str:
     name = field.required_text("name")
     key = "physicalName" if field.has("physicalName") else "name"
     name = field.text(key, name)
-    if name and not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
-        field.refuse(f"{name!r} cannot name a column: give up to 255 visible characters", key)
-    if top and name.lower() in _RESERVED:
-        field.refuse(f"{name!r} is a name that Iceberg and Spark use for themselves", key)
+    if name and (problem := name_problem(name, top=top)):
+        field.refuse(problem, key)
     return name
+
+
+def name_problem(name: str, *, top: bool) -> str:
+    """Why a name cannot be that of a column, or (not `top`) of one within it; "" when it can."""
+    if not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
+        return f"{name!r} cannot name a column: give up to 255 visible characters"
+    if top and name.lower() in _RESERVED:
+        return f"{name!r} is a name that Iceberg and Spark use for themselves"
+    return ""
 
 
 def _type(field: Field, logical: str) -> tuple[str, int | None]:

@@ -11,6 +11,8 @@ FORMATS = ("parquet", "csv", "json")
 
 ON_DUPLICATE = ("publish", "hold")
 ON_NEW_VERSION = ("add", "replace")
+EXTRA_COLUMNS = ("fail", "drop", "add")
+MISSING_COLUMNS = ("fail", "null")
 
 _SETTINGS = (
     "landingPrefix",
@@ -20,6 +22,8 @@ _SETTINGS = (
     "onDuplicate",
     "onNewVersion",
     "quarantine",
+    "extraColumns",
+    "missingColumns",
 )
 _ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _CSV_DEFAULTS = {
@@ -44,6 +48,8 @@ def read_settings(root: Field, table: Field) -> Field:
             name = item.required_text("property")
             if name in found:
                 item.refuse(f"{name} is given twice, first in line {found[name].line}")
+            elif name == "missingColumns" and not item.has("value"):
+                found[name] = Node(item.node.line, "null")  # as YAML reads the word null
             elif name in _SETTINGS and not item.has("value"):
                 item.refuse("is missing, or null", "value")
             elif name in _SETTINGS:

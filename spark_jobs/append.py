@@ -17,21 +17,21 @@ from spark_jobs.audit import Rows
 from spark_jobs.failures import explain
 from spark_jobs.read import BAD_ROW, Source
 from spark_jobs.run import Measured, Run
-from spark_jobs.write import append, open_table
+from spark_jobs.write import Opened, append
 
 _ROWS, _BAD, _KEPT_OUT = "rows", "bad_rows", "kept_out"
 Found = dict[str, Any]
 
 
 def append_watched(
-    spark: SparkSession, spec: JobSpec, token: str, source: Source, contract: Contract
+    spec: JobSpec, token: str, source: Source, contract: Contract, opened: Opened
 ) -> tuple[Run, Rows, dict[str, Measured]]:
     """Append the file's rows, all but those that go into quarantine.
 
     Returns the run, the file's rows, and the measures that were taken on the way, by check id.
     Raises Permanent when rows are lost between the file, the audit and the table.
     """
-    table = open_table(spark, contract)
+    spark, table = source.rows.sparkSession, opened.table
     split = _condition(spark, contract)
     first, second = Observation("file"), Observation("table")
     keeping = [check for check in contract.checks if check.quarantine]

@@ -17,6 +17,7 @@ from spark_jobs.meter import Meter, now
 from spark_jobs.read import open_source
 from spark_jobs.samples import with_samples
 from spark_jobs.storage import Storage
+from spark_jobs.write import open_table, with_undeclared
 
 
 def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
@@ -28,7 +29,7 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
     contract = storage.contract()
     with storage.pinned() as path:
         with meter.step("open"):
-            source = open_source(spark, path, contract, storage)
+            source = open_source(spark, path, with_undeclared(spark, contract), storage)
         if source.findings:
             refused = audit.refused(source.findings)
             return _report(
@@ -39,8 +40,10 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
                 checks=refused[0],
                 reason=refused[1],
             )
+        contract = replace(contract, columns=source.columns)
         with meter.step("append"):
-            run, rows, ridden = append_watched(spark, spec, branch.token, source, contract)
+            table = open_table(spark, contract)
+            run, rows, ridden = append_watched(spec, branch.token, source, contract, table)
             audited_hash = branch.head()
         with meter.step("audit"):
             results = audit.judge(contract, rows, audit.measure(run, ridden))
@@ -59,6 +62,7 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
         rows_rejected=rows.kept_out,
         rows_written=rows.written,
         files=tuple(map(jvm.described, run.files)),
+        schema_changes=(*source.changes, *table.changes),
     )
 
 

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from spark_jobs import jvm
+from spark_jobs.conform import columns_of
 from spark_jobs.failures import explain
 
 
@@ -19,7 +20,7 @@ class Footer:
     @property
     def columns(self) -> list[tuple[str, str]]:
         """The columns as (name, Spark SQL type), in the file's order."""
-        return [(field.name, field.dataType.simpleString()) for field in self.schema]
+        return columns_of(self.schema)
 
 
 def read_footer(spark: SparkSession, path: str) -> Footer:

@@ -16,8 +16,9 @@ from pyspark.sql import types as T
 from lakegate.contract import Column, Contract
 from lakegate.errors import Permanent
 from spark_jobs import parquet, sniff
+from spark_jobs.conform import landed
 from spark_jobs.names import quoted
-from spark_jobs.schema import Finding, compare
+from spark_jobs.schema import Finding, Landing, compare
 
 BAD_ROW = "_lakegate_bad_row"
 
@@ -27,13 +28,16 @@ class Source:
     """A file, opened.
 
     `findings` say what is wrong with its columns; only without any can `rows` be read: the
-    contract's columns in the contract's order, and `BAD_ROW`. `promised_rows` is what the file
-    itself says it holds, None where its format does not say.
+    `columns` in their order, and `BAD_ROW`. `promised_rows` is what the file itself says it holds,
+    None where its format does not say. `changes` say what the contract's policy made of columns
+    that are not quite the contract's.
     """
 
     rows: DataFrame
     findings: tuple[Finding, ...]
     promised_rows: int | None
+    columns: tuple[Column, ...] = ()
+    changes: tuple[str, ...] = ()
 
 
 class Bytes(Protocol):
@@ -65,48 +69,56 @@ def _parquet(spark: SparkSession, path: str, contract: Contract, file: Bytes) ->
     except Permanent:
         sniff.check_parquet(file.head(sniff.HEAD), file.tail(4))
         raise
-    findings = compare(footer.columns, contract)
-    if findings:
-        return _unread(spark, findings)
+    landing = compare(footer.columns, contract)
+    if landing.findings:
+        return _unread(spark, landing)
     good = F.lit(None).cast("string").alias(BAD_ROW)
-    columns = [_named(c).cast(c.type).alias(c.name) for c in contract.columns]
-    rows = spark.read.schema(footer.schema).parquet(path).select(*columns, good)
-    return Source(rows, (), footer.rows)
+    in_file = spark.read.schema(footer.schema).parquet(path)
+    rows = in_file.select(*landed(in_file.schema, landing.columns), good)
+    return _opened(rows, landing, footer.rows)
 
 
 def _csv(spark: SparkSession, path: str, contract: Contract, head: bytes) -> Source:
     options = contract.options
     has_header = options.get("header", "true").lower() == "true"
     in_file = sniff.csv_header(head, options) if has_header else _names(contract)
-    findings = compare([(name, "") for name in in_file], contract)
-    if findings:
-        return _unread(spark, findings)
+    landing = compare([(name, "") for name in in_file], contract)
+    if landing.findings:
+        return _unread(spark, landing)
     strings = [T.StructField(name, T.StringType()) for name in (*in_file, BAD_ROW)]
     rows = (
         spark.read.schema(T.StructType(strings))
         .options(**_CSV | dict(options) | {"header": str(has_header).lower()})
         .csv(path)
     )
-    return Source(_cast(rows, contract.columns), (), None)
+    there = {name.lower() for name in in_file}
+    absent = {
+        c.name: F.lit(None).cast("string") for c in landing.columns if c.name.lower() not in there
+    }
+    return _opened(_cast(rows.withColumns(absent), landing.columns), landing)
 
 
 def _json(spark: SparkSession, path: str, contract: Contract, head: bytes) -> Source:
     in_file = sniff.json_keys(head)
     optional = [c.name for c in contract.columns if not c.required and c.name not in in_file]
-    findings = compare([(name, "") for name in (*in_file, *optional)], contract)
-    if findings:
-        return _unread(spark, findings)
-    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.columns)
+    landing = compare([(name, "") for name in (*in_file, *optional)], contract)
+    if landing.findings:
+        return _unread(spark, landing)
+    schema = ", ".join(f"{quoted(c.name)} {c.type}" for c in landing.columns)
     rows = (
         spark.read.schema(f"{schema}, {BAD_ROW} string")
         .options(**_PERMISSIVE | dict(contract.options))
         .json(path)
     )
-    return Source(rows, (), None)
+    return _opened(rows, landing)
 
 
-def _unread(spark: SparkSession, findings: list[Finding]) -> Source:
-    return Source(spark.createDataFrame([], T.StructType([])), tuple(findings), None)
+def _opened(rows: DataFrame, landing: Landing, promised_rows: int | None = None) -> Source:
+    return Source(rows, (), promised_rows, landing.columns, landing.changes)
+
+
+def _unread(spark: SparkSession, landing: Landing) -> Source:
+    return Source(spark.createDataFrame([], T.StructType([])), landing.findings, None)
 
 
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD_ROW}

@@ -1,23 +1,19 @@
-"""A file's columns against the contract's: by name without case, and no cast that could lose. Pure.
+"""A file's columns against the contract's, and what the contract's policy makes of it. Pure.
 
 Spark would cast silently, read a missing column as nulls and drop an extra one; here each of them
-is a finding.
+is a finding, or, where the contract allows it, a change that the report names.
 """
 
-import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from lakegate.columns import Column
 from lakegate.contract import Contract
+from spark_jobs.ddl import Array, Map, Struct, Type, parse
+from spark_jobs.differences import Difference, Kind, differences
+from spark_jobs.storable import storable, why_not
 
-_WIDER = {
-    "tinyint": {"smallint", "int", "bigint", "float", "double"},
-    "smallint": {"int", "bigint", "float", "double"},
-    "int": {"bigint", "double"},
-    "float": {"double"},
-}
-_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_SHOWN = 300
 
 
 @dataclass(frozen=True)
@@ -29,59 +25,133 @@ class Finding:
     message: str
 
 
-def compare(found: Sequence[tuple[str, str]], contract: Contract) -> list[Finding]:
-    """What is wrong with a file whose columns are `found`: (name, Spark SQL type), in order.
+@dataclass(frozen=True)
+class Landing:
+    """What becomes of a file's columns.
+
+    With any of `findings` the file is refused. `columns` are those that land: the contract's, with
+    the file's own where the contract adds them. `changes` are sentences for the report.
+    """
+
+    columns: tuple[Column, ...]
+    findings: tuple[Finding, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
+    """What becomes of a file whose columns are `found`: (name, Spark SQL type), in order.
 
     A type of "" is not compared: text formats have no types, their cells are cast one by one.
+    Raises ValueError when a type is none.
     """
-    types = {name.lower(): type_ for name, type_ in found}
-    expected = {column.name.lower() for column in contract.columns}
-    return [
-        *_duplicates([name for name, _ in found]),
-        *[_missing(c.name, found) for c in contract.columns if c.name.lower() not in types],
-        *[_extra(name) for name, _ in found if name.lower() not in expected],
-        *[
-            _mismatch(c.name, types[c.name.lower()], c.type)
-            for c in contract.columns
-            if not fits(types.get(c.name.lower(), ""), c.type)
-        ],
-    ]
-
-
-def fits(found: str, wanted: str) -> bool:
-    """Whether every value of the type `found` is a value of the type `wanted`, unchanged."""
-    if found in ("", "void", wanted) or wanted in _WIDER.get(found, ()):
-        return True
-    target = _decimal(wanted)
-    source = _decimal(found) or (_INTEGER_DIGITS.get(found, 0), 0)
-    if not target or source == (0, 0):
-        return False
-    return source[1] <= target[1] and source[0] - source[1] <= target[0] - target[1]
-
-
-def _decimal(type_: str) -> tuple[int, int] | None:
-    match = re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", type_)
-    return (int(match[1]), int(match[2])) if match else None
-
-
-def _duplicates(names: list[str]) -> list[Finding]:
-    repeated = [name for name, n in Counter(n.lower() for n in names).items() if n > 1]
-    return [
-        Finding("DUPLICATE_COLUMN", name, f"column {name!r} is there more than once")
-        for name in repeated
-    ]
-
-
-def _missing(name: str, found: Sequence[tuple[str, str]]) -> Finding:
-    there = ", ".join(n for n, _ in found)[:300] or "none"
-    return Finding("MISSING_COLUMN", name, f"column {name!r} is missing; the file has: {there}")
-
-
-def _extra(name: str) -> Finding:
-    return Finding("EXTRA_COLUMN", name, f"column {name!r} is not in the contract")
-
-
-def _mismatch(name: str, found: str, wanted: str) -> Finding:
-    return Finding(
-        "TYPE_MISMATCH", name, f"column {name!r} is {found}, which does not fit {wanted}"
+    file = Struct(tuple((name, parse(type_) if type_ else "") for name, type_ in found))
+    wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
+    differing = list(differences(file, wanted))
+    refused = [each for each in differing if not _is_allowed(each, contract)]
+    return Landing(
+        tuple(_landing(file, contract)),
+        tuple(_finding(each, file) for each in refused),
+        (
+            *[_change(each, contract) for each in differing if each not in refused],
+            *_undeclared(file, contract),
+        ),
     )
+
+
+def required_places(contract: Contract) -> set[tuple[str, ...]]:
+    """The ways to all columns, nested ones too, in which the contract requires a value."""
+    return {c.steps for c in (*contract.columns, *contract.nested) if c.required}
+
+
+def is_undeclared(column: Column) -> bool:
+    """Whether the table has the column only because an earlier file brought it."""
+    return not column.logical_type
+
+
+def undeclared(name: str, type_: Type) -> Column:
+    """A nullable column that no contract declares; shown to nobody, as nobody classified it."""
+    return Column(name, str(type_), logical_type="", sensitive=True)
+
+
+def _is_allowed(difference: Difference, contract: Contract) -> bool:
+    if difference.kind is Kind.MISSING:
+        return _may_be_absent(difference.path, contract)
+    if difference.kind is Kind.EXTRA:
+        adds = contract.extra_columns == "add" and not why_not(difference)
+        return contract.extra_columns == "drop" or adds
+    return difference.kind is Kind.WIDENING
+
+
+def _may_be_absent(path: tuple[str, ...], contract: Contract) -> bool:
+    if any((c.name,) == path for c in contract.columns if is_undeclared(c)):
+        return True
+    return contract.missing_columns == "null" and path not in required_places(contract)
+
+
+def _landing(file: Struct, contract: Contract) -> Iterator[Column]:
+    """The columns that land; those of the file's own come last."""
+    if contract.extra_columns != "add":
+        yield from contract.columns
+        return
+    types = {name.lower(): type_ for name, type_ in file.fields}
+    for column in contract.columns:
+        there = types.pop(column.name.lower(), "")
+        yield replace(column, type=str(_extended(there, parse(column.type))))
+    for name, type_ in file.fields:
+        if types.pop(name.lower(), None) is not None:
+            yield undeclared(name, storable(type_))
+
+
+def _extended(found: Type, wanted: Type) -> Type:
+    """The wanted type, with the fields that only the found one has."""
+    if isinstance(found, Struct) and isinstance(wanted, Struct):
+        there = {name.lower(): type_ for name, type_ in found.fields}
+        kept = [(n, _extended(there.pop(n.lower(), ""), type_)) for n, type_ in wanted.fields]
+        added = [(n, storable(type_)) for n, type_ in found.fields if n.lower() in there]
+        return Struct((*kept, *added))
+    if isinstance(found, Array) and isinstance(wanted, Array):
+        return Array(_extended(found.item, wanted.item))
+    if isinstance(found, Map) and isinstance(wanted, Map):
+        return Map(wanted.key, _extended(found.value, wanted.value))
+    return wanted
+
+
+def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:
+    names = {name.lower() for name, _ in file.fields}
+    for column in contract.columns:
+        if is_undeclared(column) and column.name.lower() in names:
+            yield f"column {column.name} is not in the contract; an earlier file added it"
+
+
+def _change(difference: Difference, contract: Contract) -> str:
+    name, found, wanted = difference.name, difference.found, difference.wanted
+    if difference.kind is Kind.WIDENING:
+        return f"column {name}: {found} widened to {wanted}"
+    if difference.kind is Kind.MISSING:
+        return f"column {name} is not in the file: null in its rows"
+    was = f"column {name}{found and f' ({found})'} of the file is not in the contract"
+    return f"{was}: left out" if contract.extra_columns == "drop" else f"{was}: added, nullable"
+
+
+def _finding(difference: Difference, file: Struct) -> Finding:
+    name, found, wanted = difference.name, difference.found, difference.wanted
+    if difference.kind is Kind.DUPLICATE:
+        return Finding("DUPLICATE_COLUMN", name, f"column {name!r} is there more than once")
+    if difference.kind is Kind.MISSING:
+        there = ", ".join(n for n, _ in file.fields)[:_SHOWN] or "none"
+        message = f"column {name!r} is missing; the file has: {there}"
+        return Finding("MISSING_COLUMN", name, message)
+    if difference.kind is Kind.EXTRA:
+        why = why_not(difference)
+        message = f"column {name!r} is not in the contract{why and f', and {why}'}"
+        return Finding("EXTRA_COLUMN", name, message)
+    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(difference)}"
+    return Finding("TYPE_MISMATCH", name, message)
+
+
+def _advice(difference: Difference) -> str:
+    if difference.kind is Kind.IMPOSSIBLE:
+        return ""
+    if (difference.found, difference.wanted) == ("timestamp_ntz", "timestamp"):
+        return ": it has no time zone; write it in UTC, or declare physicalType timestamp_ntz"
+    return f": some values could change; declare {difference.found}, or write the file so"

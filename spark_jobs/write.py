@@ -1,5 +1,6 @@
 """The append on the branch: the table as the contract has it, and the file's rows in it."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -7,8 +8,11 @@ from pyspark.sql import DataFrame, SparkSession
 from lakegate.contract import Contract
 from lakegate.errors import Permanent, Transient
 from spark_jobs import jvm
+from spark_jobs.conform import not_null, struct_of
+from spark_jobs.evolution import growth
 from spark_jobs.failures import explain
 from spark_jobs.names import quoted, table_name
+from spark_jobs.schema import undeclared
 
 _TABLE_PROPERTIES = {
     "format-version": "2",
@@ -20,35 +24,59 @@ _TABLE_PROPERTIES = {
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 
 
-def open_table(spark: SparkSession, contract: Contract) -> Any:
-    """The branch's table (`org.apache.iceberg.Table`), created if main had none.
+@dataclass(frozen=True)
+class Opened:
+    """The branch's table (`org.apache.iceberg.Table`), and how its columns were changed."""
+
+    table: Any
+    changes: tuple[str, ...] = ()
+
+
+def open_table(spark: SparkSession, contract: Contract) -> Opened:
+    """The branch's table, created if main had none, with the contract's columns.
 
     Columns are optional in the table even where the contract requires a value: a bad row must
-    reach the branch to be evidence, and only the audit decides. Raises Permanent TABLE_MISMATCH
-    when the table has other columns than the contract.
+    reach the branch to be evidence, and only the audit decides. What the contract's newer version
+    adds or widens is added or widened here, on the branch. Raises Permanent TABLE_MISMATCH when
+    the table's columns differ in any other way.
     """
     name = table_name(contract.table)
     table = jvm.find_iceberg_table(spark, name)
     if table is None:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
         spark.sql(_create_statement(name, contract))
-        return jvm.find_iceberg_table(spark, name)
-    there = {f.name: f.dataType.simpleString() for f in jvm.schema_of(spark, table)}
-    wanted = {column.name: column.type for column in contract.columns}
-    if there != wanted:
-        differing = sorted(there.items() ^ wanted.items())
-        message = f"the table's columns are not the contract's; they differ in {differing}"
-        raise Permanent("TABLE_MISMATCH", message)
-    return table
+        return Opened(jvm.find_iceberg_table(spark, name))
+    schema = jvm.schema_of(spark, table)
+    changes = growth(name, struct_of(schema), list(not_null(schema)), contract)
+    for change in changes:
+        spark.sql(change.statement)
+    table.refresh()
+    return Opened(table, tuple(change.told for change in changes))
+
+
+def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
+    """The contract with the columns that files have added to its table, where it lets them."""
+    name = table_name(contract.table)
+    table = jvm.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
+    if table is None:
+        return contract
+    declared = {column.name.lower() for column in contract.columns}
+    added = [
+        undeclared(name, type_)
+        for name, type_ in struct_of(jvm.schema_of(spark, table)).fields
+        if name.lower() not in declared
+    ]
+    return replace(contract, columns=(*contract.columns, *added))
 
 
 def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> list[Any]:
     """Append `rows` in one commit that names the ingestion.
 
     Returns the data files that hold them (`org.apache.iceberg.DataFile`).
-    `table` is what `open_table` gave. Raises Permanent CORRUPT_FILE when the rows turn out to be
-    unreadable; nothing is then committed. Raises Transient when another writer committed on this
-    branch meanwhile, Permanent COUNT_MISMATCH when the commit and its manifests differ.
+    `table` is the one that `open_table` opened. Raises Permanent CORRUPT_FILE when the rows turn
+    out to be unreadable; nothing is then committed. Raises Transient when another writer
+    committed on this branch meanwhile, Permanent COUNT_MISMATCH when the commit and its manifests
+    differ.
     """
     before = _records(table, "total-records")
     writer = rows.writeTo(table_name(contract.table))

@@ -1,0 +1,108 @@
+"""Spark SQL's types as trees, read from their text (DDL) and written as it. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lakegate.columns import quoted
+
+_TOKEN = re.compile(r"`(?:[^`]|``)*`|[<>,:]|(?:\([^)]*\)|[^<>,:`(])+")
+_PLAIN = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Named fields, in order."""
+
+    fields: tuple[tuple[str, "Type"], ...]
+
+    def __str__(self) -> str:
+        return f"struct<{','.join(f'{_written(name)}:{type_}' for name, type_ in self.fields)}>"
+
+
+@dataclass(frozen=True)
+class Array:
+    """Items of one type."""
+
+    item: "Type"
+
+    def __str__(self) -> str:
+        return f"array<{self.item}>"
+
+
+@dataclass(frozen=True)
+class Map:
+    """Keys of one type, and values of one."""
+
+    key: "Type"
+    value: "Type"
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+
+# A type without parts is its own text, such as decimal(12,2).
+Type = str | Struct | Array | Map
+
+
+def parse(text: str) -> Type:
+    """The type that a text such as `struct<a:int,b:array<string>>` means.
+
+    Raises ValueError when it means none.
+    """
+    rest = iter([token.strip() for token in _TOKEN.findall(text) if token.strip()])
+    found = _type(_next(rest), rest)
+    if next(rest, None) is not None:
+        raise ValueError(f"{text} is no type: something follows its end")
+    return found
+
+
+def _type(head: str, rest: Iterator[str]) -> Type:
+    if head.lower() not in ("struct", "array", "map"):
+        if head in "<>,:" or head.startswith("`"):
+            raise ValueError(f"{head} is no type")
+        return re.sub(r"\s*([(),])\s*", r"\1", head.lower())
+    _expect("<", rest)
+    if head.lower() == "struct":
+        return Struct(tuple(_fields(rest)))
+    first = _type(_next(rest), rest)
+    if head.lower() == "array":
+        _expect(">", rest)
+        return Array(first)
+    _expect(",", rest)
+    second = _type(_next(rest), rest)
+    _expect(">", rest)
+    return Map(first, second)
+
+
+def _fields(rest: Iterator[str]) -> Iterator[tuple[str, Type]]:
+    each = _next(rest)
+    while each != ">":
+        _expect(":", rest)
+        yield _read(each), _type(_next(rest), rest)
+        each = _next(rest)
+        if each == ",":
+            each = _next(rest)
+        elif each != ">":
+            raise ValueError(f"{each} stands where , or > belongs")
+
+
+def _next(rest: Iterator[str]) -> str:
+    token = next(rest, "")
+    if not token:
+        raise ValueError("a type ends too early")
+    return token
+
+
+def _expect(wanted: str, rest: Iterator[str]) -> None:
+    found = _next(rest)
+    if found != wanted:
+        raise ValueError(f"{found} stands where {wanted} belongs")
+
+
+def _read(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def _written(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else quoted(name)
