@@ -1,28 +1,67 @@
 """Whether a table's newer schema reads files that were written with an older one. Pure."""
 
-from pyiceberg.exceptions import ResolveError
-from pyiceberg.schema import Schema, promote
-from pyiceberg.types import NestedField
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StructType,
+)
 
 
 def reads_as_written(written: Schema, current: Schema) -> bool:
     """Whether every value in the older files is there, under its name, in the newer schema.
 
-    Each field id must be there with the same name and the same or a wider type (Iceberg
-    specification, "Schema evolution"), and no column that the files lack may be required.
+    Each field id, nested ones too, must be there with the same name and the same or a wider type
+    (Iceberg specification, "Schema evolution"). No column that the files lack may be required, nor
+    one in which they may have nulls.
     """
-    by_id = {field.field_id: field for field in current.fields}
-    kept = all(_kept(field, by_id.get(field.field_id)) for field in written.fields)
-    known = {field.field_id for field in written.fields}
-    return kept and not any(f.required for f in current.fields if f.field_id not in known)
+    return _reads(written.as_struct(), current.as_struct())
+
+
+def _reads(written: IcebergType, current: IcebergType) -> bool:
+    if not isinstance(written, StructType | ListType | MapType):
+        return _is_wider(written, current)
+    if type(current) is not type(written):
+        return False
+    before = {field.field_id: field for field in _parts(written)}
+    now = {field.field_id: field for field in _parts(current)}
+    kept = all(_kept(field, now.get(id_)) for id_, field in before.items())
+    return kept and not any(field.required for id_, field in now.items() if id_ not in before)
 
 
 def _kept(written: NestedField, current: NestedField | None) -> bool:
     if current is None or current.name != written.name:
         return False
-    if current.field_type == written.field_type:
-        return True
-    try:
-        return promote(written.field_type, current.field_type) == current.field_type
-    except ResolveError:
+    if current.required and not written.required:
         return False
+    return _reads(written.field_type, current.field_type)
+
+
+def _parts(type_: IcebergType) -> tuple[NestedField, ...]:
+    match type_:
+        case StructType():
+            return type_.fields
+        case ListType():
+            return (type_.element_field,)
+        case MapType():
+            return (type_.key_field, type_.value_field)
+        case _:
+            return ()
+
+
+def _is_wider(written: IcebergType, current: IcebergType) -> bool:
+    """Not pyiceberg's `promote`, which lets a decimal's scale change."""
+    match written, current:
+        case (IntegerType(), LongType()) | (FloatType(), DoubleType()):
+            return True
+        case DecimalType(), DecimalType():
+            return written.scale == current.scale and written.precision <= current.precision
+        case _:
+            return current == written

@@ -1,0 +1,231 @@
+"""How a file's columns and a table's come together over real Spark, Nessie and Iceberg."""
+
+import io
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from functions.catalog import CannotRebase
+from functions.ingestion import Intent
+from functions.tables import Tables
+from lakegate.report import AuditReport, Verdict
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Table:
+    """The test's table, its contract and its files."""
+
+    job: Job
+    name: str
+
+    def contract(self, columns: str, format_: str = "parquet", **settings: str) -> str:
+        """A contract over id and what `columns` says: `name type` each, as Spark SQL has them."""
+        listed = "".join(f"\n  - {{property: {k}, value: {v}}}" for k, v in settings.items())
+        declared = "".join(
+            f"\n      - {{name: {name}, logicalType: {_LOGICAL[type_]}, physicalType: '{type_}'}}"
+            for name, _, type_ in (each.strip().partition(" ") for each in columns.split(";"))
+        )
+        return f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: {self.name}
+version: 1.0.0
+status: active
+customProperties:
+  - {{property: format, value: {format_}}}{listed}
+schema:
+  - name: {self.name}
+    logicalType: object
+    properties:
+      - {{name: id, logicalType: integer, required: true}}{declared}
+"""
+
+    def ingest(self, contract: str, body: bytes) -> AuditReport:
+        return self.job.ingest(body, contract, self.name, f"{self.name}/{uuid.uuid4().hex}")[1]
+
+    def publish(self, report: AuditReport) -> None:
+        assert report.verdict is Verdict.PASSED, report.reason
+        catalog = self.job.services.catalog
+        assert catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+
+    def rows(self, branch: str = "main") -> list[dict[str, Any]]:
+        return sorted(self.job.rows(self.name, branch), key=lambda row: row["id"])
+
+    def entered(self, report: AuditReport) -> str:
+        """A fresh branch off main with the files of a report, entered by metadata alone."""
+        services = self.job.services
+        fresh = f"{report.branch}-{uuid.uuid4().hex}"
+        services.catalog.create_branch(fresh)
+        tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
+        intent = Intent(report.branch, report.audited_hash)
+        if failed := tables.append_again(self.name, [intent], fresh):
+            raise failed[intent]
+        return fresh
+
+
+_LOGICAL = {
+    "int": "integer",
+    "bigint": "integer",
+    "float": "number",
+    "double": "number",
+    "string": "string",
+    "decimal(8,2)": "number",
+    "decimal(10,2)": "number",
+}
+
+
+@pytest.fixture
+def lake(job_runner: Job, table: str) -> Table:
+    return Table(job_runner, table)
+
+
+def parquet(**columns: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"id": pa.array([1, 2], pa.int64()), **columns}), file)
+    return file.getvalue()
+
+
+def ints(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int32())
+
+
+def test_a_column_of_no_contract_fails_is_dropped_or_added(lake: Table) -> None:
+    """By the contract's policy: unread, without it and told, or with it in the table and told."""
+    body = parquet(a=ints(1, 2), more=["x", "y"])
+    refused = lake.ingest(lake.contract("a int"), body)
+    assert refused.reason is not None
+    assert refused.reason.code == "EXTRA_COLUMN"
+    dropped = lake.ingest(lake.contract("a int", extraColumns="drop"), body)
+    assert lake.rows(dropped.branch) == [{"id": 1, "a": 1}, {"id": 2, "a": 2}]
+    assert "more (string)" in dropped.schema_changes[0]
+    added = lake.ingest(lake.contract("a int", extraColumns="add"), body)
+    assert lake.rows(added.branch)[0] == {"id": 1, "a": 1, "more": "x"}
+    assert added.verdict is Verdict.PASSED
+    assert "more (string)" in added.schema_changes[0]
+
+
+def test_an_added_column_stays_for_files_with_and_without_it(lake: Table) -> None:
+    """It comes to main with its file; others have null there, or values of the same type."""
+    contract = lake.contract("a int", extraColumns="add")
+    lake.publish(lake.ingest(contract, parquet(a=ints(1, 2))))
+    with_it = lake.ingest(contract, parquet(a=ints(3, 4), more=["x", "y"]))
+    assert with_it.schema_changes[-1] == "table: column more added as string"
+    lake.publish(with_it)
+    lake.publish(lake.ingest(contract, parquet(a=ints(5, 6))))
+    lake.publish(lake.ingest(contract, parquet(a=ints(7, 8), MORE=["z", None])))
+    found = {row["a"]: row["more"] for row in lake.rows()}
+    assert found == {1: None, 2: None, 3: "x", 4: "y", 5: None, 6: None, 7: "z", 8: None}
+    other = lake.ingest(contract, parquet(a=ints(9, 9), more=ints(1, 2)))
+    assert other.reason is not None
+    assert other.reason.code == "TYPE_MISMATCH"
+
+
+def test_cells_of_text_are_added_as_text(lake: Table) -> None:
+    """A CSV file's column that no contract has is a string in the table."""
+    contract = lake.contract("a int", "csv", extraColumns="add")
+    report = lake.ingest(contract, b"id,more,a\n1,007,3\n")
+    assert lake.rows(report.branch) == [{"id": 1, "a": 3, "more": "007"}]
+
+
+@pytest.mark.parametrize(("format_", "body"), [("parquet", parquet()), ("csv", b"id\n1\n2\n")])
+def test_a_missing_column_is_null_where_the_contract_says_so(
+    lake: Table, format_: str, body: bytes
+) -> None:
+    """Only with missingColumns: null, and the report says so."""
+    refused = lake.ingest(lake.contract("a int", format_), body)
+    assert refused.reason is not None
+    assert refused.reason.code == "MISSING_COLUMN"
+    report = lake.ingest(lake.contract("a int", format_, missingColumns="null"), body)
+    assert lake.rows(report.branch) == [{"id": 1, "a": None}, {"id": 2, "a": None}]
+    assert report.schema_changes == ("column a is not in the file: null in its rows",)
+
+
+def test_a_decimal_is_never_rounded(lake: Table) -> None:
+    """A file with more digits after the point than the contract is refused, all of it."""
+    body = parquet(a=pa.array([1, 2], pa.decimal128(10, 4)))
+    report = lake.ingest(lake.contract("a decimal(10,2)"), body)
+    assert report.reason is not None
+    assert (report.reason.code, report.audited_hash) == ("TYPE_MISMATCH", "")
+    assert "decimal(10,4)" in report.reason.message
+
+
+def test_a_new_column_and_wider_types_are_published_with_the_file(lake: Table) -> None:
+    """A contract's newer version changes the table in the file's own commit; old rows stay."""
+    old = lake.contract("a int; f float; d decimal(8,2)")
+    money = pa.array([1, None], pa.decimal128(8, 2))
+    floats = pa.array([0.5, None], pa.float32())
+    lake.publish(lake.ingest(old, parquet(a=ints(1, None), f=floats, d=money)))
+    new = lake.contract("b string; a bigint; f double; d decimal(10,2)")
+    big = {"a": [2**40, 2], "f": [0.1, 0.2], "d": pa.array([99999999, 2], pa.decimal128(10, 2))}
+    before = lake.rows()
+    report = lake.ingest(new, parquet(b=["x", "y"], **big))
+    assert report.schema_changes == (
+        "table: column b added as string",
+        "table: column a widened from int to bigint",
+        "table: column f widened from float to double",
+        "table: column d widened from decimal(8,2) to decimal(10,2)",
+    )
+    assert lake.rows() == before
+    lake.publish(report)
+    rows = lake.rows()
+    assert [(row["a"], row["f"], row["b"]) for row in rows if row["b"] is None] == [
+        (1, 0.5, None),
+        (None, None, None),
+    ]
+    assert {(row["a"], row["f"], str(row["d"])) for row in rows if row["b"]} == {
+        (2**40, 0.1, "99999999.00"),
+        (2, 0.2, "2.00"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("columns", "file", "what"),
+    [
+        ("b int", {"b": ints(1, 2)}, "missingColumns"),
+        ("a string", {"a": ["x", "y"]}, "declare bigint again"),
+        ("a int", {"a": ints(1, 2)}, "declare bigint again"),
+    ],
+)
+def test_what_a_table_cannot_become_stops_the_file(
+    lake: Table, columns: str, file: dict[str, Any], what: str
+) -> None:
+    """A column that is gone, of another type or narrower is no evolution; the message says more."""
+    lake.publish(lake.ingest(lake.contract("a bigint"), parquet(a=[1, 2])))
+    report = lake.ingest(lake.contract(columns), parquet(**file))
+    assert report.reason is not None
+    assert report.reason.code == "TABLE_MISMATCH"
+    assert what in report.reason.message
+
+
+def test_a_file_of_the_older_contract_is_entered_after_the_newer_ones(lake: Table) -> None:
+    """Its data file, written before, is read right in main's newer table: wider, and null."""
+    old, new = lake.contract("a int"), lake.contract("a bigint; b string")
+    lake.publish(lake.ingest(old, parquet(a=ints(1, 2))))
+    waiting = lake.ingest(old, parquet(a=ints(3, 4)))
+    lake.publish(lake.ingest(new, parquet(a=[2**40, 6], b=["x", "y"])))
+    fresh = lake.entered(waiting)
+    rows = lake.rows(fresh)
+    assert {(row["a"], row["b"]) for row in rows} == {
+        *((1, None), (2, None), (3, None), (4, None)),
+        *((2**40, "x"), (6, "y")),
+    }
+
+
+def test_a_file_whose_table_grew_cannot_be_entered_before_main_has_grown(lake: Table) -> None:
+    """Main without its column or its wider type sends it to its job; with them it is entered."""
+    old, new = lake.contract("a int"), lake.contract("a bigint; b string")
+    lake.publish(lake.ingest(old, parquet(a=ints(1, 2))))
+    waiting = lake.ingest(new, parquet(a=[2**40, 4], b=["x", "y"]))
+    lake.publish(lake.ingest(old, parquet(a=ints(7, 8))))
+    with pytest.raises(CannotRebase, match="COLUMNS_CHANGED"):
+        lake.entered(waiting)
+    lake.publish(lake.ingest(new, parquet(a=[9, 10], b=["r", "s"])))
+    found = {(row["a"], row["b"]) for row in lake.rows(lake.entered(waiting))}
+    assert found >= {(1, None), (7, None), (9, "r"), (2**40, "x"), (4, "y")}
