@@ -8,6 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField
 
 from functions.catalog import CannotRebase
 from functions.ingestion import Intent
@@ -25,12 +28,15 @@ class Table:
     job: Job
     name: str
 
-    def contract(self, columns: str, format_: str = "parquet", **settings: str) -> str:
+    def contract(
+        self, columns: str, format_: str = "parquet", more: str = "", **settings: str
+    ) -> str:
         """A contract over id and what `columns` says: `name type` each, as Spark SQL has them."""
         listed = "".join(f"\n  - {{property: {k}, value: {v}}}" for k, v in settings.items())
+        each = [column.strip().partition(" ") for column in columns.split(";") if column]
         declared = "".join(
             f"\n      - {{name: {name}, logicalType: {_LOGICAL[type_]}, physicalType: '{type_}'}}"
-            for name, _, type_ in (each.strip().partition(" ") for each in columns.split(";"))
+            for name, _, type_ in each
         )
         return f"""
 kind: DataContract
@@ -44,7 +50,7 @@ schema:
   - name: {self.name}
     logicalType: object
     properties:
-      - {{name: id, logicalType: integer, required: true}}{declared}
+      - {{name: id, logicalType: integer, required: true}}{declared}{more}
 """
 
     def ingest(self, contract: str, body: bytes) -> AuditReport:
@@ -229,3 +235,85 @@ def test_a_file_whose_table_grew_cannot_be_entered_before_main_has_grown(lake: T
     lake.publish(lake.ingest(new, parquet(a=[9, 10], b=["r", "s"])))
     found = {(row["a"], row["b"]) for row in lake.rows(lake.entered(waiting))}
     assert found >= {(1, None), (7, None), (9, "r"), (2**40, "x"), (4, "y")}
+
+
+_PLACE = """
+      - name: place
+        logicalType: object
+        properties:
+          - {name: city, logicalType: string}
+          - {name: zip, logicalType: integer, required: %s}
+      - name: lines
+        logicalType: array
+        items:
+          logicalType: object
+          properties:
+            - {name: n, logicalType: integer, physicalType: %s}
+            - {name: price, logicalType: number}
+"""
+
+
+def nested(place: dict[str, Any], line: dict[str, Any]) -> bytes:
+    n = pa.array([[line], None], pa.list_(pa.struct({k: TYPES[k] for k in line})))
+    return parquet(place=pa.array([place, None], pa.struct({k: TYPES[k] for k in place})), lines=n)
+
+
+TYPES = {
+    "city": pa.string(),
+    "zip": pa.int32(),
+    "ZIP": pa.int32(),
+    "n": pa.int32(),
+    "price": pa.float32(),
+    "more": pa.string(),
+}
+
+
+def test_nested_columns_are_matched_by_name_and_grow(lake: Table) -> None:
+    """Fields of structs, in arrays too, come in any order, wider, absent or new, by the policy."""
+    policy = {"extraColumns": "add", "missingColumns": "null"}
+    small, wide = (
+        lake.contract("", more=_PLACE % ("false", t), **policy) for t in ("int", "bigint")
+    )
+    lake.publish(lake.ingest(small, nested({"ZIP": 7, "city": "Oslo"}, {"price": 0.5, "n": 1})))
+    report = lake.ingest(wide, nested({"zip": 8, "more": "x"}, {"n": 2}))
+    assert set(report.schema_changes) == {
+        "column place.zip: int widened to bigint",
+        "column place.city is not in the file: null in its rows",
+        "column place.more (string) of the file is not in the contract: added, nullable",
+        "column lines[].n: int widened to bigint",
+        "column lines[].price is not in the file: null in its rows",
+        "table: column place.more added as string",
+        "table: column lines[].n widened from int to bigint",
+    }
+    lake.publish(report)
+    found = [(row["place"], row["lines"]) for row in lake.rows() if row["place"]]
+    plain = [(place.asDict(), [line.asDict() for line in lines]) for place, lines in found]
+    assert sorted(plain, key=str) == [
+        ({"city": "Oslo", "zip": 7, "more": None}, [{"n": 1, "price": 0.5}]),
+        ({"city": None, "zip": 8, "more": "x"}, [{"n": 2, "price": None}]),
+    ]
+    assert [row["lines"] for row in lake.rows() if not row["place"]] == [None, None]
+
+
+def test_a_nested_field_that_is_required_must_be_there(lake: Table) -> None:
+    """A policy never makes up what the contract requires, and the finding names the place."""
+    contract = lake.contract("", more=_PLACE % ("true", "int"), missingColumns="null")
+    report = lake.ingest(contract, nested({"city": "Oslo"}, {"n": 1, "price": 0.5}))
+    assert report.reason is not None
+    assert report.reason.code == "MISSING_COLUMN"
+    assert "'place.zip'" in report.reason.message
+
+
+def test_a_table_that_allows_no_null_takes_a_bad_file_as_evidence(lake: Table) -> None:
+    """On the branch NOT NULL is lifted: the audit says no, and shows the row."""
+    services = lake.job.services
+    catalog = RestCatalog(
+        "lake", uri=f"{services.nessie_uri}/iceberg/main", token=services.tokens["publisher"]
+    )
+    catalog.create_namespace_if_not_exists("tests")
+    required = NestedField(1, "id", LongType(), required=True)
+    catalog.create_table(lake.name, Schema(required, NestedField(2, "a", IntegerType())))
+    report = lake.ingest(lake.contract("a int"), parquet(id=[1, None], a=ints(1, 2)))
+    assert [check.id for check in report.failed] == ["id.nullValues"]
+    assert report.schema_changes == ("table: NOT NULL lifted from column id",)
+    assert len(lake.job.rows(lake.name, report.branch)) == 2
