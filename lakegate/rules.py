@@ -81,6 +81,37 @@ class Quantile:
     share: Decimal
 
 
+@dataclass(frozen=True)
+class Reference:
+    """Another table, `<namespace>.<table>`, and its columns that must have the check's values."""
+
+    table: str
+    columns: tuple[str, ...]
+
+    @property
+    def wording(self) -> str:
+        """Where the values must be, for people: `tailnum of nyc.planes`."""
+        return f"{', '.join(self.columns)} of {self.table}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SELECT that answers a number, or true or false, which count as 1 and 0."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class Control:
+    """What a control file beside the landed one must tell: its rows, and sums of these columns.
+
+    Its key is the landed object's with `.control.<format>` after it; the format is json or csv.
+    """
+
+    format: str = "json"
+    sums: tuple[str, ...] = ()
+
+
 def listed(values: Iterable[str | None]) -> str:
     """Values for people, the first of them where there are many."""
     words = ["null" if value is None else _visible(value) for value in values]

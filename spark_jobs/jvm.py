@@ -6,6 +6,8 @@ PySpark has no public way to its own Java objects; every use of the private one 
 import json
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -13,10 +15,16 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from lakegate.errors import Permanent
 from lakegate.report import DataFile
 
 JavaError = (Py4JJavaError, CapturedException)
 _DEEPEST = 10
+_NO_READING = {
+    "ScriptTransformation": "run a script",
+    "RelationTimeTravel": "go back in time: it reads tables as they were when the file came",
+    "PlanWithUnresolvedIdentifier": "make up a table's name: write it down",
+}
 _COMPARISONS = {
     "<": "lessThan",
     "<=": "lessThanOrEqual",
@@ -115,6 +123,80 @@ def _each(scala: Any) -> Iterator[Any]:
 
 def _no_quantiles(spark: SparkSession) -> Any:
     return _gateway(spark).new_array(java(spark).double, 0)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a query's text a table is named: the name's parts with dots, from start to end."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a query reads: tables, and parts of its own that it names under WITH."""
+
+    tables: tuple[Place, ...]
+    parts: tuple[str, ...]
+
+
+def tables_read(spark: SparkSession, query: str) -> Read:
+    """What a query reads, by Spark's own parser.
+
+    Raises Permanent BAD_QUERY where it does anything else, one of `JavaError` where it is no query.
+    """
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    nodes = list(_nodes(parser.parseQuery(query)))
+    kinds = [str(node.getClass().getSimpleName()) for node in nodes]
+    for kind in kinds:
+        if kind in _NO_READING:
+            raise Permanent("BAD_QUERY", f"a query cannot {_NO_READING[kind]}")
+    tables, parts = [], []
+    for node, kind in zip(nodes, kinds, strict=True):
+        if kind == "UnresolvedRelation":
+            origin, name = node.origin(), ".".join(map(str, _each(node.multipartIdentifier())))
+            tables.append(Place(name, origin.startIndex().get(), origin.stopIndex().get() + 1))
+        elif kind == "UnresolvedWith":
+            parts += [str(named._1()) for named in _each(node.cteRelations())]
+    return Read(tuple(dict.fromkeys(tables)), tuple(parts))
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    for below in (plan.children(), plan.innerChildren(), plan.subqueries()):
+        for inner in _each(below):
+            yield from _nodes(inner)
+
+
+def may_have(table: Any, where: Any) -> bool:
+    """Whether any row of an Iceberg table may meet an expression of Iceberg's, by statistics."""
+    files = table.newScan().filter(where).caseSensitive(False).planFiles()
+    try:
+        return bool(files.iterator().hasNext())
+    finally:
+        files.close()
+
+
+def ends(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
+    """Bounds of a column in data files, by their statistics; None for one that is not known.
+
+    Dates are days and timestamps microseconds since 1970; bounds of texts may lie a bit apart.
+    """
+    field = table.schema().findField(column)
+    id_, convert = field.fieldId(), java(spark).org.apache.iceberg.types.Conversions.fromByteBuffer
+    having = [f for f in files if (f.nullValueCounts() or {}).get(id_) != f.recordCount()]
+    found = [[(f.lowerBounds() or {}).get(id_), (f.upperBounds() or {}).get(id_)] for f in having]
+    if not found or any(bound is None for both in found for bound in both):
+        return None, None
+    typed = [[_comparable(convert(field.type(), bound)) for bound in both] for both in found]
+    return min(low for low, _ in typed), max(high for _, high in typed)
+
+
+def _comparable(bound: Any) -> Any:
+    """A value of Iceberg's in Python; a text is some other Java class to it."""
+    return bound if isinstance(bound, int | float | Decimal) else str(bound.toString())
 
 
 def gained_files(

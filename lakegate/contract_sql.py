@@ -1,0 +1,92 @@
+"""Rules of `type: sql`: one query that answers a number, or true or false.
+
+A query only reads. What can be said of it without Spark is said here; the job has Spark's own
+parser judge it again, and lets it see only the tables that it names.
+"""
+
+import re
+from collections.abc import Iterator
+
+from lakegate.contract_fields import Field
+from lakegate.rules import Query
+
+_OF_OBJECT = ("object", "table")
+_OF_PROPERTY = ("property", "column")
+_PLACEHOLDER = re.compile(rf"(`?)\$?{{({'|'.join((*_OF_OBJECT, *_OF_PROPERTY))})}}(\1)")
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
+    |(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    |(?P<name>`(?:[^`]|``)*`)
+    |(?P<word>\w+)
+    |(?P<unclosed>['"`]|/\*)
+    |(?P<sign>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE")
+_CALLING_JAVA = ("reflect", "java_method", "try_reflect")
+_READS_ONLY = "must be one SELECT, which only reads"
+
+
+def read_query(rule: Field, table: str, column: tuple[str, ...] = ()) -> Query:
+    """The query of a rule on a table, or on one of its columns, given as the steps to it.
+
+    The standard's placeholders are put in, quoted: `{object}`, `{table}` and `{property}`,
+    `{column}`, each with or without `$`.
+    """
+    written = rule.required_text("query")
+    if any(step == "[]" for step in column):
+        rule.refuse("a query cannot be about the items of an array: put it at the schema object")
+    names = {key: tuple(table.split(".")) for key in _OF_OBJECT}
+    names |= {key: column for key in _OF_PROPERTY if column}
+    for found in _PLACEHOLDER.finditer(written):
+        if found[2] not in names:
+            rule.refuse(f"{found[0]} is for rules of a property, which this is not", "query")
+    sql = _PLACEHOLDER.sub(lambda found: _put(found, names), written).strip()
+    sql = sql.removesuffix(";").rstrip()
+    if written and (reason := mistake(sql)):
+        rule.refuse(reason, "query")
+    return Query(sql)
+
+
+def mistake(sql: str) -> str:
+    """Why a text is no query that only reads, as far as its words tell; "" where they do not."""
+    return next(_mistakes(sql), "")
+
+
+def _mistakes(sql: str) -> Iterator[str]:
+    tokens = [found for found in _TOKEN.finditer(sql) if found.lastgroup != "space"]
+    words = [found[0].upper() for found in tokens if found[0] != "("]
+    if not words:
+        yield "is empty"
+    elif words[0] not in ("SELECT", "WITH"):
+        yield f"{_READS_ONLY}, and begins with {words[0]}"
+    if "${" in sql:
+        yield "has ${ that is no placeholder: Spark would put its own settings there"
+    depth = 0
+    for found, following in zip(tokens, [*(each[0] for each in tokens[1:]), ""], strict=True):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth < 0:
+            yield f"has a ) at character {found.start() + 1} that nothing opened"
+        if words[0] == "WITH" and depth == 0 and found[0].upper() in _WRITING:
+            yield f"{_READS_ONLY}, and has {found[0].upper()}"
+        yield from _misplaced(found, following)
+    if depth:
+        yield "has a ( that is never closed"
+
+
+def _misplaced(found: re.Match[str], following: str) -> Iterator[str]:
+    character = f"at character {found.start() + 1}"
+    if found.lastgroup == "unclosed":
+        yield f"has {found[0]} {character}, which is never closed"
+    elif found[0] == ";":
+        yield f"{_READS_ONLY}, and has several statements"
+    elif found[0] == "{":
+        known = ", ".join(f"{{{name}}}" for name in (*_OF_OBJECT, *_OF_PROPERTY))
+        yield f"has a {{ {character}: the placeholders are {known}"
+    elif following == "(" and found[0].strip("`").lower() in _CALLING_JAVA:
+        yield f"must not call {found[0]}, which runs any code"
+
+
+def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:
+    steps = names.get(found[2], (found[2],))
+    return ".".join("`" + step.replace("`", "``") + "`" for step in steps)
