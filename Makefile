@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit check format bench-append bench-publish package lock clean
+.PHONY: help setup demo test test-unit check format bench-append bench-audit bench-publish package lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -38,6 +38,12 @@ format: setup ## Format the code and mend what lint can mend
 bench-append: setup ## Time an ingestion beside a plain append of the same file
 	@.venv/bin/python -m benchmarks.append
 
+bench-audit: setup ## Time the audit beside Great Expectations and cuallee, installed for it alone
+	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-bench
+	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
+		requirements-dev.txt requirements-bench.txt
+	@.venv-bench/bin/python -m benchmarks.audit
+
 bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
 	@.venv/bin/python -m benchmarks.publish
 
@@ -55,8 +61,9 @@ lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest ver
 	@$(LOCK) pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
 	@$(LOCK) pyproject.toml -c requirements-dev.txt -o requirements.txt
 	@$(LOCK) --group build -c requirements-dev.txt -o requirements-build.txt
+	@$(LOCK) --group bench -c requirements-dev.txt -o requirements-bench.txt
 	@$(LOCK) --group ministack -c build/versions.txt -o requirements-ministack.txt
 
 clean: ## Remove what was made here; the jars, shared by all clones, stay
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-ministack .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-ministack .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis

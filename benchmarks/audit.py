@@ -12,7 +12,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -124,11 +124,17 @@ class Bench:
 
     def cost(self, run: Callable[[], object]) -> Cost:
         """What one run takes."""
-        before, begin = jvm.work_done(self.spark), time.perf_counter()
+        before, begin = jvm.work_since(self.spark, jvm.Work()), time.perf_counter()
         run()
         seconds = time.perf_counter() - begin
-        spent = (n - b for n, b in zip(jvm.work_done(self.spark), before, strict=True))
-        return Cost(seconds, *spent)
+        done = jvm.work_since(self.spark, before)
+        return Cost(
+            seconds,
+            done.jobs - before.jobs,
+            done.rows - before.rows,
+            done.bytes - before.bytes,
+            done.shuffled - before.shuffled,
+        )
 
 
 _NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "main", "", "", "", "", "", "", "")
@@ -229,7 +235,7 @@ def _fill(bench: Bench, table: str, rows: int) -> None:
 
 
 def _alternating(
-    bench: Bench, each: dict[str, Callable[[], object]], runs: int
+    bench: Bench, each: Mapping[str, Callable[[], object]], runs: int
 ) -> dict[str, list[Cost]]:
     """The costs of all, in turn, so that a noisy moment is nobody's own; the first is a warm-up."""
     costs: dict[str, list[Cost]] = {name: [] for name in each}

@@ -101,18 +101,39 @@ def require_expression(spark: SparkSession, text: str) -> None:
     spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
 
 
-def work_done(spark: SparkSession) -> tuple[int, int, int, int]:
-    """What Spark has done so far: jobs, rows read, bytes read, bytes shuffled."""
+@dataclass(frozen=True)
+class Work:
+    """What Spark has done: jobs, and what their stages read and shuffled; `stage` is the last."""
+
+    stage: int = -1
+    jobs: int = 0
+    rows: int = 0
+    bytes: int = 0
+    shuffled: int = 0
+
+
+def work_since(spark: SparkSession, before: Work) -> Work:
+    """All that Spark has done, `before` being what was known of it."""
     context = spark._jsparkSession.sparkContext()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
-    stages = list(_each(store.stageList(None, False, False, _no_quantiles(spark), None)))
-    return (
-        store.jobsList(None).size(),
-        sum(stage.inputRecords() for stage in stages),
-        sum(stage.inputBytes() for stage in stages),
-        sum(stage.shuffleWriteBytes() for stage in stages),
+    stages = store.stageList(None, False, False, _no_quantiles(spark), None)
+    new = list(_newest(stages, before.stage))
+    return Work(
+        stage=max([before.stage, *(stage.stageId() for stage in new)]),
+        jobs=store.jobsList(None).size(),
+        rows=before.rows + sum(stage.inputRecords() for stage in new),
+        bytes=before.bytes + sum(stage.inputBytes() for stage in new),
+        shuffled=before.shuffled + sum(stage.shuffleWriteBytes() for stage in new),
     )
+
+
+def _newest(stages: Any, last: int) -> Iterator[Any]:
+    """Spark's stages after one, of a Scala sequence that has the newest first."""
+    for stage in _each(stages):
+        if stage.stageId() <= last:
+            return
+        yield stage
 
 
 def _each(scala: Any) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -18,26 +17,30 @@ def now() -> str:
     return times.text(datetime.now(UTC))
 
 
-@dataclass(frozen=True)
 class Meter:
     """When a run began, and what its steps cost."""
 
-    spark: SparkSession
-    started_at: str = field(default_factory=now)
-    done: list[Step] = field(default_factory=list)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The steps that are over."""
-        return tuple(self.done)
+    def __init__(self, spark: SparkSession) -> None:
+        self.started_at = now()
+        self.steps: tuple[Step, ...] = ()
+        self._spark = spark
+        self._work = jvm.work_since(spark, jvm.Work())
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Measure one step."""
-        before, start = jvm.work_done(self.spark), time.perf_counter()
-        try:
-            yield
-        finally:
-            seconds = round(time.perf_counter() - start, 3)
-            spent = [n - b for n, b in zip(jvm.work_done(self.spark), before, strict=True)]
-            self.done.append(Step(name, seconds, *spent))
+        start = time.perf_counter()
+        yield
+        seconds = round(time.perf_counter() - start, 3)
+        before, self._work = self._work, jvm.work_since(self._spark, self._work)
+        done = self._work
+        self.steps += (
+            Step(
+                name,
+                seconds,
+                done.jobs - before.jobs,
+                done.rows - before.rows,
+                done.bytes - before.bytes,
+                done.shuffled - before.shuffled,
+            ),
+        )
