@@ -1,6 +1,8 @@
 """`lakegate runs` and `show`: what the ledger and the audit reports say."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +17,7 @@ from functions.ledger import Ledger
 from functions.storage import Missing
 from functions.world import World
 from lakegate.errors import LakegateError
-from lakegate.report import AuditReport
+from lakegate.report import ADDRESS, AuditReport, Tier
 
 _ID_LENGTH = 32
 _MOST_SAMPLES = 5
@@ -104,6 +106,7 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("contract", ingestion.contract_key),
                 ("published anyway", _approval(ingestion)),
                 ("checks", view.tally(ingestion.tally)),
+                ("rows kept out", _kept_out(report)),
                 ("report", ingestion.report_key),
             ]
         ),
@@ -113,7 +116,26 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     if remarkable.row_count:
         parts.append(remarkable)
     parts.extend(_samples(report))
+    if report and report.steps:
+        parts.append(_cost(report))
     return Group(*parts)
+
+
+def _kept_out(report: AuditReport | None) -> str:
+    kept = report.rows_rejected if report else 0
+    return f"{kept:,} of {report.rows_read:,}, in quarantine" if report and kept else ""
+
+
+def _cost(report: AuditReport) -> RenderableType:
+    """What the job run's steps took, and of how many checks each tier knew the answer."""
+    numbers = ("seconds", "Spark jobs", "rows read", "bytes read", "shuffled")
+    made = view.table("step of the job run", *numbers, right=numbers)
+    for step in report.steps:
+        counts = (step.jobs, step.rows, step.bytes, step.shuffled)
+        made.add_row(step.name, f"{step.seconds:.2f}", *(f"{count:,}" for count in counts))
+    tiers = Counter(result.tier for result in report.checks if result.tier)
+    told = ", ".join(f"{tiers[tier]} by {tier}" for tier in Tier if tiers[tier])
+    return Group(made, Text(f"answered: {told}", "dim")) if told else made
 
 
 def _replaced(ingestion: Ingestion) -> str:
@@ -150,7 +172,10 @@ def _samples(report: AuditReport | None) -> Iterable[RenderableType]:
 
 
 def _rows(samples: Iterable[Mapping[str, str | None]]) -> RenderableType:
-    rows = list(samples)
+    named = ADDRESS[0]
+    rows = [
+        {**row, named: Path(row.get(named) or "").name} if named in row else row for row in samples
+    ]
     made = view.table(*rows[0])
     for row in rows:
         made.add_row(*(view.cell(value) for value in row.values()))

@@ -24,7 +24,13 @@ _COLOURS = {
     State.ERRORED: "bold red",
     State.IGNORED: "dim",
 }
-_CHECK_COLOURS = {Status.WARN: "yellow", Status.FAIL: "red", Status.ERROR: "bold red"}
+_CHECK_COLOURS = {
+    Status.WARN: "yellow",
+    Status.FAIL: "red",
+    Status.ERROR: "bold red",
+    Status.SKIPPED: "dim",
+}
+_CHECK_SIGNS = {Status.WARN: "!", Status.SKIPPED: "-"}
 _DONE = Text("✓", "green")
 _NONE = Text("")
 
@@ -103,7 +109,7 @@ def checks(results: Iterable[Mapping[str, Any]]) -> Table:
         status = Status(check["status"])
         if status is not Status.PASS:
             made.add_row(
-                Text("!" if status is Status.WARN else "✗", _CHECK_COLOURS[status]),
+                Text(_CHECK_SIGNS.get(status, "✗"), _CHECK_COLOURS[status]),
                 check["id"],
                 ", ".join(check["columns"]),
                 check["expected"],

@@ -17,6 +17,7 @@ from functions.job_run import JobRun, RunState
 from lakegate.report import AuditReport, Reason, Status, Verdict
 
 _MOST_CHECKS = 20  # the report has them all; an item of the ledger is read and written often
+_LARGE = ("samples", "query")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         rows=report.rows_written,
         tally=Counter(check.status.value for check in report.checks),
         checks=tuple(
-            {name: value for name, value in check.items() if name != "samples"}
+            {name: value for name, value in check.items() if name not in _LARGE}
             for check in remarkable[:_MOST_CHECKS]
         ),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.ingestion import Ingestion, State
-from lakegate.report import AuditReport, CheckResult
+from lakegate.report import ADDRESS, AuditReport, CheckResult
 
 _SECTION, _HEADER = 3000, 150
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
@@ -96,7 +96,8 @@ def _check(check: CheckResult) -> str:
 
 
 def _row(sample: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{k}={'null' if v is None else v}" for k, v in sample.items())
+    cells = {name: value for name, value in sample.items() if name not in ADDRESS}
+    return ", ".join(f"{k}={'null' if v is None else v}" for k, v in cells.items())
 
 
 def _more(failed: tuple[CheckResult, ...]) -> str:

@@ -14,6 +14,8 @@ from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 
 SCHEMA = "audit-report/1"
+# Where a sample row lies in the lake: Iceberg's data file, and the row's number in it from 0.
+ADDRESS = ("_file", "_pos")
 
 
 class Verdict(StrEnum):

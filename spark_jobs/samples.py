@@ -8,14 +8,12 @@ from pyspark.sql import functions as F
 
 from lakegate.checks import OF_ROWS, Check
 from lakegate.contract import Contract
-from lakegate.report import CheckResult, Status
+from lakegate.report import ADDRESS, CheckResult, Status
 from spark_jobs import audit, sql
 from spark_jobs.names import quoted
 from spark_jobs.read import BAD_ROW
 from spark_jobs.run import Run
 
-# Where a row lies: Iceberg's metadata columns.
-ADDRESS = ("_file", "_pos")
 _ROWS = 3
 _COLUMNS = 8
 _WIDEST = 200
