@@ -23,6 +23,7 @@ from lakegate.contract_file import (
     read_quarantine,
     read_settings,
 )
+from lakegate.contract_transform import read_transform
 from lakegate.contract_yaml import ContractInvalid, Problem, load
 from lakegate.errors import Permanent
 from lakegate.expectations import Expectation, Operator, Unit
@@ -65,6 +66,7 @@ class Contract:
     columns within columns. `quarantine` limits what may be kept out of a file that is published.
     Where a file has other columns than `columns`, `extra_columns` and `missing_columns` say that it
     must "fail", or one more is left out ("drop") or added to the table ("add"), one less "null".
+    `transform` is a SELECT whose result is judged in the file's place, "" for the file as it is.
     """
 
     id: str
@@ -85,12 +87,14 @@ class Contract:
     quarantine: Quarantine | None = None
     extra_columns: str = "fail"
     missing_columns: str = "fail"
+    transform: str = ""
 
     @property
     def demands(self) -> str:
         """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
-        file = (self.format, sorted(self.options.items()), self.extra_columns, self.missing_columns)
-        asked = (self.table, file, self.columns, self.checks)
+        file = (self.format, sorted(self.options.items()), self.transform)
+        policy = (self.extra_columns, self.missing_columns, self.quarantine)
+        asked = (self.table, file, self.columns, self.checks, policy)
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
 
     @property
@@ -183,6 +187,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         quarantine=read_quarantine(settings),
         extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
         missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
+        transform=read_transform(settings, format_),
     )
     _refuse_open_quarantine(settings, contract)
     if contract.looks_beyond and contract.on_new_version != "add":

@@ -24,6 +24,7 @@ _SETTINGS = (
     "quarantine",
     "extraColumns",
     "missingColumns",
+    "transform",
 )
 _ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _CSV_DEFAULTS = {

@@ -117,9 +117,9 @@ class AuditReport:
     `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
     nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file but
     those `rows_rejected`, which were put in quarantine; `files` hold them, and are empty in reports
-    of older releases, which did not say. `transform` is the SQL that the file went through, and
-    `schema_changes` say what the file or the contract changed of the table, and how its columns
-    differ. Times are ISO 8601 in UTC.
+    of older releases, which did not say. `transform` is the SQL that made `rows_read` of the file's
+    `source_rows`. `schema_changes` say what the file or the contract changed of the table, and how
+    its columns differ. Times are ISO 8601 in UTC.
     """
 
     ingestion: str
@@ -146,6 +146,7 @@ class AuditReport:
     rows_rejected: int = 0
     transform: str = ""
     schema_changes: tuple[str, ...] = ()
+    source_rows: int = 0
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:

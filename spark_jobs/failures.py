@@ -1,5 +1,7 @@
 """Java's exceptions, translated: is the file at fault, or something that may pass?"""
 
+import re
+
 from lakegate.errors import LakegateError, Permanent, Transient
 from spark_jobs.jvm import causes
 
@@ -33,6 +35,9 @@ _FILE_AT_FAULT = {
     "Invalid footer": "CORRUPT_FILE",
 }
 
+# SQL's class of conditions for a value that cannot be what it is asked to be (ISO/IEC 9075, 22).
+_DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
+
 
 def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateError:
     """The error to raise for one of `jvm.JavaError`, met while doing `what`.
@@ -45,6 +50,10 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     story = " <- ".join(chain)
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
+    conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]
+    if conditions and not codes:  # without the message, which tells the value
+        message = f"{what}: {conditions[-1]}; where SQL casts a value, try_cast makes it null"
+        return Permanent("BAD_VALUE", message)
     if not code or any(name in story for name in _PASSING):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
     return Permanent(code, f"{what}: {chain[-1][:500]}")

@@ -14,9 +14,9 @@ from spark_jobs import audit, jvm
 from spark_jobs.append import append_watched
 from spark_jobs.branch import Branch
 from spark_jobs.meter import Meter, now
-from spark_jobs.read import open_source
 from spark_jobs.samples import with_samples
 from spark_jobs.storage import Storage
+from spark_jobs.transform import open_file
 from spark_jobs.write import open_table, with_undeclared
 
 
@@ -29,7 +29,7 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
     contract = storage.contract()
     with storage.pinned() as path:
         with meter.step("open"):
-            source = open_source(spark, path, with_undeclared(spark, contract), storage)
+            source = open_file(spark, path, with_undeclared(spark, contract), storage)
         if source.findings:
             refused = audit.refused(source.findings)
             return _report(
@@ -62,6 +62,7 @@ def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch)
         rows_rejected=rows.kept_out,
         rows_written=rows.written,
         files=tuple(map(jvm.described, run.files)),
+        source_rows=source.source_rows,
         schema_changes=(*source.changes, *table.changes),
     )
 
@@ -91,6 +92,7 @@ def _report(
         contract_version=contract.version if contract else "",
         contract_sha256=contract.sha256 if contract else "",
         rows_written=0,
+        transform=contract.transform if contract else "",
         checks=(),
         started_at=meter.started_at if meter else now(),
         finished_at=now(),

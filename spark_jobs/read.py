@@ -30,7 +30,8 @@ class Source:
     `findings` say what is wrong with its columns; only without any can `rows` be read: the
     `columns` in their order, and `BAD_ROW`. `promised_rows` is what the file itself says it holds,
     None where its format does not say. `changes` say what the contract's policy made of columns
-    that are not quite the contract's.
+    that are not quite the contract's. `source_rows` is how many rows went into the contract's
+    transform.
     """
 
     rows: DataFrame
@@ -38,6 +39,7 @@ class Source:
     promised_rows: int | None
     columns: tuple[Column, ...] = ()
     changes: tuple[str, ...] = ()
+    source_rows: int = 0
 
 
 class Bytes(Protocol):
