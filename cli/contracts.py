@@ -9,6 +9,7 @@ import typer
 from cli import documents, view
 from cli.contract_check import Checked, checked, clash
 from cli.contract_suggest import suggest
+from cli.contract_test import try_out
 from cli.deployment import find
 from functions.storage import Lake
 from lakegate.contract import Contract, ContractInvalid, refuse_clashes
@@ -17,6 +18,7 @@ from lakegate.errors import LakegateError
 
 contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
 contract.command()(suggest)
+contract.command("test")(try_out)
 
 
 @contract.command()

@@ -1,13 +1,9 @@
 """`lakegate runs` and `show`: what the ledger and the audit reports say."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from cli import documents, view
 from cli.deployment import find
@@ -17,10 +13,9 @@ from functions.ledger import Ledger
 from functions.storage import Missing
 from functions.world import World
 from lakegate.errors import LakegateError
-from lakegate.report import ADDRESS, AuditReport, Tier
+from lakegate.report import AuditReport
 
 _ID_LENGTH = 32
-_MOST_SAMPLES = 5
 
 
 def runs(
@@ -115,27 +110,15 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     remarkable = view.checks(ingestion.checks)
     if remarkable.row_count:
         parts.append(remarkable)
-    parts.extend(_samples(report))
-    if report and report.steps:
-        parts.append(_cost(report))
+    if report:
+        parts.extend(view.samples(report))
+        parts.append(view.cost(report))
     return Group(*parts)
 
 
 def _kept_out(report: AuditReport | None) -> str:
     kept = report.rows_rejected if report else 0
     return f"{kept:,} of {report.rows_read:,}, in quarantine" if report and kept else ""
-
-
-def _cost(report: AuditReport) -> RenderableType:
-    """What the job run's steps took, and of how many checks each tier knew the answer."""
-    numbers = ("seconds", "Spark jobs", "rows read", "bytes read", "shuffled")
-    made = view.table("step of the job run", *numbers, right=numbers)
-    for step in report.steps:
-        counts = (step.jobs, step.rows, step.bytes, step.shuffled)
-        made.add_row(step.name, f"{step.seconds:.2f}", *(f"{count:,}" for count in counts))
-    tiers = Counter(result.tier for result in report.checks if result.tier)
-    told = ", ".join(f"{tiers[tier]} by {tier}" for tier in Tier if tiers[tier])
-    return Group(made, Text(f"answered: {told}", "dim")) if told else made
 
 
 def _replaced(ingestion: Ingestion) -> str:
@@ -161,22 +144,4 @@ def _steps(ingestion: Ingestion) -> RenderableType:
     for step, time in sorted(ingestion.times.items(), key=lambda item: item[1]):
         since = sight.seconds(step)
         made.add_row(step, time, "" if since is None else f"{since:.1f}")
-    return made
-
-
-def _samples(report: AuditReport | None) -> Iterable[RenderableType]:
-    for result in report.failed if report else ():
-        if result.samples:
-            yield Text(f"rows that break {result.id}", "bold")
-            yield _rows(result.samples[:_MOST_SAMPLES])
-
-
-def _rows(samples: Iterable[Mapping[str, str | None]]) -> RenderableType:
-    named = ADDRESS[0]
-    rows = [
-        {**row, named: Path(row.get(named) or "").name} if named in row else row for row in samples
-    ]
-    made = view.table(*rows[0])
-    for row in rows:
-        made.add_row(*(view.cell(value) for value in row.values()))
     return made

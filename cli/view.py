@@ -1,23 +1,26 @@
 """How things look on a terminal: consoles, colours, and the tables of ingestions."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from cli.follow import Sight, job_state
 from functions.ingestion import Ingestion, State
-from lakegate.report import Status
+from lakegate.report import ADDRESS, AuditReport, Status, Tier
 
 SHORT_ID = 12
 _WIDE = 200
+_MOST_SAMPLES = 5
 _COLOURS = {
     State.PUBLISHED: "green",
     State.REJECTED: "red",
@@ -30,7 +33,7 @@ _CHECK_COLOURS = {
     Status.ERROR: "bold red",
     Status.SKIPPED: "dim",
 }
-_CHECK_SIGNS = {Status.WARN: "!", Status.SKIPPED: "-"}
+_CHECK_MARKS = {Status.WARN: "!", Status.SKIPPED: "-"}
 _DONE = Text("✓", "green")
 _NONE = Text("")
 
@@ -109,13 +112,33 @@ def checks(results: Iterable[Mapping[str, Any]]) -> Table:
         status = Status(check["status"])
         if status is not Status.PASS:
             made.add_row(
-                Text(_CHECK_SIGNS.get(status, "✗"), _CHECK_COLOURS[status]),
+                Text(_CHECK_MARKS.get(status, "✗"), _CHECK_COLOURS[status]),
                 check["id"],
                 ", ".join(check["columns"]),
                 check["expected"],
-                Text(check["found"], _CHECK_COLOURS[status]),
+                Text(_found(check), _CHECK_COLOURS[status]),
             )
     return made
+
+
+def samples(report: AuditReport) -> Iterable[RenderableType]:
+    """A few of the rows that break each failed check."""
+    for result in report.failed:
+        if result.samples:
+            yield Text(f"rows that break {result.id}", "bold")
+            yield _rows(result.samples[:_MOST_SAMPLES])
+
+
+def cost(report: AuditReport) -> RenderableType:
+    """What the job run's steps took, and of how many checks each tier knew the answer."""
+    numbers = ("seconds", "Spark jobs", "rows read", "bytes read", "shuffled")
+    made = table("step of the job run", *numbers, right=numbers)
+    for step in report.steps:
+        counts = (step.jobs, step.rows, step.bytes, step.shuffled)
+        made.add_row(step.name, f"{step.seconds:.2f}", *(f"{count:,}" for count in counts))
+    tiers = Counter(result.tier for result in report.checks if result.tier)
+    told = ", ".join(f"{tiers[tier]} by {tier}" for tier in Tier if tiers[tier])
+    return Group(made, Text(f"answered: {told}", "dim")) if told else made
 
 
 def tally(counted: Mapping[str, int]) -> str:
@@ -148,6 +171,21 @@ def counts(by_state: Mapping[str, int]) -> Table:
 def cell(value: object) -> Text:
     """A value of the data in a table; null is not mistaken for a text."""
     return Text("null", "dim") if value is None else Text(str(value))
+
+
+def _found(check: Mapping[str, Any]) -> str:
+    """What was found, or why nothing was."""
+    unasked = check["status"] in (Status.ERROR, Status.SKIPPED)
+    return f"{check['found']}: {check['message']}" if unasked else str(check["found"])
+
+
+def _rows(rows: Sequence[Mapping[str, str | None]]) -> Table:
+    file = ADDRESS[0]  # too long to be shown; the report has it whole
+    shown = [{**r, file: Path(r.get(file) or "").name} if file in r else r for r in rows]
+    made = table(*shown[0])
+    for row in shown:
+        made.add_row(*(cell(value) for value in row.values()))
+    return made
 
 
 def _branch(ingestion: Ingestion) -> RenderableType:

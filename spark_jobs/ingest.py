@@ -1,7 +1,8 @@
 """One run: open the landed object, append it, audit it in the same pass, say what was found."""
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
@@ -12,15 +13,35 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs import audit, jvm
 from spark_jobs.append import append_watched
-from spark_jobs.branch import Branch
 from spark_jobs.meter import Meter, now
+from spark_jobs.read import Bytes
 from spark_jobs.samples import with_samples
-from spark_jobs.storage import Storage
 from spark_jobs.transform import open_file
 from spark_jobs.write import open_table, with_undeclared
 
 
-def ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
+class Landing(Bytes, Protocol):
+    """The landed object, and what it has to keep to; as `storage.Storage`."""
+
+    def contract(self) -> Contract:
+        """The contract."""
+
+    def pinned(self) -> AbstractContextManager[str]:
+        """An address of exactly the landed version, for a while."""
+
+
+class Standing(Protocol):
+    """Where the run's rows go; as `branch.Branch`."""
+
+    @property
+    def token(self) -> str:
+        """The bearer token."""
+
+    def head(self) -> str:
+        """The hash that the branch stands at."""
+
+
+def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standing) -> AuditReport:
     """Carry one landed object onto its branch and audit it there.
 
     Raises Permanent when the file cannot be read or written, Transient when a retry may help.

@@ -1,0 +1,89 @@
+"""`lakegate contract test`: the audit of local files, with nothing but this machine."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli import documents, view
+from cli.contract_check import check
+from lakegate.contract import Contract
+from lakegate.errors import LakegateError
+from lakegate.report import AuditReport, Verdict
+
+# As the job's own (spark_jobs/main.py), which cannot be imported without Spark.
+_EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
+_COLOURS = {Verdict.PASSED: "green", Verdict.REJECTED: "red", Verdict.ERRORED: "bold red"}
+
+
+def try_out(
+    file: Annotated[Path, typer.Argument(help="A contract.", exists=True, dir_okay=False)],
+    data: Annotated[
+        list[Path], typer.Option(help="A file to audit, or a directory of them.", exists=True)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Audit local files as the job would, with no stack: 0 passed, 3 rejected, 4 could not."""
+    contract = check(file.read_text(encoding="utf-8"), str(file))
+    reports = list(_audits(contract, list(data_files(data)), pages=not as_json))
+    if as_json:
+        typer.echo(documents.text([json.loads(report.to_json()) for report in reports]))
+    raise typer.Exit(max(_EXIT_CODES[report.verdict] for report in reports))
+
+
+def data_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files, and all in directories whose names begin with neither `.` nor `_`.
+
+    Raises LakegateError NO_DATA for a directory that has none.
+    """
+    for path in paths:
+        within = sorted(path.iterdir()) if path.is_dir() else [path]
+        found = [each for each in within if each == path or _is_data(each)]
+        if not found:
+            raise LakegateError("NO_DATA", f"there is no file in {path}")
+        yield from found
+
+
+def _is_data(file: Path) -> bool:
+    return file.is_file() and not file.name.startswith((".", "_"))
+
+
+def _audits(contract: Contract, files: list[Path], *, pages: bool) -> Iterator[AuditReport]:
+    from infra.local.audit import audit, local_spark
+
+    with view.err().status("starting Spark"), local_spark() as spark:
+        for file in files:
+            report = audit(spark, contract, file)
+            if pages:
+                view.out().print(page(report))
+            yield report
+
+
+def page(report: AuditReport) -> Group:
+    """A report for people: the verdict, the checks that say something, rows that break them."""
+    telling = view.checks(asdict(result) for result in report.checks)
+    table = [telling] if telling.row_count else []
+    return Group(_facts(report), *table, *view.samples(report))
+
+
+def _facts(report: AuditReport) -> RenderableType:
+    reason = report.reason
+    counted = Counter(result.status.value for result in report.checks)
+    return view.facts(
+        [
+            ("file", report.source.key),
+            ("verdict", Text(report.verdict, _COLOURS[report.verdict])),
+            ("why", f"{reason.message} ({reason.code})" if reason else ""),
+            ("table", report.table),
+            ("rows", f"{report.rows_read:,}" if report.rows_read else ""),
+            ("kept out", f"{report.rows_rejected:,} rows" if report.rows_rejected else ""),
+            ("changes", "; ".join(report.schema_changes)),
+            ("checks", view.tally(counted)),
+        ]
+    )

