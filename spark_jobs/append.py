@@ -33,14 +33,17 @@ def append_watched(
     """
     spark, table = source.rows.sparkSession, opened.table
     split = _condition(spark, contract)
-    first, second = Observation("file"), Observation("table")
     keeping = [check for check in contract.checks if check.quarantine]
     riding = scan.riding(contract)
-    rows = source.rows.observe(first, *_counts(split), *scan.aggregates(keeping, contract))
+    first = second = Observation("file")
+    rows, of_table = source.rows, list(scan.aggregates(riding, contract))
     if split:
-        rows = rows.where(~F.expr(split))
-    rows = rows.observe(second, _count(), *scan.aggregates(riding, contract)).drop(BAD_ROW)
-    files = tuple(append(rows, table, contract, spec.ingestion))
+        rows = rows.observe(first, *_counts(split), *scan.aggregates(keeping, contract))
+        second = Observation("table")
+        rows = rows.where(~F.expr(split)).observe(second, _count(), *of_table)
+    else:
+        rows = rows.observe(first, *_counts(split), *of_table)
+    files = tuple(append(rows.drop(BAD_ROW), table, contract, spec.ingestion))
     found, kept = dict(first.get), dict(second.get)
     counted = Rows(int(found[_ROWS]), int(found[_BAD]), int(found[_KEPT_OUT]))
     run = Run(spark, spec, token, contract, table, files)
