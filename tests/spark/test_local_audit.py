@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import re
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -149,6 +151,27 @@ def test_real_files_pass_their_own_drafts(audited: Audited, name: str) -> None:
     report = audited(file, suggested(file))
     assert (report.verdict, report.reason) == (Verdict.PASSED, None)
     assert by_status(report, Status.SKIPPED) == []
+
+
+def test_the_guides_commands_work(tmp_path: Path) -> None:
+    """Who follows the guide with its contract and a file of that kind gets to the end."""
+    guide = (ROOT / "docs" / "contracts.md").read_text()
+    (tmp_path / "contracts").mkdir()
+    contract = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)[0]
+    write(tmp_path / "contracts" / "shop.orders.yaml", contract)
+    write(tmp_path / "monday.csv", "order_id;country;price;email\n1;DE;19.90;ada@example.org\n")
+    commands = "set -e\n" + "".join(re.findall(r"```sh\n(.*?)```", guide, re.DOTALL))
+    env = os.environ | {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"}
+    said = subprocess.run(
+        ["bash", "-c", commands],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        timeout=500,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert "shop.orders" in (tmp_path / "draft.yaml").read_text()
 
 
 def test_the_command_ends_as_the_job_would(tmp_path: Path) -> None:

@@ -67,6 +67,14 @@ def test_the_way_shows_how_far_a_file_is(
     assert shown(view.way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
 
 
+def test_a_check_that_was_not_asked_says_why() -> None:
+    """A skipped check, and one that could not be evaluated, take a line with the reason."""
+    why = {"found": "was not asked", "message": "looks at the whole table"}
+    for status in ("skipped", "error"):
+        text = shown(view.checks([{**PASSED_CHECK, **why, "status": status}]))
+        assert "was not asked: looks at the whole table" in text
+
+
 def test_only_checks_that_say_something_take_a_line() -> None:
     """Of a report's checks those that failed or warn are listed; the others are counted."""
     text = shown(view.checks([PASSED_CHECK, *REJECTED.checks]))

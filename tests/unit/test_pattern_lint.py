@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cli.finding import finder
 from lakegate.pattern_lint import LONGEST, refuse_slow, slow_text
 from lakegate.patterns import PatternUnsupported
+from lakegate.text_formats import PATTERNS
 from tests.unit.contract_texts import contract_text, problems_of
 from tests.unit.pattern_examples import QUICK, SLOW_ELSEWHERE, SLOW_IN_JAVA
 
@@ -41,7 +42,7 @@ def test_a_pattern_that_can_take_very_long_is_refused(pattern: str) -> None:
         refuse_slow(pattern)
 
 
-@pytest.mark.parametrize("pattern", QUICK)
+@pytest.mark.parametrize("pattern", [*QUICK, *PATTERNS.values()])
 def test_a_pattern_as_people_write_them_is_taken(pattern: str) -> None:
     """The common patterns for common things are no trouble."""
     refuse_slow(pattern)
