@@ -8,8 +8,6 @@ import typer
 
 from cli import view
 from cli.contract_check import check
-from cli.draft import draft
-from cli.sample import sample
 from lakegate.errors import LakegateError
 
 
@@ -39,6 +37,9 @@ def suggested(data: Path, table: str = "") -> str:
     Raises LakegateError when the file cannot be read, or ContractInvalid when it has what no
     contract can have, such as a column without a name.
     """
+    from cli.draft import draft
+    from cli.sample import sample
+
     text = draft(sample(data), table or f"drafts.{_plain(data.name)}", data.name)
     check(text, f"the draft from {data}")
     return text

@@ -93,8 +93,8 @@ def type_of(seen: Seen) -> Type:
 
 def _nested(seen: Seen) -> Type:
     parts = [(name_of(part.name), type_of(part).declaration) for part in seen.parts]
+    if seen.type.endswith("]"):
+        return Type("array", more={"items": parts[0][1]})
     if seen.type.startswith("STRUCT("):
         return Type("object", more={"properties": [{"name": n, **type_} for n, type_ in parts]})
-    if seen.type.startswith("MAP("):
-        return Type("map", more={"map": dict(parts)})
-    return Type("array", more={"items": parts[0][1]})
+    return Type("map", more={"map": dict(parts)})

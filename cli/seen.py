@@ -118,9 +118,10 @@ def _seen(name: str, type_: Any, shapes: Iterable[str], measured: dict[str, Any]
 
 def _parts(type_: Any) -> tuple[Seen, ...]:
     """The fields of a structure, or the item of a list."""
-    if type_.id not in ("struct", "list", "map"):
+    if type_.id not in ("struct", "list", "array", "map"):
         return ()
-    return tuple(Seen(n, str(part), 0, 0, 0, parts=_parts(part)) for n, part in type_.children)
+    children = type_.children[:1] if type_.id == "array" else type_.children
+    return tuple(Seen(n, str(part), 0, 0, 0, parts=_parts(part)) for n, part in children)
 
 
 def _finite(value: float | None) -> float | None:

@@ -123,6 +123,10 @@ SAMPLES: dict[str, str | bytes | Callable[[Path], None]] = {
     "tab.tsv": "a\tb\n1\tx\n2\ty\n",
     "zipped.csv.gz": gzip.compress(b"a,b\n1,x\n2,y\n"),
     "lines.json": '{"a": 1, "b": "2013-01-31", "t": 1.5}\n{"a": 2, "c": null, "t": 2}\n',
+    "nested.json": (
+        '{"id": 1, "at": {"city": "x"}, "lines": [{"sku": "a", "n": 2}], "tags": ["y"]}\n'
+        '{"id": 2, "at": null, "lines": [], "tags": null}\n'
+    ),
     "typed.parquet": _parquet,
 }
 

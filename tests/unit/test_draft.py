@@ -169,6 +169,21 @@ def test_json_is_typed_by_its_values(drafted: Draft) -> None:
     )
 
 
+def test_what_is_nested_is_drafted_as_such(drafted: Draft, tmp_path: Path) -> None:
+    """Objects, lists of objects, and maps have their parts with their types."""
+    line = {"id": 1, "at": {"city": "x", "since": "2013-01-01"}, "lines": [{"sku": "a", "n": 2}]}
+    contract = drafted(json.dumps(line), "shop.json")
+    assert [column.type for column in contract.columns[1:]] == [
+        "struct<`city`:string,`since`:date>",
+        "array<struct<`sku`:string,`n`:bigint>>",
+    ]
+    map_ = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32()))
+    vector = pa.array([[1.0, 2.0]], pa.list_(pa.float32(), 2))
+    pyarrow.parquet.write_table(pa.table({"m": map_, "v": vector}), tmp_path / "a.parquet")
+    columns = parse(suggested(tmp_path / "a.parquet"), "draft").columns
+    assert [column.type for column in columns] == ["map<string,int>", "array<float>"]
+
+
 def test_a_compressed_file_is_a_file(tmp_path: Path) -> None:
     """gzip of text is read."""
     file = tmp_path / "shop.csv.gz"
