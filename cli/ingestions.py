@@ -49,7 +49,7 @@ def show(
     if as_json:
         typer.echo(documents.text(documents.with_report(ingestion, report)))
     else:
-        view.out().print(_page(ingestion, report))
+        view.out().print(page(ingestion, report))
 
 
 def identified(ledger: Ledger, beginning: str) -> Ingestion:
@@ -78,7 +78,8 @@ def _report(world: World, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
+def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
+    """All that is known of an ingestion, for people."""
     reason = ingestion.reason
     parts: list[RenderableType] = [
         view.facts(
@@ -102,6 +103,8 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("published anyway", _approval(ingestion)),
                 ("checks", view.tally(ingestion.tally)),
                 ("rows kept out", _kept_out(report)),
+                ("transform", _transform(report)),
+                ("columns", "; ".join(report.schema_changes) if report else ""),
                 ("report", ingestion.report_key),
             ]
         ),
@@ -119,6 +122,14 @@ def _page(ingestion: Ingestion, report: AuditReport | None) -> Group:
 def _kept_out(report: AuditReport | None) -> str:
     kept = report.rows_rejected if report else 0
     return f"{kept:,} of {report.rows_read:,}, in quarantine" if report and kept else ""
+
+
+def _transform(report: AuditReport | None) -> str:
+    """The SQL on one line, and how many of the file's rows it left."""
+    if not report or not report.transform:
+        return ""
+    sql = " ".join(report.transform.split())
+    return f"{report.source_rows:,} rows in the file, {report.rows_read:,} of {sql}"
 
 
 def _replaced(ingestion: Ingestion) -> str:

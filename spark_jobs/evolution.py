@@ -66,7 +66,7 @@ def _refusal(difference: Difference, contract: Contract) -> str:
             f"its column {name!r} is {found} and cannot become {wanted}: declare {found} again, "
             "or a new column under another name"
         )
-    return "the keys of a map cannot change" if KEY in difference.path else ""
+    return f"{name!r} lies in a map's keys, which cannot change" if KEY in difference.path else ""
 
 
 def _longer(difference: Difference) -> bool:

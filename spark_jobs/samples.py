@@ -64,8 +64,12 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
 
 
 def _bad_rows(rows: DataFrame, contract: Contract) -> Samples:
-    """A few rows as they stand in the file; none where any of their cells must not be shown."""
-    if any(column.sensitive for column in (*contract.columns, *contract.nested)):
+    """A few rows as they stand in the file; none where any of their cells must not be shown.
+
+    That is so, too, where the file may have columns that the table has not: nobody classified them.
+    """
+    unknown = contract.transform or contract.extra_columns == "drop"
+    if unknown or any(column.sensitive for column in (*contract.columns, *contract.nested)):
         return ()
     # Whole rows: Spark refuses to read from JSON nothing but what it could not read.
     found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).collect()

@@ -14,6 +14,7 @@ from spark_jobs.differences import Difference, Kind, differences
 from spark_jobs.storable import storable, why_not
 
 _SHOWN = 300
+_KEEP = "keep"  # of extra columns, as no contract can say it: as they are
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,14 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
     )
 
 
+def of_any_columns(contract: Contract) -> Contract:
+    """The contract for a file that may have whatever columns: all are read, as the file has them.
+
+    They are for a transform and for no table.
+    """
+    return replace(contract, columns=(), nested=(), extra_columns=_KEEP)
+
+
 def required_places(contract: Contract) -> set[tuple[str, ...]]:
     """The ways to all columns, nested ones too, in which the contract requires a value."""
     return {c.steps for c in (*contract.columns, *contract.nested) if c.required}
@@ -78,7 +87,7 @@ def _is_allowed(difference: Difference, contract: Contract) -> bool:
         return _may_be_absent(difference.path, contract)
     if difference.kind is Kind.EXTRA:
         adds = contract.extra_columns == "add" and not why_not(difference)
-        return contract.extra_columns == "drop" or adds
+        return contract.extra_columns in ("drop", _KEEP) or adds
     return difference.kind is Kind.WIDENING
 
 
@@ -90,16 +99,17 @@ def _may_be_absent(path: tuple[str, ...], contract: Contract) -> bool:
 
 def _landing(file: Struct, contract: Contract) -> Iterator[Column]:
     """The columns that land; those of the file's own come last."""
-    if contract.extra_columns != "add":
+    if contract.extra_columns not in ("add", _KEEP):
         yield from contract.columns
         return
+    stored = storable if contract.extra_columns == "add" else _as_it_is
     types = {name.lower(): type_ for name, type_ in file.fields}
     for column in contract.columns:
         there = types.pop(column.name.lower(), "")
         yield replace(column, type=str(_extended(there, parse(column.type))))
     for name, type_ in file.fields:
         if types.pop(name.lower(), None) is not None:
-            yield undeclared(name, storable(type_))
+            yield undeclared(name, stored(type_))
 
 
 def _extended(found: Type, wanted: Type) -> Type:
@@ -114,6 +124,10 @@ def _extended(found: Type, wanted: Type) -> Type:
     if isinstance(found, Map) and isinstance(wanted, Map):
         return Map(wanted.key, _extended(found.value, wanted.value))
     return wanted
+
+
+def _as_it_is(type_: Type) -> Type:
+    return type_ or "string"
 
 
 def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:

@@ -4,8 +4,6 @@ It sees the file as `file`: every column that is there, of the file's own type, 
 format has no types. Rows that cannot be read do not reach it, and count as bad as in any file.
 """
 
-from dataclasses import replace
-
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -17,7 +15,7 @@ from spark_jobs import jvm
 from spark_jobs.conform import columns_of, landed
 from spark_jobs.failures import explain
 from spark_jobs.read import BAD_ROW, Bytes, Source, open_source
-from spark_jobs.schema import Finding, compare
+from spark_jobs.schema import Finding, compare, of_any_columns
 
 _VIEW = "file"
 _LONGEST = 1000
@@ -30,8 +28,7 @@ def open_file(spark: SparkSession, path: str, contract: Contract, file: Bytes) -
     """
     if not contract.transform:
         return open_source(spark, path, contract, file)
-    whole = replace(contract, columns=(), nested=(), extra_columns="add")
-    source = open_source(spark, path, whole, file)
+    source = open_source(spark, path, of_any_columns(contract), file)
     return source if source.findings else _transformed(spark, source, contract)
 
 

@@ -50,7 +50,8 @@ def open_table(spark: SparkSession, contract: Contract) -> Opened:
     changes = growth(name, struct_of(schema), list(not_null(schema)), contract)
     for change in changes:
         spark.sql(change.statement)
-    table.refresh()
+    if changes:
+        table.refresh()
     return Opened(table, tuple(change.told for change in changes))
 
 

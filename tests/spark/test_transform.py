@@ -64,7 +64,11 @@ def parquet(**columns: Any) -> bytes:
     return file.getvalue()
 
 
-FILE = parquet(order_no=["7", "8", "x"], cents=pa.array([150, 299, -1], pa.int32()))
+FILE = parquet(
+    order_no=["7", "8", "x"],
+    cents=pa.array([150, 299, -1], pa.int32()),
+    _file=pa.array([1, 2, 3], pa.int8()),  # which a table could not have
+)
 CENTS = "CAST(cents / 100 AS decimal(10,2)) AS price"
 
 
@@ -143,7 +147,8 @@ def test_rows_that_cannot_be_read_are_not_lost_in_the_transform(lake: Table) -> 
     report = lake.ingest(OF_CSV.strip(), CSV + b"9,1,more\n", "csv")
     assert report.verdict is Verdict.REJECTED
     assert report.failed[0].id == "file.rows_readable"
-    assert report.failed[0].samples == ({"row": "9,1,more"},)
+    assert report.failed[0].found == "1 of 3 rows do not"
+    assert report.failed[0].samples == ()  # it may have columns that nobody classified
     assert (report.source_rows, report.rows_read) == (3, 3)
 
 

@@ -2,9 +2,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from cli.ingestions import identified
+from cli.ingestions import identified, page
 from lakegate.errors import LakegateError
+from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.ledger import FakeLedger
 from tests.unit.cli_examples import LANDED
 
@@ -41,3 +43,19 @@ def test_an_id_that_names_no_one_or_several_is_refused(
     """A person is told that there is none, or which ones begin so."""
     with pytest.raises(LakegateError, match=code):
         identified(ledger, beginning)
+
+
+def test_what_became_of_the_columns_is_shown() -> None:
+    """A person sees the SQL that the file went through, what it left, and each changed column."""
+    report = replace(
+        REPORT,
+        transform="SELECT a\nFROM file",
+        source_rows=1000,
+        rows_read=842,
+        schema_changes=("column a: int widened to bigint", "table: column b added as string"),
+    )
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(page(INGESTION, report))
+    assert "1,000 rows in the file, 842 of SELECT a FROM file" in shown.get()
+    assert "; ".join(report.schema_changes) in shown.get()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lakegate.contract import Column, Contract
-from spark_jobs.schema import Landing, compare, undeclared
+from spark_jobs.schema import Landing, compare, of_any_columns, undeclared
 from tests.unit.contract_texts import contract_text, parsed, problems_of
 
 _COLUMNS = "- {name: price, logicalType: number, physicalType: 'decimal(10,2)'}\n"
@@ -108,6 +108,14 @@ def test_what_no_table_can_have_is_not_added(name: str, type_: str, why: str) ->
     (finding,) = compare(columns, contract(extraColumns="add")).findings
     assert finding.code == "EXTRA_COLUMN"
     assert why in finding.message
+
+
+def test_a_transform_reads_columns_as_the_file_has_them() -> None:
+    """Also those that no table could have: the SELECT may leave them out."""
+    columns = [("_file", "tinyint"), ("t", "time(6)"), ("n", "void"), ("text", "")]
+    found = compare(columns, of_any_columns(contract()))
+    assert found.findings == ()
+    assert list(types(found.columns).items()) == [*columns[:3], ("text", "string")]
 
 
 def test_what_an_earlier_file_added_may_be_there_or_not() -> None:
