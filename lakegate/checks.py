@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lakegate.expectations import Expectation, Number
-from lakegate.rules import Condition, Quantile, Rule, listed
+from lakegate.rules import Condition, Control, Quantile, Query, Reference, Rule, listed
 
 _IN_TABLE = " in the whole table"
 
@@ -18,6 +18,8 @@ class Metric(StrEnum):
     Other counts: `DUPLICATE` rows beyond the first with the same key, where a key with a null in it
     is no key; `ROWS` all rows. The others are numbers of the columns' values, NaN left out; `AGE`
     is how many hours the newest value lies back, and `DRIFT` how far another measure is off.
+    `ORPHAN` are rows whose key another table has not, `DISTINCT` is how many keys there are;
+    `QUERY` is what a query answers, `CONTROL` how many numbers of a control file do not agree.
     """
 
     NULL = "nullValues"
@@ -33,10 +35,15 @@ class Metric(StrEnum):
     QUANTILE = "quantile"
     AGE = "freshness"
     DRIFT = "drift"
+    ORPHAN = "missingReferences"
+    DISTINCT = "distinctCount"
+    QUERY = "sql"
+    CONTROL = "reconcile"
 
 
 LIBRARY = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE, Metric.ROWS)
 OF_ROWS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.BROKEN, Metric.UNDECODED)
+KEYED = (Metric.DUPLICATE, Metric.ORPHAN, Metric.DISTINCT, Metric.QUERY, Metric.CONTROL)
 OF_VALUES = (Metric.SUM, Metric.MEAN, Metric.STDDEV, Metric.QUANTILE, Metric.AGE)
 
 
@@ -45,6 +52,17 @@ class Scope(StrEnum):
 
     FILE = "file"
     TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Window:
+    """The file's own rows, and those of the table's last days before the file's newest value.
+
+    `column` is the date or timestamp that they go by.
+    """
+
+    days: int
+    column: str
 
 
 class Severity(StrEnum):
@@ -63,7 +81,7 @@ class Drift:
     rule: Rule | Condition | Quantile
 
 
-Behind = Rule | Condition | Quantile | Drift
+Behind = Rule | Condition | Quantile | Drift | Reference | Query | Control
 
 
 @dataclass(frozen=True)
@@ -76,7 +94,7 @@ class Check:
     are looked at. With `quarantine` the rows that it counts are kept out of the table, and the file
     is not rejected for them. With `Scope.TABLE`, `Metric.ROWS` counts the whole table's rows after
     the append, and `Metric.DUPLICATE` the file's rows that repeat a key of the table or of an
-    earlier row.
+    earlier row; the others measure all of the table's rows. A `Window` leaves older rows out.
     """
 
     id: str
@@ -86,7 +104,7 @@ class Check:
     expect: Expectation
     severity: Severity = Severity.ERROR
     description: str = ""
-    scope: Scope = Scope.FILE
+    scope: Scope | Window = Scope.FILE
     where: str = ""
     warn: Expectation | None = None
     quarantine: bool = False
@@ -119,7 +137,14 @@ class Check:
         return self.expect.found(value, rows) + self._place
 
     @property
+    def looks_beyond(self) -> bool:
+        """Whether its measure also depends on what the table has already."""
+        return self.scope is not Scope.FILE
+
+    @property
     def _place(self) -> str:
+        if isinstance(self.scope, Window):
+            return f" in the table's last {self.scope.days} days by {self.scope.column}"
         return _IN_TABLE if self.scope is Scope.TABLE else ""
 
 
@@ -131,14 +156,10 @@ def measure(metric: Metric, columns: tuple[str, ...], rule: Behind) -> str:
             return f"rows whose {names} is one of {listed(rule.missing_values)}"
         case Metric.INVALID, Rule():
             return f"rows whose {names} is not {rule.wording}"
-        case Metric.BROKEN, Condition(sql):
-            return f"rows for which {sql} is false"
-        case Metric.QUANTILE, Quantile(share):
-            return f"the {share:f} quantile of {names}"
         case Metric.DRIFT, Drift(of, behind):
             return f"how far {measure(of, columns, behind)} is from what was published before"
         case _:
-            return _WORDS[metric].format(names)
+            return _WORDS[metric].format(names, rule)
 
 
 _WORDS = {
@@ -149,5 +170,11 @@ _WORDS = {
     Metric.SUM: "the sum of {}",
     Metric.MEAN: "the mean of {}",
     Metric.STDDEV: "the standard deviation of {}",
+    Metric.BROKEN: "rows for which {1.sql} is false",
+    Metric.QUANTILE: "the {1.share:f} quantile of {0}",
+    Metric.ORPHAN: "rows whose {0} is not in {1.wording}",
+    Metric.DISTINCT: "different values of {}",
+    Metric.QUERY: "the query's answer",
+    Metric.CONTROL: "numbers in the control file that are not the file's",
     Metric.AGE: "hours since the newest {}",
 }

@@ -100,7 +100,7 @@ class Contract:
     @property
     def looks_beyond(self) -> bool:
         """Whether the verdict on a file also depends on what the table has already."""
-        return any(check.scope is Scope.TABLE for check in self.checks)
+        return any(check.looks_beyond for check in self.checks)
 
     def column(self, name: str) -> Column:
         """The column of that name, nested ones too. Raises KeyError when there is none."""
@@ -173,7 +173,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         landing_prefix=landing_prefix(settings, table),
         format=format_,
         columns=tuple(found.column for found in properties),
-        checks=read_checks(schema, properties, text=format_ != "parquet"),
+        checks=read_checks(schema, table, properties, text=format_ != "parquet"),
         sha256=sha256,
         options=read_options(settings, format_),
         owner=_owner(root.at("team")),
@@ -207,7 +207,7 @@ def _schema_object(root: Field) -> Field:
         root.refuse(f"must describe exactly one table, not {len(objects)}", "schema")
     if not objects:
         return root.at("schema")
-    objects[0].limit_keys(keys.OBJECT_KNOWN, keys.OBJECT_IGNORED, keys.OBJECT_REFUSED)
+    objects[0].limit_keys(keys.OBJECT_KNOWN, keys.OBJECT_IGNORED)
     objects[0].choice("logicalType", ("object",), default="object")
     return objects[0]
 

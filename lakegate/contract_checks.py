@@ -1,58 +1,53 @@
 """The checks that a contract asks for, in whichever of its ways it says so."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from lakegate.checks import LIBRARY, OF_ROWS, Behind, Check, Metric, Scope, Severity
+from lakegate.checks import LIBRARY, OF_ROWS, Behind, Check, Metric, Severity
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_custom import Custom, read_custom
+from lakegate.contract_drafts import Draft, with_ids, with_window
 from lakegate.contract_fields import Field
 from lakegate.contract_keys import RULE_IGNORED, RULE_KNOWN, RULE_REFUSED
-from lakegate.contract_options import property_options, read_scope, rule_options
+from lakegate.contract_options import (
+    property_options,
+    read_scope,
+    rule_options,
+)
+from lakegate.contract_relationships import read_relationships
 from lakegate.contract_rules import declared_rule, facets, missing_values, read_rule
+from lakegate.contract_sql import read_query
 from lakegate.contract_thresholds import NONE, read_expectation, read_warning
 from lakegate.contract_yaml import suggestion
 from lakegate.expectations import Operator, Unit
-from lakegate.rules import Rule
+from lakegate.rules import Query, Rule
 
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
 _KINDS = ("library", "text", "sql", "custom")
-_OF_CUSTOM = (
-    *("id", "name", "type", "severity", "customProperties"),
-    *("engine", "implementation"),
-)
+_OF_ANY = ("id", "name", "type", "severity", "customProperties")
+_OF_CUSTOM = (*_OF_ANY, "engine", "implementation")
+_OF_SQL = (*_OF_ANY, "query", *Operator)
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A check that is to get its id: from its columns, and its own name or else its metric."""
+def read_checks(
+    table: Field, name: str, properties: list[Property], *, text: bool
+) -> tuple[Check, ...]:
+    """All checks of a schema object, each with an id of its own; `text` as in `declared_rule`.
 
-    field: Field
-    check: Check
-    own: str = ""
-
-    @property
-    def stem(self) -> str:
-        """The id that is wanted; rules of the whole object need no columns before their name."""
-        many = len(self.check.columns)
-        on_object = many == 0 or (self.own and many > 1)
-        columns = "" if on_object else "+".join(self.check.columns) + "."
-        beyond = "InTable" if self.check.scope is Scope.TABLE else ""
-        return columns + (self.own or self.check.metric + beyond)
-
-
-def read_checks(table: Field, properties: list[Property], *, text: bool) -> tuple[Check, ...]:
-    """All checks of a schema object, each with an id of its own; `text` as in `declared_rule`."""
+    `name` is the table's: `<namespace>.<table>`.
+    """
     every = [inner for found in properties for inner in found.walk()]
-    drafts = [draft for found in every for draft in _of_property(found, every, text=text)]
+    drafts = [draft for found in every for draft in _of_property(found, name, every, text=text)]
     drafts += _of_primary_key(table, properties)
-    drafts += [d for field in table.at("quality").items() for d in _on_object(field, properties)]
-    return _with_ids(drafts)
+    quality = table.at("quality").items()
+    drafts += [draft for field in quality for draft in _on_object(field, name, properties)]
+    drafts += read_relationships(table, name, properties)
+    drafts = [with_window(draft, properties) for draft in drafts]
+    return with_ids(drafts)
 
 
-def _of_property(found: Property, every: list[Property], *, text: bool) -> list[_Draft]:
+def _of_property(found: Property, table: str, every: list[Property], *, text: bool) -> list[Draft]:
     names = (found.column.name,)
     drafts = []
     if found.column.required:
@@ -64,10 +59,10 @@ def _of_property(found: Property, every: list[Property], *, text: bool) -> list[
     if rule != Rule():
         drafts.append(_implied(found.field, Metric.INVALID, names, rule))
     stated = found.field.at("quality").items()
-    return drafts + [draft for field in stated for draft in _on_column(field, found, every)]
+    return drafts + [draft for field in stated for draft in _on_column(field, found, table, every)]
 
 
-def _of_primary_key(table: Field, properties: list[Property]) -> list[_Draft]:
+def _of_primary_key(table: Field, properties: list[Property]) -> list[Draft]:
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
@@ -76,7 +71,7 @@ def _of_primary_key(table: Field, properties: list[Property]) -> list[_Draft]:
 
 def _implied(
     field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule | None = None
-) -> _Draft:
+) -> Draft:
     """A check that a declaration stands for; the table's own properties are no property's."""
     check = Check("", metric, columns, rule or Rule(), NONE)
     if metric in OF_ROWS:
@@ -85,13 +80,15 @@ def _implied(
         check = replace(
             check, severity=severity, where=options.where, quarantine=options.quarantine
         )
-    return _Draft(field, replace(check, description=check.measure))
+    return Draft(field, replace(check, description=check.measure))
 
 
-def _on_column(field: Field, found: Property, every: list[Property]) -> list[_Draft]:
+def _on_column(field: Field, found: Property, table: str, every: list[Property]) -> list[Draft]:
     kind = field.choice("type", _KINDS, default="library")
     if kind == "custom":
         return _custom(field, read_custom(field, every, found.column.name))
+    if kind == "sql":
+        return [_asked(field, (found.column.name,), read_query(field, table, found.column.steps))]
     metric = _metric(field, kind, _ON_COLUMNS, "a column")
     if metric is None:
         return []
@@ -100,7 +97,7 @@ def _on_column(field: Field, found: Property, every: list[Property]) -> list[_Dr
     return _of_library(field, metric, found.column)
 
 
-def _of_library(field: Field, metric: Metric, column: Column) -> list[_Draft]:
+def _of_library(field: Field, metric: Metric, column: Column) -> list[Draft]:
     arguments, rule = field.at("arguments"), Rule()
     if metric is Metric.INVALID:
         if not field.has("arguments"):
@@ -116,10 +113,12 @@ def _of_library(field: Field, metric: Metric, column: Column) -> list[_Draft]:
     return [_stated(field, metric, (column.name,), rule)]
 
 
-def _on_object(field: Field, properties: list[Property]) -> list[_Draft]:
+def _on_object(field: Field, table: str, properties: list[Property]) -> list[Draft]:
     kind = field.choice("type", _KINDS, default="library")
     if kind == "custom":
         return _custom(field, read_custom(field, properties))
+    if kind == "sql":
+        return [_asked(field, (), read_query(field, table))]
     metric = _metric(field, kind, _ON_OBJECT, "the whole object")
     if metric is None:
         return []
@@ -131,9 +130,15 @@ def _on_object(field: Field, properties: list[Property]) -> list[_Draft]:
     return [_stated(field, metric, names, Rule())] if names else []
 
 
-def _custom(field: Field, custom: Custom | None) -> list[_Draft]:
+def _custom(field: Field, custom: Custom | None) -> list[Draft]:
     field.limit_keys(_OF_CUSTOM, RULE_IGNORED)
     return [_stated(field, custom.metric, custom.columns, custom.rule, custom)] if custom else []
+
+
+def _asked(field: Field, columns: tuple[str, ...], query: Query) -> Draft:
+    field.limit_keys(_OF_SQL, RULE_IGNORED)
+    custom = Custom(Metric.QUERY, columns, query, Unit.ANSWER)
+    return _stated(field, custom.metric, columns, query, custom)
 
 
 def _refuse_items(found: Property) -> None:
@@ -164,9 +169,6 @@ def _columns(names: Field, properties: list[Property]) -> tuple[str, ...]:
 
 def _metric(field: Field, kind: str, metrics: tuple[Metric, ...], place: str) -> Metric | None:
     """The rule's metric; None for a rule that is only text, or that had to be refused."""
-    if kind == "sql":
-        field.refuse("sql is not supported yet", "type")
-        return None
     if kind == "text":
         field.limit_keys(("type",), ("id", "name", "severity", *RULE_IGNORED))
         return None
@@ -186,9 +188,9 @@ def _stated(
     columns: tuple[str, ...],
     rule: Behind,
     custom: Custom | None = None,
-) -> _Draft:
+) -> Draft:
     options = rule_options(field)
-    place = field.at("implementation") if custom else field
+    place = field.at("implementation") if field.has("implementation") else field
     unit = _unit(place, metric, custom)
     implied = custom is not None and custom.demands_none and not any(map(place.has, Operator))
     check = Check(
@@ -196,7 +198,7 @@ def _stated(
         metric=metric,
         columns=columns,
         rule=rule,
-        expect=NONE if implied else read_expectation(place, unit),
+        expect=replace(NONE, unit=unit) if implied else read_expectation(place, unit),
         severity=Severity(field.choice("severity", tuple(Severity), default=Severity.ERROR)),
         description=field.text("description"),
         scope=read_scope(options, metric),
@@ -205,8 +207,10 @@ def _stated(
         quarantine=options.quarantine,
     )
     _refuse_quarantine(field, check)
+    if check.where and metric in (Metric.QUERY, Metric.CONTROL):
+        field.refuse(f"{metric} looks at all rows: where has no meaning here", "customProperties")
     described = replace(check, description=check.description or check.measure)
-    return _Draft(field, described, field.text("id") or field.text("name"))
+    return Draft(field, described, field.text("id") or field.text("name"))
 
 
 def _refuse_quarantine(field: Field, check: Check) -> None:
@@ -227,27 +231,3 @@ def _unit(field: Field, metric: Metric, custom: Custom | None) -> Unit:
         field.refuse("rowCount is a number of rows: percent of what?", "unit")
         return Unit.ROWS
     return unit
-
-
-def _with_ids(drafts: list[_Draft]) -> tuple[Check, ...]:
-    """Ids that data owners gave come first; what is left takes `#2`, `#3` where it repeats."""
-    taken: dict[str, Field] = {}
-    for draft in filter(lambda draft: draft.own, drafts):
-        if draft.stem in taken:
-            line = taken[draft.stem].node.line
-            draft.field.refuse(f"the check {draft.stem!r} exists already, in line {line}")
-        taken.setdefault(draft.stem, draft.field)
-    checks = []
-    for draft in drafts:
-        id_ = draft.stem if draft.own else _free(draft.stem, taken)
-        taken.setdefault(id_, draft.field)
-        checks.append(replace(draft.check, id=id_))
-    return tuple(checks)
-
-
-def _free(stem: str, taken: Mapping[str, Field]) -> str:
-    number, id_ = 1, stem
-    while id_ in taken:
-        number += 1
-        id_ = f"{stem}#{number}"
-    return id_

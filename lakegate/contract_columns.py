@@ -14,7 +14,7 @@ from lakegate.columns import (
     quoted,
 )
 from lakegate.contract_fields import Field
-from lakegate.contract_keys import PROPERTY_IGNORED, PROPERTY_KNOWN, PROPERTY_REFUSED
+from lakegate.contract_keys import PROPERTY_IGNORED, PROPERTY_KNOWN
 
 _MAX_NAME = 255
 _NESTED = ("object", "array", "map", "vector")
@@ -96,7 +96,7 @@ def _properties(fields: Field, place: _Place) -> Iterator[Property]:
 
 
 def _property(field: Field, place: _Place) -> Property:
-    field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED, PROPERTY_REFUSED)
+    field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED)
     if field.text("semanticType") == "measure":
         field.refuse("a measure is no column of the data", "semanticType")
     logical = field.choice("logicalType", LOGICAL_TYPES)

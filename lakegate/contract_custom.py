@@ -15,7 +15,7 @@ from lakegate.contract_fields import Field
 from lakegate.contract_yaml import suggestion
 from lakegate.expectations import Operator, Unit
 from lakegate.literals import NUMERIC
-from lakegate.rules import Condition, Quantile, Rule
+from lakegate.rules import Condition, Control, Quantile, Rule
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
@@ -95,6 +95,46 @@ def _quantile(stated: Field, known: Mapping[str, Property], column: str) -> Cust
     return Custom(Metric.QUANTILE, (found.column.name,), Quantile(text)) if found else None
 
 
+def _distinct(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    if column and stated.has("properties"):
+        stated.refuse(
+            "is for rules of the whole object: here it is the property itself", "properties"
+        )
+    listed = () if column else _listed(stated, "properties", known)
+    columns = (column,) if column else tuple(found.column.name for found in listed)
+    if not columns:
+        stated.refuse("must list the properties that are counted together", "properties")
+        return None
+    return Custom(Metric.DISTINCT, columns, Rule())
+
+
+def _reconcile(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    if column:
+        stated.refuse("reconcile is about the whole file: put it at the schema object", "check")
+    format_ = stated.choice("format", ("json", "csv"), default="json")
+    sums = _listed(stated, "sums", known, NUMERIC)
+    rule = Control(format_, tuple(found.column.name for found in sums))
+    return Custom(Metric.CONTROL, (), rule, demands_none=True)
+
+
+def _listed(
+    stated: Field, key: str, known: Mapping[str, Property], kinds: tuple[str, ...] = ()
+) -> list[Property]:
+    """The columns that are listed under a key; those that had to be refused are left out."""
+    found: dict[str, Property] = {}
+    for item in stated.at(key).items():
+        name = item.node.text
+        if name not in known or len(known[name].column.steps) > 1:
+            item.refuse(f"{name!r} is no column of this object{suggestion(name, known)}")
+        elif kinds and known[name].column.kind not in ("", *kinds):
+            item.refuse(f"{name!r} is {known[name].column.type}, and must be a number")
+        elif name in found:
+            item.refuse(f"{name!r} is listed twice")
+        else:
+            found[name] = known[name]
+    return list(found.values())
+
+
 def _of_rows(sql: str, columns: tuple[str, ...]) -> Custom:
     return Custom(Metric.BROKEN, columns, Condition(sql), Unit.ROWS, demands_none=True)
 
@@ -128,5 +168,7 @@ _READERS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
     "mean": (("column",), _of_column(Metric.MEAN, NUMERIC)),
     "stddev": (("column",), _of_column(Metric.STDDEV, NUMERIC)),
     "quantile": (("column", "share"), _quantile),
+    "distinctCount": (("properties",), _distinct),
+    "reconcile": (("format", "sums"), _reconcile),
     "freshness": (("column",), _of_column(Metric.AGE, _MOMENTS, Unit.HOURS)),
 }

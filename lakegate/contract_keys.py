@@ -21,17 +21,17 @@ SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "custom
 
 OBJECT_KNOWN = (
     "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
+    "relationships",
 )
 OBJECT_IGNORED = (
     "id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags",
     "authoritativeDefinitions", "dataGranularityDescription", "context",
 )
-OBJECT_REFUSED = {"relationships": "foreign keys are not supported yet"}
 
 PROPERTY_KNOWN = (
     "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
     "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
-    "properties", "items", "map", "customProperties",
+    "properties", "items", "map", "customProperties", "relationships",
 )
 PROPERTY_IGNORED = (
     "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
@@ -39,7 +39,6 @@ PROPERTY_IGNORED = (
     "encryptedName", "examples", "transformSourceObjects", "transformLogic",
     "transformDescription", "criticalDataElement",
 )
-PROPERTY_REFUSED = {"relationships": "foreign keys are not supported yet"}
 
 RULE_KNOWN = (
     "id", "name", "type", "metric", "arguments", "unit", "severity", "customProperties", *Operator,

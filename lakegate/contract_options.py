@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lakegate.checks import Metric, Scope, Severity
+from lakegate.checks import OF_ROWS, Metric, Scope, Severity, Window
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import Node, suggestion
 
 _OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
 _OF_PROPERTY = ("severity", "where", "onBadRow")
-_BEYOND = (Metric.DUPLICATE, Metric.ROWS)
+_OF_RELATIONSHIP = ("severity", "where", "scope", "failUnless", "warnUnless", "unit")
+_BEYOND = (*OF_ROWS, Metric.DUPLICATE, Metric.ROWS, Metric.DISTINCT, Metric.ORPHAN, Metric.QUERY)
 _SURELY = 0.85
 
 
@@ -19,7 +20,7 @@ class Options:
 
     place: Field
     given: Field
-    scope: Scope = Scope.FILE
+    scope: Scope | Window = Scope.FILE
     severity: Severity | None = None
     where: str = ""
     quarantine: bool = False
@@ -35,11 +36,21 @@ def property_options(found: Field) -> Options:
     return _options(found, _given(found, _OF_PROPERTY, others=True))
 
 
-def read_scope(options: Options, metric: Metric) -> Scope:
+def relationship_options(relationship: Field) -> Options:
+    """The options in a relationship's `customProperties`, where others may stand as well."""
+    return _options(relationship, _given(relationship, _OF_RELATIONSHIP, others=True))
+
+
+def read_scope(options: Options, metric: Metric) -> Scope | Window:
     """The scope, which is the file's unless it is given and the metric can look further."""
-    if options.scope is Scope.TABLE and metric not in _BEYOND:
-        wanted = " and ".join(_BEYOND)
-        reason = f"{metric} looks at the file alone: only {wanted} can look at the table"
+    if options.scope is not Scope.FILE and metric not in _BEYOND:
+        reason = f"{metric} looks at the file alone: only {', '.join(_BEYOND)} can look further"
+        options.place.refuse(reason, "customProperties")
+    elif options.scope is not Scope.FILE and options.quarantine:
+        reason = "rows of the table cannot go into quarantine: only a file's own can"
+        options.place.refuse(reason, "customProperties")
+    elif isinstance(options.scope, Window) and metric is Metric.QUERY:
+        reason = "a query looks at the file or at the table: put the days into it"
         options.place.refuse(reason, "customProperties")
     return options.scope
 
@@ -49,11 +60,22 @@ def _options(place: Field, given: Field) -> Options:
     return Options(
         place,
         given,
-        scope=Scope(given.choice("scope", tuple(Scope), default=Scope.FILE)),
+        scope=_scope(given),
         severity=Severity(severity) if severity else None,
         where=given.required_text("where") if given.has("where") else "",
         quarantine=given.choice("onBadRow", ("fail", "quarantine"), default="fail") != "fail",
     )
+
+
+def _scope(given: Field) -> Scope | Window:
+    window = given.at("scope")
+    if not isinstance(window.node.value, Mapping):
+        return Scope(given.choice("scope", tuple(Scope), default=Scope.FILE))
+    window.limit_keys(("windowDays", "windowColumn"))
+    days = window.count("windowDays")
+    if not days:
+        window.refuse("must be a number of days, 1 or more", "windowDays")
+    return Window(days or 1, window.required_text("windowColumn"))
 
 
 def _given(place: Field, known: tuple[str, ...], *, others: bool) -> Field:

@@ -49,6 +49,8 @@ def _between(field: Field, operator: Operator, unit: Unit) -> Expectation:
 def _threshold(field: Field, unit: Unit) -> Decimal | None:
     """The field as a threshold, or None when it had to be refused."""
     value = field.node.value
+    if unit is Unit.ANSWER and isinstance(value, bool):
+        return Decimal(value)
     low, high = _RANGES.get(unit, (-inf, inf))
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         bounds = f" from {low} to {high:,}" if isfinite(high) else ""

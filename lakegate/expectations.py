@@ -26,12 +26,14 @@ class Operator(StrEnum):
 class Unit(StrEnum):
     """What the thresholds mean: a number of rows, a share of the rows in percent, something else.
 
-    `NUMBER` is of whatever the column or the query has; `HOURS` is an age.
+    `NUMBER` is of whatever the column has; `ANSWER` is a query's, where 1 is also true and 0 false;
+    `HOURS` is an age.
     """
 
     ROWS = "rows"
     PERCENT = "percent"
     NUMBER = "number"
+    ANSWER = "answer"
     HOURS = "hours"
 
 
@@ -61,7 +63,7 @@ class Expectation:
     def wording(self) -> str:
         """The expectation for people: `0 rows`, `at most 0.5 % of rows`."""
         template = _WORDING[self.operator]
-        few = "less" if self.unit in (Unit.PERCENT, Unit.NUMBER) else "fewer"
+        few = "less" if self.unit in (Unit.PERCENT, Unit.NUMBER, Unit.ANSWER) else "fewer"
         last = self.threshold if self.high is None else self.high
         numbers = template.format(few=few, low=_number(self.threshold), high=_number(last))
         return f"{numbers} {_unit(self.unit, last)}".rstrip()
@@ -119,5 +121,5 @@ def _unit(unit: Unit, amount: Number) -> str:
             return "row" if one else "rows"
         case Unit.HOURS:
             return "hour" if one else "hours"
-        case Unit.NUMBER:
+        case Unit.NUMBER | Unit.ANSWER:
             return ""

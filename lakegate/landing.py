@@ -12,6 +12,7 @@ _READABLE_LENGTH = 40
 _ID_LENGTH = 32
 ID_PART = 12  # digits of the id in a branch's name
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
+_CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,11 @@ def ignore_rule(key: str) -> str:
     """The written rule by which a key is ignored, or "" when it is to be ingested.
 
     Markers that tools leave beside data are no data: folder markers (`…/`) and names that begin
-    with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason.
+    with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason; nor
+    are control files (`orders.csv.control.json`), which tell of the data beside them.
     """
+    if _CONTROL_NAME.search(key):
+        return "names that end in .control.json or .control.csv tell of data, and are none"
     if not _IGNORED_NAME.search(key):
         return ""
     return "folder markers and names that begin with '_' or '.' are not data"

@@ -14,6 +14,10 @@ OBJECT_RULE = "schema[0].quality[0]"
 SCOPE = "{property: scope, value: table}"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 
+_FRESH = "{check: reconcile, mustBe: 0}"
+_WHERE = "customProperties: [{property: where, value: c > 0}]"
+_WINDOW = "customProperties: [{property: scope, value: {windowDays: 3, windowColumn: id}}]"
+
 # What stands in a property named c, beside its name: the field that is refused, and the reason.
 PROPERTIES = [
     ("physicalType: int", "logicalType", "is missing"),
@@ -44,7 +48,7 @@ PROPERTIES = [
     ("logicalType: string, required: yes", "required", "true or false"),
     ("logicalType: string, required: null", "required", "is null"),
     ("logicalType: string, semanticType: measure", "semanticType", "no column"),
-    ("logicalType: string, relationships: [{to: a.b}]", "relationships", "foreign keys"),
+    ("logicalType: string, relationships: [{to: a}]", "relationships[0].to", "no column"),
     ("logicalType: integer, physicalType: smallint", "physicalType", "write int"),
     ("logicalType: integer, physicalType: NUMBER(9)", "physicalType", "no translation"),
     ("logicalType: integer, physicalType: text", "physicalType", "no type for a column"),
@@ -216,7 +220,7 @@ COLUMN_RULES = [
         "must be a mapping",
     ),
     (
-        "metric: nullValues, mustBe: 0, customProperties: [{property: scope, value: table}]",
+        f"type: custom, engine: lakegate, implementation: {_FRESH}, customProperties: [{SCOPE}]",
         "customProperties",
         "looks at the file alone",
     ),
@@ -264,7 +268,18 @@ COLUMN_RULES = [
         "arguments.properties",
         "",
     ),
-    ("type: sql, query: SELECT 1, mustBe: 0", "type", "sql is not supported"),
+    ("type: sql, query: DELETE FROM c, mustBe: 0", "query", "one SELECT"),
+    (f"type: sql, query: SELECT 1, mustBe: 0, {_WHERE}", "customProperties", "all rows"),
+    (f"type: sql, query: SELECT 1, mustBe: 0, {_WINDOW}", "customProperties", "put the days"),
+    (f"metric: duplicateValues, mustBe: 0, {_WINDOW}", "customProperties", "no column of dates"),
+    (
+        "type: custom, engine: lakegate, implementation: {check: reconcile}",
+        "implementation.check",
+        "whole file",
+    ),
+    ("type: sql, mustBe: 0", "query", "is missing"),
+    ("type: sql, query: SELECT 1", "", "needs exactly one"),
+    ("type: sql, query: SELECT 1, unit: rows, mustBe: 0", "unit", "no key that is known here"),
     ("type: custom, engine: soda, implementation: x", "engine", "none of lakegate"),
     ("type: text, metric: nullValues, mustBe: 0", "metric", "no key that is known here"),
 ]

@@ -162,11 +162,14 @@ def test_a_strange_run_name_is_refused(name: str) -> None:
         ("nyc/flights/a.parquet", False),
         ("nyc/flights/a_b.parquet", False),
         ("_old/flights/a.parquet", False),
+        ("nyc/flights/a.csv.control.json", True),
+        ("nyc/flights/a.csv.control.csv", True),
+        ("nyc/flights/control.json", False),
         ("a", False),
     ],
 )
 def test_markers_are_ignored_and_nothing_else(key: str, is_ignored: bool) -> None:
-    """Folder markers, and names that begin with _ or a dot, are ignored by a rule in words."""
+    """Folder markers, names that begin with _ or a dot, and control files are ignored by a rule."""
     assert bool(ignore_rule(key)) == is_ignored
 
 
