@@ -9,7 +9,7 @@ from cli.breaking import about_rows
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from functions.world import World
-from lakegate.checks import Check, Scope
+from lakegate.checks import Check
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, CheckResult
@@ -124,7 +124,7 @@ def _of_file(result: CheckResult) -> Finding:
 def _of_contract(
     result: CheckResult, check: Check, contract: Contract, question: Question, evidence: "Evidence"
 ) -> Finding:
-    if check.scope is Scope.TABLE:
+    if check.looks_beyond:
         return Finding(result, notes=(_BEYOND,))
     if not about_rows(check, contract):
         there = check.expect.found(evidence.count, evidence.count)

@@ -62,7 +62,7 @@ def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
         severity=check.severity.value,
         status=_status(check, measured),
         expected=check.expected,
-        found=check.found(value, measured.rows),
+        found=check.found(value, measured.rows) + (f" ({measured.note})" if measured.note else ""),
         message=check.description or check.measure,
         counted=value if isinstance(value, int) else None,
         value="" if value is None else str(value),

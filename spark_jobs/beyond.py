@@ -1,107 +1,109 @@
-"""Checks of the whole table: how many rows it has, and which of the file's keys it had before.
+"""What lies beyond the file: main where the run's branch was cut, pruned before it is read.
 
-Only key columns are read, and of the table only the files whose statistics allow a key of the
-file. What the table held twice before is no fault of the file's.
+Of a table only the files are read whose statistics allow a key of the file's; where they allow none
+that alone is the answer.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract import Check, Contract, Metric
+from lakegate.checks import Window
+from lakegate.columns import Column, quoted
+from lakegate.errors import Permanent
 from spark_jobs import jvm
-from spark_jobs.names import quoted, table_name
+from spark_jobs.names import table_name
 from spark_jobs.run import Run
 from spark_jobs.session import add_catalog
+from spark_jobs.sql import literal
 
 # The rows to compare with that meet a condition in Spark SQL ("" for all); None for no rows.
 Had = Callable[[str], DataFrame | None]
 
-_BEFORE = "before"
+BASE = "base"
 _BOUNDED = ("int", "bigint", "decimal", "date", "timestamp", "timestamp_ntz", "string", "time")
 _LONGEST = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def count_appended(run: Run, checks: Sequence[Check]) -> dict[str, int]:
-    """What each check of the whole table counts now that the run's rows are on the branch."""
-    if not checks:
-        return {}
-    spark, spec, contract = run.spark, run.spec, run.contract
-    add_catalog(spark, _BEFORE, spec.nessie_uri, spec.branch, spec.base_hash, run.token)
-    before = table_name(contract.table, _BEFORE)
-    there = jvm.find_iceberg_table(spark, before) is not None
-    had = partial(rows_where, spark, before) if there else _nothing
-    whole = table_name(contract.table)
-    return {check.id: count(spark, check, whole, run.rows, contract, had) for check in checks}
+@dataclass(frozen=True)
+class Main:
+    """One of main's tables where the branch was cut: its name in Spark SQL, and Iceberg's table."""
+
+    spark: SparkSession
+    name: str
+    table: Any | None
+
+    def had(self, condition: str) -> DataFrame | None:
+        """Its rows that meet a condition; None where there is no such row, by its statistics."""
+        if self.table is None:
+            return None
+        if not condition:
+            return self.spark.table(self.name)
+        where = jvm.expression(self.spark, self.name, condition)
+        if not jvm.may_have(self.table, where):
+            return None
+        return self.spark.table(self.name).where(condition)
 
 
-def count(
-    spark: SparkSession, check: Check, whole: str, rows: DataFrame, contract: Contract, had: Had
-) -> int:
-    """What one check of the whole table counts.
+def main(run: Run, table: str = "") -> Main:
+    """A table of main, by default the run's own, as it was where the run's branch was cut."""
+    spec = run.spec
+    add_catalog(run.spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, run.token)
+    name = table_name(table or run.contract.table, BASE)
+    return Main(run.spark, name, jvm.find_iceberg_table(run.spark, name))
 
-    `whole` names the table in Spark SQL as it is with the file's rows, which are `rows`.
+
+def whole(run: Run) -> DataFrame:
+    """The table's rows with the file's among them."""
+    return run.spark.table(table_name(run.contract.table))
+
+
+def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
+    """That the columns named `others` have values between the least and greatest of the columns.
+
+    In Spark SQL with literals, by which Iceberg leaves files out; the ends are taken from the
+    statistics of the run's new files. Columns without such ends are left out: "" if all are.
     """
-    if check.metric is Metric.ROWS:
-        return spark.table(whole).count()
-    return _repeated(rows, check.columns, contract, had)
-
-
-def rows_where(spark: SparkSession, table: str, condition: str) -> DataFrame:
-    """The rows of the table behind a name that meet a condition, "" for all."""
-    rows = spark.table(table)
-    return rows.where(condition) if condition else rows
-
-
-def _nothing(_: str) -> None:
-    return None
-
-
-def _repeated(rows: DataFrame, columns: tuple[str, ...], contract: Contract, had: Had) -> int:
-    """How many of `rows` repeat the key of an earlier one of them, or of the rows had before."""
-    keys = [f"key{n}" for n in range(len(columns))]
-    whole = reduce(lambda a, b: a & b, [F.col(quoted(name)).isNotNull() for name in columns])
-    groups = _keys(rows.where(whole), columns).groupBy(*keys).agg(F.count(F.lit(1)).alias("n"))
-    groups = groups.persist()
-    try:
-        beyond_first = F.coalesce(F.sum(F.col("n") - 1), F.lit(0))
-        ends = [end(key).cast("string") for key in keys for end in (F.min, F.max)]
-        within, *found = groups.agg(beyond_first, *ends).collect()[0]
-        if found[0] is None:
-            return 0
-        there = had(_condition(columns, found, contract))
-        if there is None:
-            return int(within)
-        met = _keys(there, columns).join(groups.select(*keys), keys, "left_semi")
-        return int(within) + met.distinct().count()
-    finally:
-        groups.unpersist()
-
-
-def _keys(rows: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-    named: list[Expression] = [
-        F.col(quoted(name)).alias(f"key{n}") for n, name in enumerate(columns)
-    ]
-    return rows.select(*named)
-
-
-def _condition(columns: tuple[str, ...], ends: list[str | None], contract: Contract) -> str:
-    """That a row's key lies between the file's least and greatest, column by column."""
     limits = []
-    for name, least, greatest in zip(columns, ends[::2], ends[1::2], strict=True):
-        column = contract.column(name)
-        if column.kind in _BOUNDED:
+    for column, other in zip(columns, others, strict=True):
+        if column.kind in _BOUNDED and len(column.steps) == 1:
+            ends = jvm.ends(run.spark, run.table, column.name, run.files)
+            signs = zip((">=", "<="), (_text(end, column) for end in ends), strict=True)
             limits += [
-                f"{quoted(name)} {operator} CAST({_literal(end)} AS {column.type})"
-                for operator, end in ((">=", least), ("<=", greatest))
-                if end is not None and len(end) <= _LONGEST and end.isprintable()
+                f"{quoted(other)} {sign} {literal(end, column.type)}" for sign, end in signs if end
             ]
     return " AND ".join(limits)
 
 
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+def newer(run: Run, window: Window) -> str:
+    """That a row of the table is in the window, in Spark SQL.
+
+    Raises Permanent NO_WINDOW where no row of the file has a date to go by.
+    """
+    column = run.contract.column(window.column)
+    newest = run.rows.agg(F.max(quoted(column.name)).cast("string")).collect()[0][0]
+    if newest is None:
+        message = f"no row of the file has a {window.column}, so there are no last days to look at"
+        raise Permanent("NO_WINDOW", message)
+    return f"{quoted(column.name)} >= {literal(newest, column.type)} - INTERVAL {window.days} DAYS"
+
+
+def _text(end: object, column: Column) -> str:
+    """One end of a column's values as Spark's CAST takes it; "" where it is not to be written."""
+    try:
+        match column.kind:
+            case "date" if isinstance(end, int):
+                return (date(1970, 1, 1) + timedelta(days=end)).isoformat()
+            case "timestamp" | "timestamp_ntz" if isinstance(end, int):
+                moment = _EPOCH + timedelta(microseconds=end)
+                zone = "Z" if column.kind == "timestamp" else ""
+                return moment.replace(tzinfo=None).isoformat() + zone
+    except OverflowError:
+        return ""
+    text = "" if end is None else str(end)
+    return text if len(text) <= _LONGEST and text.isprintable() else ""

@@ -1,4 +1,4 @@
-"""One run that looks again: at what main's table gained since the file was audited, and only that.
+"""One run that looks again: at what main gained since the file was audited, where that is enough.
 
 The file's data files are on the run's branch already, which this job cannot write. Nothing of the
 landed object is read: what was found in it stands.
@@ -6,58 +6,45 @@ landed object is read: what was found in it stands.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from pyspark import __version__ as spark_version
 from pyspark.sql import DataFrame, SparkSession
 
-from lakegate.contract import Contract, Scope
+from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, CheckResult, Tier
-from spark_jobs import audit, jvm
-from spark_jobs.beyond import count, rows_where
+from lakegate.report import AuditReport, CheckResult
+from spark_jobs import audit, beyond, jvm, keyed
+from spark_jobs.beyond import Main
 from spark_jobs.meter import Meter, now
 from spark_jobs.names import table_name
-from spark_jobs.run import Measured
-from spark_jobs.session import add_catalog
+from spark_jobs.run import Run
+from spark_jobs.session import CATALOG, add_catalog
 from spark_jobs.storage import Storage
 
-_ENTERED, _BASE, _EARLIER = "entered", "base", "earlier"
+_EARLIER = "earlier"
 
 
 @dataclass(frozen=True)
-class _States:
-    """The table (`org.apache.iceberg.Table`) on the branch, on main, and on main earlier.
+class _Gained:
+    """What main's table gained since the file was audited before.
 
-    The first has the file's rows, the second is the first without them, the third what the second
-    was when the file was audited before; None where there was none.
+    `now` is the table where the fresh branch was cut, `earlier` Iceberg's as it was at that audit,
+    None where there was none.
     """
 
     spark: SparkSession
-    table: str
-    entered: Any
-    base: Any
+    now: Main
     earlier: Any | None
 
-    def own(self) -> DataFrame:
-        """The file's rows."""
-        files = jvm.gained_files(self.spark, self.entered, self.base)
-        return jvm.rows_of(self.spark, self.entered, files)
-
-    def gained(self, condition: str) -> DataFrame | None:
+    def had(self, condition: str) -> DataFrame | None:
         """Rows that meet the condition in files that main has gained; None where it has none."""
-        if jvm.has_deletes(self.base):  # which also apply to some of these files
-            return self.whole(condition)
-        name = table_name(self.table, _BASE)
-        where = jvm.expression(self.spark, name, condition) if condition else None
-        files = jvm.gained_files(self.spark, self.base, self.earlier, where)
-        return jvm.rows_of(self.spark, self.base, files) if files else None
-
-    def whole(self, condition: str) -> DataFrame:
-        """All rows on main that meet the condition."""
-        return rows_where(self.spark, table_name(self.table, _BASE), condition)
+        if jvm.has_deletes(self.now.table):  # which also apply to some of these files
+            return self.now.had(condition)
+        where = jvm.expression(self.spark, self.now.name, condition) if condition else None
+        files = jvm.gained_files(self.spark, self.now.table, self.earlier, where)
+        return jvm.rows_of(self.spark, self.now.table, files) if files else None
 
 
 def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str) -> AuditReport:
@@ -72,7 +59,7 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
         message = f"{spec.earlier_report} does not tell what was audited before"
         raise Permanent("FOREIGN_REPORT", message)
     with meter.step("audit"):
-        again = _results(_states(spec, contract, spark, token), contract, earlier)
+        again = _results(_run(spec, contract, spark, token), earlier)
     results = tuple(again.get(each.id) or _carried(each, earlier) for each in earlier.checks)
     verdict, reason = audit.verdict(results)
     return replace(
@@ -91,47 +78,37 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
     )
 
 
-def _states(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> _States:
-    def at(catalog: str, hash_: str) -> Any | None:
-        add_catalog(spark, catalog, spec.nessie_uri, spec.branch, hash_, token)
-        return jvm.find_iceberg_table(spark, table_name(contract.table, catalog))
+def _run(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> Run:
+    """The run as it was after its append, but on the fresh branch.
 
-    entered, base = at(_ENTERED, spec.audited_hash), at(_BASE, spec.base_hash)
+    Raises Permanent TABLE_GONE where the table is not there.
+    """
+    add_catalog(spark, CATALOG, spec.nessie_uri, spec.branch, spec.audited_hash, token)
+    entered = jvm.find_iceberg_table(spark, table_name(contract.table))
+    run = Run(spark, spec, token, contract, entered, ())
+    base = beyond.main(run).table
     if entered is None or base is None:
         raise Permanent("TABLE_GONE", f"there is no table {contract.table} on {spec.branch}")
-    return _States(spark, contract.table, entered, base, at(_EARLIER, spec.audited_from))
+    return replace(run, files=tuple(jvm.gained_files(spark, entered, base)))
 
 
-def _results(
-    states: _States, contract: Contract, earlier: AuditReport
-) -> Mapping[str, CheckResult]:
-    """The results of the checks of the whole table.
+def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
+    """The results of the checks that look beyond the file.
 
-    Where the earlier audit found none that repeat a key, only what main gained can have one;
-    where it did, and they were allowed, all are counted anew, since both may have the same key.
+    Where the earlier audit found no row that repeats a key, only what main gained can have one;
+    where it did, and they were allowed, all are compared anew, since both may have the same key.
+    All other measures of the table are taken anew.
     """
+    add_catalog(
+        run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.audited_from, run.token
+    )
+    name = table_name(run.contract.table, _EARLIER)
+    now = beyond.main(run)
+    gained = _Gained(run.spark, now, jvm.find_iceberg_table(run.spark, name))
     clean = {each.id for each in earlier.checks if each.counted == 0}
-    whole, own = table_name(contract.table, _ENTERED), states.own()
-    counted = partial(count, states.spark)
-    return {
-        check.id: audit.result(
-            check,
-            Measured(
-                counted(
-                    check,
-                    whole,
-                    own,
-                    contract,
-                    states.gained if check.id in clean else states.whole,
-                ),
-                earlier.rows_written,
-                Tier.KEYS,
-            ),
-            contract,
-        )
-        for check in contract.checks
-        if check.scope is Scope.TABLE
-    }
+    checks = [check for check in run.contract.checks if check.looks_beyond]
+    measured = keyed.answer(run, checks, lambda c: gained.had if c.id in clean else now.had)
+    return {check.id: audit.result(check, measured[check.id], run.contract) for check in checks}
 
 
 def _carried(result: CheckResult, earlier: AuditReport) -> CheckResult:

@@ -19,6 +19,7 @@ class Measured:
     """A check's number, with the number of rows that it is a share of, and what answered.
 
     `problem` says why it could not be measured, which blocks; `skipped` why it was not asked.
+    `note` is what else there is to say of it.
     """
 
     value: Number | None
@@ -26,6 +27,7 @@ class Measured:
     tier: Tier
     problem: str = ""
     skipped: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)

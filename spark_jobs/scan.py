@@ -64,7 +64,7 @@ def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
     """One scan for all; where it fails one for each, so that a bad one harms no other."""
     try:
         for check in checks:
-            _require_own_sql(run, check)
+            require_own_sql(run, check)
         found = run.rows.agg(*aggregates(checks, run.contract)).collect()[0].asDict()
     except jvm.JavaError as error:
         if len(checks) == 1:
@@ -73,7 +73,8 @@ def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
     return read(checks, found, run.written, Tier.SCAN)
 
 
-def _require_own_sql(run: Run, check: Check) -> None:
+def require_own_sql(run: Run, check: Check) -> None:
+    """Raises one of `jvm.JavaError` where a condition of the data owner's is no single one."""
     own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
     for text in (*own, *([check.where] if check.where else [])):
         jvm.require_expression(run.spark, text)
@@ -92,7 +93,7 @@ def _aggregate(check: Check, contract: Contract) -> str:
 
 
 def _is_measured(check: Check) -> bool:
-    return check.basis.metric in (*OF_ROWS, *OF_VALUES)
+    return check.basis.metric in (*OF_ROWS, *OF_VALUES) and not check.looks_beyond
 
 
 def _own_sql(check: Check) -> bool:

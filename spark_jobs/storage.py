@@ -15,6 +15,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
+_LONGEST = 1024 * 1024
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
 
 
@@ -57,6 +58,23 @@ class Storage:
     def tail(self, length: int) -> bytes:
         """The last `length` bytes of the landed version."""
         return self._range(f"bytes=-{length}")
+
+    def control(self, format_: str) -> str:
+        """The text of the control file beside the landed object, in its newest version.
+
+        Raises Permanent NO_CONTROL where there is none, or it is no text.
+        """
+        landed = self.spec.landed
+        key = f"{landed.key}.control.{format_}"
+        try:
+            with _translated(key):
+                found = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
+            return str(found.decode("utf-8-sig"))
+        except Permanent as error:
+            message = f"there is no control file {key}: land it before the file that it tells of"
+            raise Permanent("NO_CONTROL", message) from error
+        except UnicodeDecodeError as error:
+            raise Permanent("NO_CONTROL", f"the control file {key} is no UTF-8") from error
 
     @contextmanager
     def pinned(self) -> Iterator[str]:

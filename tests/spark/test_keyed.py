@@ -1,0 +1,343 @@
+"""Checks over keys, queries and control files, through the job: each finds the bad, and only it."""
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakegate.report import AuditReport, CheckResult, Status, Verdict
+from tests.spark.conftest import Job
+from tests.spark.test_job import parquet
+
+pytestmark = pytest.mark.spark
+
+Columns = dict[str, list[Any]]
+CUSTOM = "type: custom, engine: lakegate, implementation:"
+
+
+@dataclass
+class Shop:
+    """Two tables of a namespace that no other test uses: orders, under its rules, and goods."""
+
+    job: Job
+    namespace: str
+    number: Any = field(default_factory=itertools.count)
+
+    def contract(self, table: str, quality: str, of_id: str = "", relationships: str = "") -> str:
+        return f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: {self.namespace}-{table}
+version: 1.0.0
+schema:
+  - name: {table}
+    physicalName: {self.namespace}.{table}
+    quality: [{quality}]
+    relationships: [{relationships}]
+    properties:
+      - {{name: id, logicalType: integer{of_id}}}
+      - {{name: parent, logicalType: integer}}
+      - {{name: sku, logicalType: string}}
+      - {{name: amount, logicalType: number, physicalType: "decimal(9,2)"}}
+      - {{name: day, logicalType: date}}
+      - {{name: "od`d. key", logicalType: number}}
+"""
+
+    def audit(
+        self,
+        rows: Columns,
+        quality: str = "{metric: rowCount, mustBeGreaterThan: 0}",
+        *,
+        of_id: str = "",
+        relationships: str = "",
+        control: tuple[str, str] | None = None,
+    ) -> AuditReport:
+        """What the audit of a file of orders with these rows says, under these rules."""
+        table, key = f"{self.namespace}.orders", f"{self.namespace}/orders/{next(self.number)}"
+        if control:
+            self.job.services.land(f"{key}.control.{control[0]}", control[1].encode())
+        contract = self.contract("orders", quality, of_id, relationships)
+        return self.job.ingest(parquet(filled(rows)), contract, table, key)[1]
+
+    def publish(self, table: str, rows: Columns) -> None:
+        """Have rows on main."""
+        contract = self.contract(table, "{metric: rowCount, mustBeGreaterThan: 0}")
+        key = f"{self.namespace}/{table}/{next(self.number)}"
+        full = f"{self.namespace}.{table}"
+        _, report = self.job.ingest(parquet(filled(rows)), contract, full, key)
+        assert report.verdict is Verdict.PASSED, report.reason
+        self.job.services.catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+
+
+def filled(rows: Columns) -> dict[str, Any]:
+    """The rows with all columns of the shop's tables, null where they are not given."""
+    length = len(next(iter(rows.values())))
+    types = {
+        "id": pa.int64(),
+        "parent": pa.int64(),
+        "sku": pa.string(),
+        "amount": pa.decimal128(9, 2),
+        "day": pa.date32(),
+        "od`d. key": pa.float64(),
+    }
+    return {
+        name: pa.array(rows.get(name, [None] * length), pa.string()).cast(type_)
+        if name in ("amount", "day")
+        else pa.array(rows.get(name, [None] * length), type_)
+        for name, type_ in types.items()
+    }
+
+
+@pytest.fixture
+def shop(job_runner: Job, table: str) -> Shop:
+    return Shop(job_runner, table.replace(".", "_"))
+
+
+def last(report: AuditReport) -> CheckResult:
+    """The result of the contract's last check."""
+    return report.checks[-1]
+
+
+def result(report: AuditReport, id_: str) -> CheckResult:
+    return next(check for check in report.checks if check.id == id_)
+
+
+REFERENCE = ", relationships: [{to: goods.id}]"
+
+
+@pytest.mark.parametrize(
+    ("ids", "missing"),
+    [([1, 2, 2, None], 0), ([1, 3, 3, 4, None], 3), ([None], 0), ([9], 1), ([-5, 2], 1)],
+)
+def test_rows_that_refer_to_nothing_are_counted(shop: Shop, ids: list[Any], missing: int) -> None:
+    """Each row counts whose key the other table has not; a null refers to nothing."""
+    shop.publish("goods", {"id": [1, 2]})
+    found = result(shop.audit({"id": ids}, of_id=REFERENCE), "id.missingReferences")
+    assert found.counted == missing
+    assert (found.status is Status.FAIL) == (missing > 0)
+
+
+def test_two_columns_refer_together(shop: Shop) -> None:
+    """A pair is missing though each of its values is there; one with a null refers to nothing."""
+    shop.publish("goods", {"id": [1, 2], "sku": ["a", "b"]})
+    pair = "{from: [orders.id, orders.sku], to: [goods.id, goods.sku]}"
+    rows: Columns = {"id": [1, 2, 1, None], "sku": ["a", "b", "b", "c"]}
+    found = result(shop.audit(rows, relationships=pair), "id+sku.missingReferences")
+    assert (found.counted, found.found) == (1, "1 row (1 of 3 different keys)")
+
+
+def test_a_table_may_refer_to_itself(shop: Shop) -> None:
+    """A reference to the own table finds the file's own rows and those of main."""
+    shop.publish("orders", {"id": [1]})
+    rows: Columns = {"id": [2, 3, 4, 5], "parent": [1, 2, 9, None]}
+    report = shop.audit(rows, relationships="{from: orders.parent, to: orders.id}")
+    assert result(report, "parent.missingReferences").counted == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "why"),
+    [("nothing.id", "there is no table"), ("goods.idd", "no column idd"), ("goods.sku", "string")],
+)
+def test_a_reference_that_cannot_be_looked_up_is_an_error(shop: Shop, to: str, why: str) -> None:
+    """Where the other table, its column or its type is not as expected, nothing is a pass."""
+    shop.publish("goods", {"id": [1]})
+    report = shop.audit({"id": [1]}, of_id=f", relationships: [{{to: {to}}}]")
+    found = result(report, "id.missingReferences")
+    assert (report.verdict, found.status) == (Verdict.ERRORED, Status.ERROR)
+    assert why in found.message
+
+
+ROWS: Columns = {
+    "id": [1, 2, 3],
+    "sku": ["a", "a", "b"],
+    "amount": ["1.10", "2.20", "3.30"],
+    "day": ["2013-01-01", "2013-01-02", "2013-02-01"],
+    "od`d. key": [0.0, -0.0, float("nan")],
+}
+
+
+# A query, what it must answer, what it answers, and whether that is so.
+QUERIES = [
+    ("SELECT count(*) FROM {object}", "mustBe: 3", "3", True),
+    ("SELECT count(*) FROM {object}", "mustBe: 4", "3", False),
+    ("SELECT max(id) > 2 FROM {table};", "mustBe: true", "1", True),
+    ("SELECT max(id) > 3 FROM orders", "mustBe: true", "0", False),
+    ("SELECT sum(amount) FROM ${table} AS o", "mustBeBetween: [6.6, 6.7]", "6.60", True),
+    ("SELECT count(*) FROM {object} o JOIN goods g USING (id)", "mustBe: 2", "2", True),
+    (
+        "SELECT count(*) FROM orders LEFT ANTI JOIN NS.goods USING (id)",
+        "mustBe: 1",
+        "1",
+        True,
+    ),
+    ("WITH g AS (SELECT * FROM goods) SELECT count(*) FROM g, orders", "mustBe: 6", "6", True),
+    ("SELECT count(DISTINCT orders.`od``d. key`) FROM NS.orders", "mustBe: 2", "2", True),
+    ("SELECT min({column}) FROM {object}", "mustBe: 1", "1", True),
+]
+
+
+def test_a_query_answers_of_the_file_and_of_other_tables(shop: Shop) -> None:
+    """The own table is the file's rows alone, others are as main has them."""
+    shop.publish("goods", {"id": [1, 2]})
+    shop.publish("orders", {"id": [7]})
+    rules = [asked(n, query, must, shop.namespace) for n, (query, must, *_) in enumerate(QUERIES)]
+    of_id = f", quality: [{', '.join(rules)}]"
+    report = shop.audit(ROWS, of_id=of_id)
+    found = [result(report, f"id.q{n}") for n in range(len(QUERIES))]
+    assert [(each.value, each.status is Status.PASS) for each in found] == [
+        (value, is_so) for *_, value, is_so in QUERIES
+    ]
+
+
+def asked(n: int, query: str, must: str, namespace: str) -> str:
+    return f'{{id: q{n}, type: sql, query: "{query.replace("NS", namespace)}", {must}}}'
+
+
+def test_a_query_may_ask_the_whole_table(shop: Shop) -> None:
+    """With the scope of the table its rows are main's and the file's."""
+    shop.publish("orders", {"id": [7, 8]})
+    scope = "customProperties: [{property: scope, value: table}]"
+    rule = f"{{type: sql, query: 'SELECT count(*) FROM {{object}}', mustBe: 5, {scope}}}"
+    assert last(shop.audit(ROWS, rule)).value == "5"
+
+
+UNANSWERED = [
+    ("SELECT id FROM {object}", "must answer one value"),
+    ("SELECT 1, 2", "must answer one value"),
+    ("SELECT sum(id) FROM {object} WHERE id > 9", "answers null"),
+    ("SELECT 'many'", "no number"),
+    ("SELECT double('NaN')", "no number"),
+    ("SELECT count(*) FROM nothing", "cannot be found"),
+    ("SELECT max(nothing) FROM {object}", "nothing"),
+    ("SELECT 1 / (SELECT min(id) - 1 FROM {object})", "zero"),
+    ("SELECT count(*) FROM a.b.c", "name it as namespace.table"),
+    ("SELECT transform(id) USING 'cat' AS (x) FROM {object}", "run a script"),
+    ("SELECT count(*) FROM IDENTIFIER('goods')", "make up a table"),
+    ("WITH orders AS (SELECT 1) SELECT count(*) FROM orders", "the table's own name"),
+    ("SELECT count(* FROM {object})", "yntax"),
+]
+
+
+def test_a_query_that_answers_no_number_is_an_error(shop: Shop) -> None:
+    """It blocks and says why, and every other check is evaluated all the same."""
+    rules = [asked(n, query, "mustBe: 1", "") for n, (query, _) in enumerate(UNANSWERED)]
+    report = shop.audit(ROWS, f"{', '.join(rules)}, {{metric: rowCount, mustBe: 3}}")
+    assert (report.verdict, last(report).status) == (Verdict.ERRORED, Status.PASS)
+    for n, (_, why) in enumerate(UNANSWERED):
+        found = result(report, f"q{n}")
+        assert (found.status, why in found.message) == (Status.ERROR, True), found.message
+
+
+CONTROL = f"{{{CUSTOM} {{check: reconcile, sums: [id, amount, 'od`d. key']}}}}"
+TOLD = '{"rows": 3, "sum(id)": 6, "sum(amount)": "6.6", "sum(od`d. key)": 0}'
+
+
+@pytest.mark.parametrize(
+    ("told", "apart"),
+    [
+        (TOLD, 0),
+        (TOLD.replace('"rows": 3', '"rows": 4'), 1),
+        (TOLD.replace("6.6", "6.61"), 1),
+        (TOLD.replace("6.6", "7").replace('"rows": 3', '"rows": 1'), 2),
+    ],
+)
+def test_a_control_file_is_compared_with_the_rows(shop: Shop, told: str, apart: int) -> None:
+    """Each number that the control file tells otherwise counts."""
+    found = last(shop.audit(ROWS, CONTROL, control=("json", told)))
+    assert (found.id, found.counted) == ("reconcile", apart)
+    assert (found.status is Status.PASS) == (apart == 0)
+
+
+def test_a_control_file_may_be_csv(shop: Shop) -> None:
+    """A header and one line say the same as JSON does."""
+    rule = f"{{{CUSTOM} {{check: reconcile, format: csv, sums: [amount]}}}}"
+    found = last(shop.audit(ROWS, rule, control=("csv", "rows,sum(amount)\n3,6.60\n")))
+    assert found.status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("control", "why"),
+    [
+        (None, "land it before the file"),
+        (("json", "[]"), "one JSON object"),
+        (("json", "{"), "no JSON"),
+        (("json", '{"rows": 3}'), "must tell rows, sum(id)"),
+        (("json", TOLD.replace("6", "null")), "no numbers"),
+    ],
+)
+def test_a_control_file_that_does_not_tell_is_an_error(
+    shop: Shop, control: tuple[str, str] | None, why: str
+) -> None:
+    """Without what it has to tell, nobody knows whether the file is complete."""
+    report = shop.audit(ROWS, CONTROL, control=control)
+    assert (report.verdict, last(report).status) == (Verdict.ERRORED, Status.ERROR)
+    assert why in last(report).message
+
+
+@pytest.mark.parametrize(
+    ("properties", "count"),
+    [("[sku]", 2), ("[id, sku]", 3), ("['od`d. key']", 2), ("[sku, day]", 3)],
+)
+def test_different_values_are_counted(shop: Shop, properties: str, count: int) -> None:
+    """0.0 and -0.0 are one value, and so is NaN; of several columns, the combinations count."""
+    implied = f"{{check: distinctCount, properties: {properties}, mustBe: {count}}}"
+    found = last(shop.audit(ROWS, f"{{{CUSTOM} {implied}}}"))
+    assert (found.value, found.status) == (str(count), Status.PASS)
+
+
+def test_a_key_that_contains_a_unique_one_needs_no_job(shop: Shop) -> None:
+    """Once id is found unique so is every key with id in it; one without id is looked at."""
+    keys = "{metric: duplicateValues, arguments: {properties: [%s]}, mustBe: 0}"
+    quality = ", ".join(keys % names for names in ("'id', sku", "sku, day", "sku, 'od`d. key'"))
+    report = shop.audit(ROWS, quality, of_id=", unique: true")
+    assert "id alone is unique" in result(report, "id+sku.duplicateValues").found
+    assert result(report, "sku+day.duplicateValues").status is Status.PASS
+    repeated = result(report, "sku+od`d. key.duplicateValues")
+    assert (repeated.counted, repeated.found) == (1, "1 row (1 key on 2 rows)")
+
+
+SCOPE = "customProperties: [{property: scope, value: %s}]"
+WINDOW = SCOPE % "{windowDays: 31, windowColumn: day}"
+
+
+def test_a_window_leaves_older_rows_of_the_table_out(shop: Shop) -> None:
+    """A key counts that the table had in its last days; of the file all rows count, of any day."""
+    shop.publish("orders", {"id": [1, 2], "day": ["2012-12-31", "2013-01-01"]})
+    keys = "{metric: duplicateValues, arguments: {properties: [id]}, mustBe: 0"
+    rows = "{metric: rowCount, mustBe: 4"
+    quality = f"{keys}, {WINDOW}}}, {rows}, {WINDOW}}}"
+    report = shop.audit({**ROWS, "day": ["2013-02-01", "1999-01-01", None]}, quality)
+    assert result(report, "id.duplicateValuesInWindow").counted == 1
+    assert result(report, "rowCountInWindow").counted == 4
+
+
+def test_a_window_needs_a_day_to_go_by(shop: Shop) -> None:
+    """Where the file has no date, its last days are not known, and nothing is a pass."""
+    quality = f"{{metric: rowCount, mustBe: 3, {WINDOW}}}"
+    report = shop.audit({**ROWS, "day": [None, None, None]}, quality)
+    assert report.verdict is Verdict.ERRORED
+    assert "no row of the file has a day" in last(report).message
+
+
+def test_a_check_of_rows_may_look_at_the_whole_table(shop: Shop) -> None:
+    """All rows that break it count; what is the file's is told apart from what the table had."""
+    shop.publish("orders", {"id": [7, 8], "sku": [None, "x"]})
+    expression = "expression: sku IS NOT NULL, unit: percent, mustBeLessThan: 40"
+    rule = f"{{{CUSTOM} {{check: rowExpression, {expression}}}, {SCOPE % 'table'}}}"
+    found = last(shop.audit({**ROWS, "sku": ["a", None, "b"]}, rule))
+    assert (found.counted, found.status) == (2, Status.FAIL)
+    wanted = "40 % of rows (2 of 5) in the whole table (1 of them in the file)"
+    assert found.found == wanted
+
+
+def test_bounds_alone_prove_that_a_key_is_new(shop: Shop) -> None:
+    """Where no file of the table may have one of the keys, by statistics, no row of it is read."""
+    shop.publish("orders", {"id": [1, 2]})
+    keys = "{metric: duplicateValues, arguments: {properties: [id]}, mustBe: 0"
+    rule = f"{keys}, {SCOPE % 'table'}}}"
+    assert last(shop.audit({"id": [3, 4]}, rule)).tier == "manifests"
+    assert last(shop.audit({"id": [0, 4]}, rule)).tier == "keys"
+    found = last(shop.audit({"id": [2, 4]}, rule))
+    assert (found.counted, found.tier) == (1, "keys")

@@ -1,0 +1,142 @@
+"""Keys, counted and looked up by Spark, against plain Python on generated rows."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs import keys
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+
+Row = tuple[Any, ...]
+
+NAN = float("nan")
+# Few values each, so that they meet: 0.0 and -0.0, NaN, case, trailing spaces, letters beyond
+# Unicode's first plane, the same letter composed and decomposed.
+NUMBERS = st.sampled_from([None, 0.0, -0.0, NAN, -NAN, 1.5, math.inf, -math.inf, 5e-324])
+TEXTS = st.sampled_from([None, "", " ", "a", "A", "a ", "ä", "a\u0308", "😀", "\x00", "NULL"])
+ROWS = st.lists(st.tuples(NUMBERS, TEXTS), max_size=60)
+PRIME_1, PRIME_2, PRIME_5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x27D4EB2F165667C5
+SLOW = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+KINDS: dict[str, list[Any]] = {
+    "f double": [0.0, -0.0, NAN, -NAN, None, 1.0],
+    "f float": [0.0, -0.0, NAN, None],
+    "b boolean": [True, False, True, None],
+    "x binary": [b"", b"", b"a", b"A", None],
+    "d decimal(38,2)": [1, 1, -1, None],
+    "t timestamp": [None, None],
+    "i bigint": [2**63 - 1, -(2**63), 2**63 - 1, None],
+    "s struct<a: double, b: string>": [(0.0, "x"), (-0.0, "x"), (None, None), (None, None), None],
+    "a array<double>": [[NAN], [NAN], [], None],
+}
+
+
+@pytest.fixture
+def spark(job_runner: Job) -> SparkSession:
+    return job_runner.warm_spark
+
+
+def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
+    return spark.createDataFrame(list(rows), "number double, `the.text` string")
+
+
+def keyed(rows: DataFrame, *columns: str) -> DataFrame:
+    return keys.keys_of(rows, [F.col(f"`{name}`") for name in columns])
+
+
+def plain(value: Any) -> Any:
+    """A value as Python compares it the way that keys are compared."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, list | tuple):
+        return tuple(map(plain, value))
+    return value
+
+
+def whole(rows: Sequence[Row]) -> list[Row]:
+    """The rows' keys, of those that have one."""
+    return [tuple(map(plain, row)) for row in rows if None not in row]
+
+
+def counted(rows: Sequence[Row]) -> keys.Keys:
+    """What `keys.count` must answer."""
+    several = [n for n in Counter(whole(rows)).values() if n > 1]
+    return keys.Keys(len(set(whole(rows))), len(several), sum(several))
+
+
+@SLOW
+@given(rows=ROWS)
+def test_keys_are_counted_as_plain_python_counts_them(spark: SparkSession, rows: list[Row]) -> None:
+    """Of one column or two: how many there are, how many repeat, and on how many rows."""
+    assert keys.count(keyed(frame(spark, rows), "number", "the.text")) == counted(rows)
+    numbers = [(number,) for number, _ in rows]
+    assert keys.count(keyed(frame(spark, rows), "number")) == counted(numbers)
+
+
+@SLOW
+@given(rows=ROWS, there=ROWS)
+def test_keys_are_found_as_plain_python_finds_them(
+    spark: SparkSession, rows: list[Row], there: list[Row]
+) -> None:
+    """The keys that other rows have, each once, whatever is repeated on either side."""
+    own, others = (keyed(frame(spark, each), "number", "the.text") for each in (rows, there))
+    found = keys.found_in(own, counted(rows), others).collect()
+    wanted = set(whole(rows)) & set(whole(there))
+    assert Counter(tuple(map(plain, row)) for row in found) == Counter(wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_may_be_of_any_type_that_has_equality(spark: SparkSession, kind: str) -> None:
+    """0.0 is -0.0 and NaN is NaN, also within a struct or an array; a null alone is no key."""
+    name, type_ = kind.split(" ", 1)
+    values = [Decimal(v) if "decimal" in type_ and v else v for v in KINDS[kind]]
+    rows = spark.createDataFrame([(value,) for value in values], f"{name} {type_}")
+    assert keys.count(keyed(rows, name)) == counted([(value,) for value in KINDS[kind]])
+
+
+def test_more_repeated_keys_than_can_be_looked_for_are_counted_all_the_same(
+    spark: SparkSession,
+) -> None:
+    """Where very many hashes repeat, the keys are counted without their help."""
+    text = F.concat(F.lit("k"), (F.col("id") % 3000).cast("string"))
+    rows = spark.range(7000).select(text.alias("k"))
+    assert keys.count(keyed(rows, "k")) == keys.Keys(3000, 3000, 7000)
+
+
+def test_hashes_that_meet_by_chance_are_no_keys_that_repeat(spark: SparkSession) -> None:
+    """Two different keys with the same hash are told apart by looking at the keys themselves."""
+    rows = [(1, 5), (2, collision(spark, 1, 5, 2)), (3, 3), (3, 3)]
+    pairs = spark.createDataFrame(rows, "number long, `the.text` long")
+    hashes = pairs.select(F.xxhash64("number", "`the.text`")).distinct().count()
+    assert hashes == 2
+    assert keys.count(keyed(pairs, "number", "the.text")) == keys.Keys(3, 1, 2)
+
+
+def collision(spark: SparkSession, first: int, second: int, other: int) -> int:
+    """The number that has with `other` the same xxHash64 as `second` has with `first`.
+
+    For a seed, which is the hash of the column before, xxHash64 of one long is a bijection.
+    """
+    seeds = spark.range(1).select(*(F.xxhash64(F.lit(n).cast("long")) for n in (first, other)))
+    begun = [(seed + PRIME_5 + 8) % 2**64 for seed in seeds.collect()[0]]
+    mixed = begun[0] ^ begun[1] ^ rotated(second * PRIME_2, 31) * PRIME_1 % 2**64
+    found = rotated(mixed * pow(PRIME_1, -1, 2**64), 33) * pow(PRIME_2, -1, 2**64) % 2**64
+    return found - 2**64 if found >= 2**63 else found
+
+
+def rotated(number: int, by: int) -> int:
+    number %= 2**64
+    return (number << by | number >> 64 - by) % 2**64
