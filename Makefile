@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit check format bench-append bench-audit bench-publish package lock clean
+.PHONY: help setup demo test test-unit check format bench-append bench-audit bench-keys bench-publish package lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -43,6 +43,9 @@ bench-audit: setup ## Time the audit beside Great Expectations and cuallee, inst
 	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
 		requirements-dev.txt requirements-bench.txt
 	@.venv-bench/bin/python -m benchmarks.audit
+
+bench-keys: setup ## Time a key that must be unique in the whole table, beside grouping it
+	@.venv/bin/python -m benchmarks.keys
 
 bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
 	@.venv/bin/python -m benchmarks.publish

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lakegate.checks import OF_ROWS, Check, Metric, Scope, Severity
+from lakegate.checks import Check, Metric, Scope, Severity
 from lakegate.contract import Contract
 from lakegate.report import CheckResult, Reason, Status, Tier, Verdict
 from spark_jobs import keyed, manifests, scan, sql
@@ -67,7 +67,7 @@ def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
         counted=value if isinstance(value, int) else None,
         value="" if value is None else str(value),
         tier=measured.tier.value,
-        query=_query(check, contract),
+        query=sql.finding(check, contract, table_name),
     )
     if measured.problem or measured.skipped:
         could = "could not be measured" if measured.problem else "was not asked"
@@ -124,13 +124,6 @@ def _status(check: Check, measured: Measured) -> Status:
         return Status.FAIL if blocks else Status.WARN
     fine = check.warn is None or check.warn.met(measured.value, measured.rows)
     return Status.PASS if fine else Status.WARN
-
-
-def _query(check: Check, contract: Contract) -> str:
-    """Spark SQL that finds the rows which the check counts, at the branch."""
-    if check.metric not in OF_ROWS:
-        return ""
-    return f"SELECT * FROM {table_name(contract.table)} WHERE {sql.counted(check, contract)}"
 
 
 def _of_file(contract: Contract, rows: Rows) -> Iterator[CheckResult]:

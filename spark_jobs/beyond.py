@@ -42,12 +42,28 @@ class Main:
         """Its rows that meet a condition; None where there is no such row, by its statistics."""
         if self.table is None:
             return None
+        rows = self.spark.table(self.name)
         if not condition:
-            return self.spark.table(self.name)
-        where = jvm.expression(self.spark, self.name, condition)
-        if not jvm.may_have(self.table, where):
+            return rows
+        where = excluding(self.spark, self.name, condition)
+        if where is not None and not jvm.may_have(self.table, where):
             return None
-        return self.spark.table(self.name).where(condition)
+        return rows.where(condition)
+
+    def lacks(self, columns: Sequence[str]) -> bool:
+        """Whether it has not all of these columns, as under an older contract: no row has a key."""
+        if self.table is None:
+            return True
+        there = {name.lower() for name in self.spark.table(self.name).columns}
+        return any(name.lower() not in there for name in columns)
+
+
+def excluding(spark: SparkSession, name: str, condition: str) -> Any | None:
+    """A condition on a table in Iceberg's terms; None where these have no words for it."""
+    try:
+        return jvm.expression(spark, name, condition)
+    except jvm.JavaError:
+        return None
 
 
 def main(run: Run, table: str = "") -> Main:

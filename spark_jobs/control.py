@@ -28,7 +28,13 @@ def differing(run: Run, control: Control, text: str) -> tuple[int, str]:
     """
     told, found = _told(control, text), _found(run, control)
     apart = [name for name in told if not _same(told[name], found[name])]
-    words = [f"{name} is {_shown(found[name])}, not {told[name]}" for name in apart]
+    hidden = [f"sum({c.name})" for c in run.contract.columns if c.sensitive]
+    words = [
+        f"{name} is another"
+        if name in hidden
+        else f"{name} is {_shown(found[name])}, not {told[name]}"
+        for name in apart
+    ]
     return len(apart), "; ".join(words)
 
 
@@ -41,7 +47,7 @@ def _told(control: Control, text: str) -> Mapping[str, Decimal]:
     try:
         return {name: Decimal(str(given[name])) for name in wanted}
     except InvalidOperation:
-        raise _bad(f"what it tells are no numbers: {given}") from None
+        raise _bad("what it tells are not all numbers") from None
 
 
 def _parsed(control: Control, text: str) -> Mapping[str, object]:

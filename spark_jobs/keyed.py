@@ -137,6 +137,9 @@ def _known(look: _Look, check: Check, counted: keys.Keys) -> int | None:
     """How many different keys of the file the table has; None where statistics say none."""
     run = look.run
     columns = [run.contract.column(name) for name in check.columns]
+    dated = [check.scope.column] if isinstance(check.scope, Window) else []
+    if beyond.main(run).lacks([*(column.top for column in columns), *dated]):
+        return None
     window = [beyond.newer(run, check.scope)] if isinstance(check.scope, Window) else []
     conditions = [beyond.between(run, columns, [c.name for c in columns]), *window]
     there = look.had(check)(" AND ".join(filter(None, conditions)))

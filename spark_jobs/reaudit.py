@@ -42,7 +42,8 @@ class _Gained:
         """Rows that meet the condition in files that main has gained; None where it has none."""
         if jvm.has_deletes(self.now.table):  # which also apply to some of these files
             return self.now.had(condition)
-        where = jvm.expression(self.spark, self.now.name, condition) if condition else None
+        name = self.now.name
+        where = beyond.excluding(self.spark, name, condition) if condition else None
         files = jvm.gained_files(self.spark, self.now.table, self.earlier, where)
         return jvm.rows_of(self.spark, self.now.table, files) if files else None
 

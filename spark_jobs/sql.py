@@ -5,11 +5,11 @@ Every condition is true or false for each row, never null.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from lakegate.checks import Check, Metric
+from lakegate.checks import OF_ROWS, Check, Metric
 from lakegate.columns import ITEM, KEY, VALUE, Column, quoted
 from lakegate.contract import Contract
 from lakegate.patterns import java_pattern
-from lakegate.rules import Condition, Quantile, Rule
+from lakegate.rules import Condition, Quantile, Query, Reference, Rule
 from lakegate.text_formats import PATTERNS
 
 # What a decoder leaves where the bytes were no text of its encoding, and what no text has.
@@ -53,6 +53,36 @@ def value(check: Check, contract: Contract) -> str:
         case _:
             newest = f"unix_micros(max(CAST({given} AS TIMESTAMP)))"
             return f"(unix_micros(current_timestamp()) - {newest}) / 3600000000D"
+
+
+def finding(check: Check, contract: Contract, named: Callable[[str], str]) -> str:
+    """A query for the rows behind a check's measure, "" where there are none.
+
+    `named` gives a table's name in Spark SQL.
+    """
+    table = named(contract.table)
+    keys = [_path(contract.column(name)) for name in check.columns]
+    given = " AND ".join([looked_at(check), *(f"{key} IS NOT NULL" for key in keys)])
+    match check.metric, check.rule:
+        case Metric.DUPLICATE, _:
+            names = ", ".join(keys)
+            shown = f"{names}, count(*) AS rows"
+            return f"SELECT {shown} FROM {table} WHERE {given} GROUP BY {names} HAVING count(*) > 1"
+        case Metric.ORPHAN, Reference(other, columns):
+            pairs = zip(keys, map(quoted, columns), strict=True)
+            same = " AND ".join(f"a.{key} = b.{column}" for key, column in pairs)
+            rows = f"(SELECT * FROM {table} WHERE {given})"
+            return f"SELECT * FROM {rows} a LEFT ANTI JOIN {named(other)} b ON {same}"
+        case Metric.QUERY, Query(text):
+            return text
+        case _ if check.metric in OF_ROWS:
+            return f"SELECT * FROM {table} WHERE {counted(check, contract)}"
+        case _:
+            return ""
+
+
+def _path(column: Column) -> str:
+    return ".".join(map(quoted, column.steps))
 
 
 def literal(text: str, type_: str) -> str:

@@ -126,6 +126,7 @@ def test_two_columns_refer_together(shop: Shop) -> None:
     rows: Columns = {"id": [1, 2, 1, None], "sku": ["a", "b", "b", "c"]}
     found = result(shop.audit(rows, relationships=pair), "id+sku.missingReferences")
     assert (found.counted, found.found) == (1, "1 row (1 of 3 different keys)")
+    assert "LEFT ANTI JOIN" in found.query
 
 
 def test_a_table_may_refer_to_itself(shop: Shop) -> None:
