@@ -60,6 +60,9 @@ QUICK = [
     r"^\p{L}+( \p{L}+)*$", r"^\S+( \S+)*$", r"^\S(.*\S)?$", r"^\s+|\s+$", r"^.*\.(jpg|png)$",
     r"\bno\b",
     r"^[^\p{Sc}]*$",
+    # found at once, so nothing is tried again
+    r"^(a+)+",
+    r"^[a-z]*[a-z]*[a-z]*",
     # passwords
     r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,}$", r"^(?=.*\d.*\d)(?=.*[a-z].*[a-z]).+$",
 ]
