@@ -42,12 +42,22 @@ def _nothing(world: World, body: str) -> None:
     """Nothing needs to be done first."""
 
 
-def sqs_handler(work: Work, world: Callable[[], World], first: Work = _nothing) -> Handler:
+def _nothing_more(world: World) -> None:
+    """Nothing is left to do at last."""
+
+
+def sqs_handler(
+    work: Work,
+    world: Callable[[], World],
+    first: Work = _nothing,
+    last: Callable[[World], None] = _nothing_more,
+) -> Handler:
     """A Lambda handler that does `work` for the body of each message of a batch.
 
     It answers which messages must be delivered again; the others are done. `world` is asked for
     each message, so that one that cannot be made yet fails the messages and not the Lambda.
     `first` is done for every message before `work` is for any; what fails there is left to `work`.
+    `last` is done once after them, and fails no message.
     """
 
     def work_off(record: SQSRecord) -> None:
@@ -61,16 +71,24 @@ def sqs_handler(work: Work, world: Callable[[], World], first: Work = _nothing) 
         with suppress(Exception):  # the work itself raises it again, and tells it
             first(world(), body)
 
+    def finish() -> None:
+        try:
+            last(world())
+        except Exception:  # noqa: BLE001 - whatever it is, the messages are worked off
+            logger.exception("what was to be done last is left to the sweep")
+
     @logger.inject_lambda_context
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         for record in event["Records"]:
             prepare(record["body"])
-        return process_partial_response(
+        answer = process_partial_response(
             event=event,
             record_handler=work_off,
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
+        finish()
+        return answer
 
     return handler

@@ -34,7 +34,7 @@ def end_published(world: World, members: Sequence[Ingestion], merge_hash: str) -
     """
     at = world.now()
     ended = [m.step("published", at, state=State.PUBLISHED, merge_hash=merge_hash) for m in members]
-    saved = _save_unmoved(world, ended)
+    saved = save_unmoved(world, ended)
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     _clean_up(world, saved)
@@ -49,6 +49,16 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
     if ingestion.untold:
         ingestion = _tell(world, ingestion)
     return ingestion
+
+
+def save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]:
+    """Save those that no other process moved on in between."""
+    while changed:
+        try:
+            return world.ledger.save_all(changed)
+        except Moved as moved:
+            changed = [each for each in changed if each.id not in moved.ids]
+    return []
 
 
 def delete_replaced(world: World, ingestion: Ingestion) -> None:
@@ -73,7 +83,7 @@ def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
     for branch in sorted(left | {ingestion.branch for ingestion in ended}):
         world.catalog.delete_branch(branch)
     at = world.now()
-    _save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
+    save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
 
 
 def _branches(world: World, ingestions: Sequence[Ingestion]) -> set[str]:
@@ -88,16 +98,6 @@ def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
     """How the names of the branches begin that were made for this ingestion."""
     first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
     return first, fresh_branch(ingestion.table, ingestion.id, "")
-
-
-def _save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]:
-    """Save those that no other process moved on in between."""
-    while changed:
-        try:
-            return world.ledger.save_all(changed)
-        except Moved as moved:
-            changed = [each for each in changed if each.id not in moved.ids]
-    return []
 
 
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:

@@ -171,7 +171,9 @@ def _replayed(now: Ingestion, at: str, *, original: bool) -> Ingestion:
 def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, ...]) -> Ingestion:
     _require_rows(now)
     approval = Approval(by.strip(), reason.strip(), at, checks)
-    return now.step("approved", at, state=State.AUDITED, approval=approval)
+    # Main's tables of results are to say that it is published after all.
+    recorded = min(now.recorded, now.attempt - 1)
+    return now.step("approved", at, state=State.AUDITED, approval=approval, recorded=recorded)
 
 
 def _discarded(world: World, now: Ingestion, before: str) -> Ingestion:

@@ -62,7 +62,8 @@ class Ingestion:
     `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
     ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted` and `cleaned` say that the people were
-    told and the branches were deleted.
+    told and the branches were deleted. `recorded` is the last attempt whose run's results are in
+    main's tables of results (see recording.py).
 
     `tries_from` is how many attempts there were before the last replay; `contract_pinned` says
     that the replay is to go by the contract that is named here, whatever is in force. A
@@ -110,6 +111,7 @@ class Ingestion:
     checks: tuple[Mapping[str, Any], ...] = ()
     alerted: bool = False
     cleaned: bool = False
+    recorded: int = 0
     times: Mapping[str, str] = field(default_factory=dict)
     approval: Approval | None = None
     tries_from: int = 0
@@ -157,6 +159,11 @@ class Ingestion:
     def unfinished(self) -> bool:
         """Whether a step is still due: the sweep looks for these."""
         return not self.ended or self.untold or self.uncleaned
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether what its runs left must still be entered into main's tables of results."""
+        return self.ended and bool(self.table) and self.recorded < self.attempt
 
     def rebased(
         self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]

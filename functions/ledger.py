@@ -97,6 +97,16 @@ class Ledger:
             self._table.query, IndexName="unfinished", KeyConditionExpression=condition
         )
 
+    def unrecorded(self) -> Iterator[Ingestion]:
+        """Ended ingestions whose results main's tables may lack, the earliest saved first.
+
+        What was saved a moment ago may not show yet.
+        """
+        condition = Key("unrecorded").eq("yes")
+        return self._pages(
+            self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
+        )
+
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """Ingestions in one state, newest landing first."""
         return self._pages(

@@ -10,7 +10,7 @@ from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced")
-_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows")
+_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
 
 
 def to_item(ingestion: Ingestion) -> dict[str, Any]:
@@ -28,6 +28,8 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
         item |= {"reason_code": reason.code, "reason": reason.message}
     if ingestion.unfinished:
         item["unfinished"] = "yes"
+    if ingestion.unrecorded:
+        item["unrecorded"] = "yes"
     return item
 
 

@@ -13,6 +13,7 @@ from functions.intake import take_in
 from functions.messages import unreadable_event
 from functions.queues import DeadLetter, DeadLetters
 from functions.rebuilding import restore
+from functions.recording import batches, record
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate import times
@@ -39,8 +40,9 @@ def sweep(world: World) -> dict[str, int]:
         _each("dead_letters", uploads.read(), partial(_redeliver, world, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
         _each("resumed", _due(world, before), partial(_resume, world)),
+        _each("recorded", batches(world), partial(record, world)),
     )
-    done = dict.fromkeys(("dead_letters", "forgotten", "resumed", "failed"), 0)
+    done = dict.fromkeys(("dead_letters", "forgotten", "resumed", "recorded", "failed"), 0)
     for outcome in (outcome for task in tasks for outcome in task):
         done[outcome] += 1
     metrics.add_metric("SweepFailures", "Count", done["failed"])

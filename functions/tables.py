@@ -26,12 +26,14 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, Manif
 from pyiceberg.table import Table
 
 from functions.catalog import CannotRebase, FilesGone
+from functions.entries import data_file, opened
 from functions.file_io import CLIENT, S3FileIO
 from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
 from functions.table_files import TableFiles, TableFilesReader
 from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
+from lakegate.history import Entry
 
 _AT_ONCE = 8
 _PASSING = (
@@ -105,6 +107,18 @@ class Tables:
                     for file in added:
                         append.append_data_file(file)
 
+    def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
+        """Enter data files into the tables of history on `target`, made where there are none.
+
+        One that is there already moves to its new partition, unless it was rewritten since.
+        Raises Permanent where another table has the name of one of these.
+        """
+        with _translated():
+            catalog = self._catalog(target)
+            for table in dict.fromkeys(entry.table for entry in entries):
+                current = opened(catalog, table, lake_bucket)
+                _enter(current, [entry for entry in entries if entry.table == table])
+
     def _audited(
         self, table: str, source: Intent, current: Table
     ) -> list[DataFile] | LakegateError:
@@ -142,13 +156,31 @@ class Tables:
             return []
 
     def _load(self, table: str, reference: str) -> Table:
-        catalog = RestCatalog(
+        return self._catalog(reference).load_table(table)
+
+    def _catalog(self, reference: str) -> RestCatalog:
+        return RestCatalog(
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._token,
             **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
         )
-        return catalog.load_table(table)
+
+
+def _enter(current: Table, entries: Sequence[Entry]) -> None:
+    """Enter data files into one table, those that are there already instead of themselves."""
+    again = {entry.file.path for entry in entries if entry.again}
+    old = [file for file in _files(current) if file.file_path in again] if again else []
+    there = {file.file_path for file in old}
+    with current.transaction() as change:
+        if old:
+            with change.update_snapshot().overwrite() as removal:
+                for file in old:
+                    removal.delete_data_file(file)
+        with change.update_snapshot().merge_append() as append:
+            for entry in entries:
+                if not entry.again or entry.file.path in there:
+                    append.append_data_file(data_file(current, entry))
 
 
 def _files(table: Table) -> Iterator[DataFile]:

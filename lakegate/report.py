@@ -119,7 +119,8 @@ class AuditReport:
     those `rows_rejected`, which were put in quarantine; `files` hold them, and are empty in reports
     of older releases, which did not say. `transform` is the SQL that made `rows_read` of the file's
     `source_rows`. `schema_changes` say what the file or the contract changed of the table, and how
-    its columns differ. Times are ISO 8601 in UTC.
+    its columns differ. `records` are what the run leaves for the tables of `history`. Times are
+    ISO 8601 in UTC.
     """
 
     ingestion: str
@@ -147,6 +148,7 @@ class AuditReport:
     transform: str = ""
     schema_changes: tuple[str, ...] = ()
     source_rows: int = 0
+    records: tuple[DataFile, ...] = ()
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
@@ -185,10 +187,11 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
         steps=tuple(Step(**step) for step in document.pop("steps", ()))
         or tuple(Step(name, spent) for name, spent in seconds.items()),
         schema_changes=tuple(document.pop("schema_changes", ())),
+        records=tuple(DataFile(**file) for file in document.pop("records", ())),
         **document,
     )
     _expect_types(report)
-    parts: tuple[DataFile | Step, ...] = (*report.files, *report.steps)
+    parts: tuple[DataFile | Step, ...] = (*report.files, *report.records, *report.steps)
     for part in parts:
         _expect_types(part)
     return report

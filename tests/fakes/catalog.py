@@ -16,6 +16,7 @@ from functions.ingestion import Intent
 from functions.table_files import TableFiles
 from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
+from lakegate.history import Entry
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
@@ -244,6 +245,20 @@ class FakeTables:
         kept = tuple(file for file in current.files if file not in removed)
         self._catalog.commit(target, table, replace(current, files=kept).append(*added))
 
+    def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
+        """See Tables.enter; a file says whether it is published."""
+        self._require(target)
+        for table in dict.fromkeys(entry.table for entry in entries):
+            mine = [entry for entry in entries if entry.table == table]
+            current = self._catalog.table(target, table.name) or FakeTable(f"uuid of {target}")
+            again = {entry.file.path for entry in mine if entry.again}
+            old = {file for file in current.files if file.partition("|")[0] in again}
+            there = {file.partition("|")[0] for file in old}
+            kept = replace(current, files=tuple(f for f in current.files if f not in old))
+            new = (e for e in mine if not e.again or e.file.path in there)
+            files = [f"{entry.file.path}|{entry.published}" for entry in new]
+            self._catalog.commit(target, table.name, kept.append(*files))
+
     def _audited(self, table: str, source: Intent, current: FakeTable) -> tuple[str, ...]:
         audited = self._load(table, source.branch, source.hash)
         if audited.uuid != current.uuid:
@@ -282,12 +297,15 @@ class FakeTables:
         ]
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
-        if branch not in self._catalog.branches(branch):
-            raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
+        self._require(branch)
         found = self._catalog.table(at, table)
         if found is None:
             raise CannotRebase("TABLE_GONE", f"main's table is gone: {table}")
         return found
+
+    def _require(self, branch: str) -> None:
+        if branch not in self._catalog.branches(branch):
+            raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
 
 
 def _at(reference: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from functions.deliveries import Work, job_run, upload
 from functions.ingestion import Ingestion
+from functions.recording import record_recent
 from functions.settings import Settings
 from functions.sweeping import sweep
 from functions.world import World
@@ -239,6 +240,8 @@ class Deployment:
     def _deliver(self, message: _Message) -> None:
         try:
             message.work(self.world, message.body)
+            if message.work is job_run:
+                record_recent(self.world)
         except (Exception, ProcessDied):  # noqa: BLE001 - as SQS sees a Lambda: it failed
             received = message.received + 1
             if received == _MOST_RECEIVES:
@@ -251,6 +254,7 @@ class Deployment:
         known = {ingestion.id for ingestion in self.ledger.all()}
         return (
             not any(self.ledger.unfinished("9999"))
+            and not any(self.ledger.unrecorded())
             and all(ingestion_id(landed) in known for landed in self.landing.landed())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()

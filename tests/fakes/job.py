@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from functions.catalog import UnknownBranch
 from functions.job_run import RunState
+from lakegate.history import TABLES, run_id
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
@@ -138,6 +139,7 @@ def run_job(
     if report is None:
         jobs.end(run, _EXITS.get(script, RunState.FAILED), "Job execution failed. ExitCode: 1.")
         return
+    report = replace(report, records=_records(report))
     lake.put_text(spec.report_key, report.to_json().encode())
     passed = report.verdict is Verdict.PASSED
     state = _EXITS.get(script, RunState.SUCCESS if passed else RunState.FAILED)
@@ -147,6 +149,13 @@ def run_job(
 def data_file(spec: JobSpec) -> str:
     """The name of the data file that this attempt writes of a landed object's rows."""
     return f"{spec.landed.uri}@{spec.landed.version}#{spec.attempt}"
+
+
+def _records(report: AuditReport) -> tuple[DataFile, ...]:
+    """What a run leaves for the tables of history; rows in quarantine where a check failed."""
+    run = run_id(report.ingestion, report.attempt)
+    tables = TABLES if report.failed else TABLES[:1]
+    return tuple(DataFile(f"{table.files('lake')}{run}-1.parquet", 2, 200) for table in tables)
 
 
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:

@@ -52,6 +52,10 @@ class FakeLedger:
         due = [i for i in self.all() if i.unfinished and _saved_at(i) < before]
         yield from sorted(due, key=_saved_at)
 
+    def unrecorded(self) -> Iterator[Ingestion]:
+        """See Ledger.unrecorded."""
+        yield from sorted((i for i in self.all() if i.unrecorded), key=_saved_at)
+
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """See Ledger.in_state."""
         found = [i for i in self.all() if i.state is state]

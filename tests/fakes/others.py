@@ -15,8 +15,9 @@ _AND = "\n"
 
 
 def rows_of(catalog: FakeCatalog, at: str) -> Counter[Row]:
-    """How often each row is in the tables at a branch or a hash."""
-    tables = ((name, catalog.table(at, name)) for name in catalog.names(at))
+    """How often each row is in the tables at a branch or a hash, but for those of history."""
+    names = (name for name in catalog.names(at) if not name.startswith("ops."))
+    tables = ((name, catalog.table(at, name)) for name in names)
     return Counter((name, row) for name, table in tables if table for row in _rows(table))
 
 

@@ -7,11 +7,14 @@ from typing import Any, cast
 
 from functions import commits
 from functions.failed import branches
+from functions.history import Commit
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.reconciliation import End
 from functions.reconciling import reconciled
 from functions.world import World
-from lakegate.landing import ingestion_id
+from lakegate.errors import Permanent
+from lakegate.history import TABLES
+from lakegate.landing import ingestion_id, parse_report_key
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.others import Row, rows_of
@@ -28,6 +31,7 @@ def check_promises(deployment: Deployment) -> None:
     _the_failed_keep_their_branch(deployment, failed)
     _of_exactly_these_people_are_told(deployment, failed + [i for i in published if i.duplicate_of])
     _the_unreadable_is_shown(deployment)
+    _every_run_is_recorded_once(deployment)
     check_files(deployment)
     if deployment.others.idle:
         _reconcile_agrees(deployment)
@@ -39,6 +43,11 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
         f"{i.landed.uri}@{i.landed.version}": (i.state, i.reason.code if i.reason else "", i.rows)
         for i in deployment.ledger.all()
     }
+
+
+def publishing(deployment: Deployment) -> list[Commit]:
+    """The commits on main that published something, newest first."""
+    return [each for each in deployment.catalog.log() if commits.published(each)]
 
 
 def left_behind(deployment: Deployment) -> list[str]:
@@ -148,6 +157,29 @@ def _once_failed(deployment: Deployment) -> Iterator[str]:
     for ingestion in deployment.ledger.all():
         if any(each.state in ALERTED for each in deployment.ledger.history(ingestion.id)):
             yield ingestion.id
+
+
+def _every_run_is_recorded_once(deployment: Deployment) -> None:
+    """Main's tables of history have what each run left, and whether it is published."""
+    expected: Counter[str] = Counter()
+    for key in deployment.lake.reports():
+        _, id_, attempt = parse_report_key(key)
+        now = deployment.ledger.get(id_)
+        published = (now.state, now.attempt) == (State.PUBLISHED, attempt)
+        expected.update(f"{path}|{published}" for path in _records(deployment, key))
+    tables = (deployment.catalog.table("main", table.name) for table in TABLES)
+    found = Counter(file for table in tables if table for file in table.files)
+    assert found == expected, f"recorded: {found}, not {expected}"
+
+
+def _records(deployment: Deployment, key: str) -> list[str]:
+    """What the run left whose report lies there, if it is that run's and can be read."""
+    try:
+        report = deployment.lake.report(key)
+    except Permanent:
+        return []
+    is_own = parse_report_key(key)[1:] == (report.ingestion, report.attempt)
+    return [file.path for file in report.records if is_own]
 
 
 def check_files(deployment: Deployment) -> None:

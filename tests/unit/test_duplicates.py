@@ -14,7 +14,7 @@ from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import rejected
-from tests.fakes.promises import check_promises
+from tests.fakes.promises import check_promises, publishing
 
 KEY, OTHER = "shop/orders/a.parquet", "shop/orders/b.parquet"
 EARLY, LATE = "2026-03-01T12:00:00.000+00:00", "2026-03-01T12:00:01.000+00:00"
@@ -43,7 +43,7 @@ def test_the_same_bytes_again_are_published_and_told(deployment: Deployment, sec
     assert (first.state, first.duplicate_of) == (State.PUBLISHED, "")
     assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
     assert len(deployment.published_files()) == 2
-    said = [commits.published(c)[0] for c in list(deployment.catalog.log())[:2]]
+    said = [commits.published(c)[0] for c in publishing(deployment)[:2]]
     assert [each.duplicate_of for each in said] == [first.id, ""]
     ((channel, notice),) = deployment.alerts.posted
     assert channel == "#orders"
@@ -74,7 +74,7 @@ def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
     deployment.settle()
     ended = deployment.ledger.get(again.id)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
-    (said,) = commits.published(next(iter(deployment.catalog.log())))
+    (said,) = commits.published(publishing(deployment)[0])
     assert (said.approved_by, said.duplicate_of) == ("Ada", first.id)
     assert len(deployment.alerts.posted) == 1
 

@@ -18,7 +18,7 @@ from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import errored, passed, rejected
-from tests.fakes.promises import check_files, check_promises, ends, left_behind
+from tests.fakes.promises import check_files, check_promises, ends, left_behind, publishing
 
 KEY = "shop/orders/a.parquet"
 Command = Callable[[Deployment, LandedObject], Outcome]
@@ -143,19 +143,20 @@ def test_rejected_rows_are_published_with_name_and_reason() -> None:
     deployment, landed = failed()
     outcome = published(deployment, landed)
     assert (outcome.ingestion.state, outcome.left) == (State.PUBLISHED, "")
-    (entry,) = commits.published(next(deployment.catalog.log()))
+    (entry,) = commits.published(publishing(deployment)[0])
     assert (entry.id, entry.approved_by) == (outcome.ingestion.id, "Ann")
     assert entry.approved_because == "it is known"
     assert outcome.ingestion.approval
     assert outcome.ingestion.approval.checks == ("id.required",)
     assert not left_behind(deployment)
+    deployment.settle()
     check_promises(deployment)
 
 
 def test_an_audit_that_passed_names_nobody() -> None:
     """A commit of passed rows says nothing of an approval."""
     deployment, _ = failed()
-    (commit, *_) = deployment.catalog.log()
+    (commit, *_) = publishing(deployment)
     assert "approved" not in commit.properties[commits.INGESTIONS]
 
 
@@ -164,6 +165,7 @@ def test_published_anyway_beside_others() -> None:
     deployment, landed = failed()
     moved(deployment, landed)
     assert published(deployment, landed).ingestion.state is State.PUBLISHED
+    deployment.settle()
     check_promises(deployment)
 
 

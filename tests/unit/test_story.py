@@ -16,7 +16,7 @@ from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import ROWS, crashed, errored, rejected
-from tests.fakes.promises import check_promises
+from tests.fakes.promises import check_promises, publishing
 
 KEY = "shop/orders/a.parquet"
 
@@ -59,7 +59,7 @@ def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> No
     landed = deployment.land(KEY)
     deployment.settle()
     ingestion = deployment.ingestion(landed)
-    commit = next(deployment.catalog.log())
+    commit = publishing(deployment)[0]
     assert commit.hash == ingestion.merge_hash
     assert commit.message == "Publish 3 rows of a.parquet to shop.orders"
     assert commit.properties["lakegate.table"] == TABLE
@@ -108,8 +108,8 @@ def test_the_ledger_follows_each_step(deployment: Deployment) -> None:
     deployment.settle()
     history = deployment.ledger.history(ingestion_id(landed))
     states = [revision.state for revision in history]
-    assert states == ["landed", "branched", "submitted", "audited", "published", "published"]
-    steps = ["landed", "branched", "submitted", "audited", "published", "cleaned"]
+    assert states == ["landed", "branched", "submitted", "audited", *["published"] * 3]
+    steps = ["landed", "branched", "submitted", "audited", "published", "cleaned", "recorded"]
     assert list(history[-1].times) == steps
 
 

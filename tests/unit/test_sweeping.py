@@ -14,7 +14,7 @@ from tests.fakes.job import rejected
 from tests.fakes.promises import check_promises
 
 KEY = "shop/orders/a.parquet"
-NOTHING = {"dead_letters": 0, "forgotten": 0, "resumed": 0, "failed": 0}
+NOTHING = {"dead_letters": 0, "forgotten": 0, "resumed": 0, "recorded": 0, "failed": 0}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_without_a_single_event_everything_ends(deployment: Deployment) -> None:
     deployment.land("elsewhere/c.parquet")
     assert deployment.sweep() == {**NOTHING, "forgotten": 3}
     deployment.run_jobs()
-    assert deployment.sweep() == {**NOTHING, "resumed": 2}
+    assert deployment.sweep() == {**NOTHING, "resumed": 2, "recorded": 1}
     check_promises(deployment)
     assert deployment.published_files() == [f"s3://landing/{KEY}@v1"]
     assert len(deployment.alerts.posted) == 2
@@ -89,7 +89,7 @@ def test_a_publish_that_stopped_half_way_is_finished(deployment: Deployment) -> 
     deployment.journal.strike("catalog.merge", Fault(unavailable))
     assert deployment.sweep() == {**NOTHING, "failed": 1}
     assert deployment.ingestion(landed).state is State.AUDITED
-    assert deployment.sweep() == {**NOTHING, "resumed": 1}
+    assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
     check_promises(deployment)
 
 
@@ -107,7 +107,14 @@ def test_one_that_fails_holds_up_no_other(
 
 
 @pytest.mark.parametrize(
-    "source", ["dead_uploads.read", "dead_job_runs.read", "landing.landed", "ledger.unfinished"]
+    "source",
+    [
+        "dead_uploads.read",
+        "dead_job_runs.read",
+        "landing.landed",
+        "ledger.unfinished",
+        "ledger.unrecorded",
+    ],
 )
 def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: str) -> None:
     """Whatever cannot be looked through, the sweep works off what it finds elsewhere."""
@@ -117,12 +124,16 @@ def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: s
     deployment.land("shop/orders/b.parquet")
     deployment.dead_uploads.send("no event")
     deployment.dead_job_runs.send("no event")
-    everything = {"dead_letters": 2, "forgotten": 1, "resumed": 1, "failed": 0}
-    kinds = {"landing.landed": "forgotten", "ledger.unfinished": "resumed"}
-    missed = kinds.get(source, "dead_letters")
+    everything = {"dead_letters": 2, "forgotten": 1, "resumed": 1, "recorded": 1, "failed": 0}
+    kinds = {
+        "landing.landed": ("forgotten",),
+        "ledger.unfinished": ("resumed", "recorded"),  # nothing has ended then
+        "ledger.unrecorded": ("recorded",),
+    }
+    missed = kinds.get(source, ("dead_letters",))
     deployment.journal.strike(source, Fault(unavailable))
     done = deployment.sweep()
-    assert done == {**everything, missed: everything[missed] - 1, "failed": 1}
+    assert done == {**everything, **{kind: everything[kind] - 1 for kind in missed}, "failed": 1}
 
 
 def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) -> None:
@@ -206,6 +217,6 @@ def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
     deployment.sweep()
     (run,) = deployment.jobs.runs()
     deployment.jobs.end(run.id, RunState.CANCELLED, "Cancelled by CancelJobRun.")
-    assert deployment.sweep() == {**NOTHING, "resumed": 1}
+    assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
     check_promises(deployment)
     assert "JOB_CANCELLED" in str(deployment.alerts.posted)

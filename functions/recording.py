@@ -1,0 +1,156 @@
+"""What the runs of ended ingestions left is entered into main's tables of results, once.
+
+    cut a fresh branch off main
+    read in main's log which of the runs are entered already
+    enter the data files of the others on the branch, by metadata alone
+    merge it, with a commit that names these runs
+           → refused, for somebody else entered some since the branch was cut: again
+
+Main refuses every branch that was cut before its table changed, so between the look at the log and
+the merge nothing can have been entered. docs/adr/audit-history.md has the whole argument.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from functions.catalog import MergeConflict
+from functions.ending import save_unmoved
+from functions.ingestion import Ingestion, State
+from functions.storage import Missing
+from functions.telemetry import logger, metrics
+from functions.world import World
+from lakegate.errors import LakegateError, Permanent, Transient
+from lakegate.history import RESULTS, Entry, entries, run_id
+from lakegate.landing import fresh_branch, report_key
+from lakegate.report import AuditReport
+
+RUNS = "lakegate.runs"
+BATCH = 100  # what the ledger reads and saves at once
+_MOST_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that left a report, and whether the rows that it audited are on main."""
+
+    report: AuditReport
+    published: bool
+
+    @property
+    def id(self) -> str:
+        """What main's log names it by."""
+        return run_id(self.report.ingestion, self.report.attempt)
+
+
+def record_recent(world: World) -> None:
+    """Record what ended lately; what cannot be recorded now is left to the sweep."""
+    try:
+        for ended in islice(batches(world), 1):
+            record(world, ended)
+    except LakegateError as error:
+        logger.warning("recording is left to the sweep", extra={"why": error.message})
+
+
+def batches(world: World) -> Iterator[list[Ingestion]]:
+    """The ended ingestions that are to be recorded, as many at a time as one commit takes."""
+    listed = world.ledger.unrecorded()
+    while ids := [ingestion.id for ingestion in islice(listed, BATCH)]:
+        now = world.ledger.together(ids)  # the index that listed them lags behind
+        if due := [ingestion for ingestion in now if ingestion.unrecorded]:
+            yield due
+
+
+def record(world: World, ended: Sequence[Ingestion]) -> None:
+    """Enter what the runs of at most 100 ended ingestions left, by one commit on main.
+
+    Raises Transient when others were quicker each time that it was tried.
+    """
+    _delete_leftovers(world, ended)
+    runs = [run for ingestion in ended for run in _runs(world, ingestion)]
+    if any(run.report.records for run in runs):
+        _enter(world, ended[0], runs)
+    at = world.now()
+    saved = save_unmoved(world, [i.step("recorded", at, recorded=i.attempt) for i in ended])
+    metrics.add_metric("Recorded", "Count", len(saved))
+
+
+def _delete_leftovers(world: World, ended: Sequence[Ingestion]) -> None:
+    """Delete the branches of those who tried to record these, and did not get to the end."""
+    tried = tuple(fresh_branch(RESULTS.name, ingestion.id, "") for ingestion in ended)
+    for name in world.catalog.branches(f"publish/{RESULTS.name}/"):
+        if name.startswith(tried):
+            world.catalog.delete_branch(name)
+
+
+def _runs(world: World, ingestion: Ingestion) -> Iterator[Run]:
+    """The ingestion's runs that are not recorded; those that left no report leave nothing."""
+    for attempt in range(ingestion.recorded + 1, ingestion.attempt + 1):
+        try:
+            report = world.lake.report(report_key(ingestion.table, ingestion.id, attempt))
+        except (Missing, Permanent):
+            continue
+        if (report.ingestion, report.attempt) == (ingestion.id, attempt):
+            is_last = attempt == ingestion.attempt
+            yield Run(report, published=is_last and ingestion.state is State.PUBLISHED)
+
+
+def _enter(world: World, first: Ingestion, runs: Sequence[Run]) -> None:
+    for _ in range(_MOST_TRIES):
+        branch = fresh_branch(RESULTS.name, first.id, world.token())
+        world.catalog.create_branch(branch)
+        try:
+            _enter_on(world, branch, runs)
+        except MergeConflict:
+            world.catalog.delete_branch(branch)
+        except LakegateError:
+            world.catalog.delete_branch(branch)
+            raise
+        else:
+            world.catalog.delete_branch(branch)
+            return
+    message = f"{RESULTS.name} moved on main {_MOST_TRIES} times while {first.id} was recorded"
+    raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
+
+
+def _enter_on(world: World, branch: str, runs: Sequence[Run]) -> None:
+    """Enter on the branch what main lacks, and merge it; raises MergeConflict."""
+    named = _named(world, runs)
+    new = {run.id: run.published for run in runs if named.get(run.id) != run.published}
+    found = [
+        entry
+        for run in runs
+        if run.id in new
+        for entry in _entries(world, run, again=run.id in named)
+    ]
+    if found:
+        world.tables().enter(found, world.settings.lake_bucket, branch)
+        head = world.catalog.head(branch)
+        message = f"Record {len(new):,} {'run' if len(new) == 1 else 'runs'}"
+        world.catalog.merge(branch, head, message, {RUNS: json.dumps(new)})
+
+
+def _named(world: World, runs: Sequence[Run]) -> dict[str, bool]:
+    """The runs that main's log names, back to where their branches were cut, as they stand there.
+
+    None was entered before that, as none had begun.
+    """
+    named: dict[str, bool] = {}
+    cut_at = {run.report.base_hash for run in runs}
+    for commit in world.catalog.log():
+        named = json.loads(commit.properties.get(RUNS, "{}")) | named
+        cut_at.discard(commit.hash)
+        if not cut_at:
+            break
+    return named
+
+
+def _entries(world: World, run: Run, *, again: bool) -> list[Entry]:
+    """What a run left; nothing of one that names files which are not its own."""
+    try:
+        bucket = world.settings.lake_bucket
+        return list(entries(run.report, bucket, published=run.published, again=again))
+    except Permanent as error:
+        logger.error("a run's results are left out", extra={"run": run.id, "why": error.message})
+        return []
