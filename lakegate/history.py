@@ -9,6 +9,7 @@ partition, so whoever enters a file says it, and every reader finds it (Iceberg 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from lakegate.errors import Permanent
@@ -124,12 +125,17 @@ def table_of(path: str, lake_bucket: str, run: str) -> HistoryTable | None:
     return next(mine, None)
 
 
+def has_results(report: AuditReport, lake_bucket: str) -> bool:
+    """Whether the report names the file with its own results."""
+    return any(file.path.startswith(RESULTS.files(lake_bucket)) for file in report.records)
+
+
 def entries(
     report: AuditReport, lake_bucket: str, *, published: bool, again: bool
 ) -> Iterator[Entry]:
     """What a run left for the tables. Raises Permanent where it names another run's files."""
     run = run_id(report.ingestion, report.attempt)
-    same = {"table_name": report.table, "run_ts": report.finished_at}
+    same = {"table_name": report.table, "run_ts": report.started_at}
     for file in report.records:
         table = table_of(file.path, lake_bucket, run)
         if table is None:
@@ -137,14 +143,14 @@ def entries(
         yield Entry(table, file, same, published, again)
 
 
-def of_run(report: AuditReport) -> dict[str, str | int]:
-    """The values that all rows of a run have, in both tables, but for the time `run_ts`."""
+def of_run(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[str, str | int]:
+    """The values that all rows of a run have, in both tables, but for `run_ts`, when it began."""
     return {
-        "run_id": run_id(report.ingestion, report.attempt),
-        "ingestion": report.ingestion,
-        "attempt": report.attempt,
-        "table_name": report.table,
-        "source_uri": report.source.uri,
+        "run_id": run_id(ingestion, attempt),
+        "ingestion": ingestion,
+        "attempt": attempt,
+        "table_name": table,
+        "source_uri": source_uri,
     }
 
 
@@ -154,7 +160,7 @@ def results(report: AuditReport) -> Iterator[dict[str, str | int | float | None]
     The first one's check is called `run`: it is there also where nothing could be checked.
     """
     same: dict[str, str | int | float | None] = {
-        **of_run(report),
+        **of_run(report.ingestion, report.attempt, report.table, report.source.uri),
         "source_version": report.source.version,
         "source_etag": report.source.etag,
         "contract_version": report.contract_version,
@@ -184,12 +190,19 @@ def _of_check(check: CheckResult) -> dict[str, str | int | float | None]:
         "column_name": ", ".join(check.columns),
         "severity": check.severity,
         "status": check.status.value,
-        "value": _number(check),
+        "tier": check.tier,
+        "value": _number(check.value),
+        "value_text": check.value,
         "expected": check.expected,
         "found": check.found,
         "message": check.message,
     }
 
 
-def _number(check: CheckResult) -> float | None:
-    return None if check.counted is None else float(check.counted)
+def _number(text: str) -> float | None:
+    """A measure as a number; None where it is none, or one that has no order."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Reason, Verdict
-from spark_jobs import audit, jvm
+from lakegate.report import AuditReport, DataFile, Reason, Verdict
+from spark_jobs import audit, jvm, quarantine
 from spark_jobs.append import append_watched
 from spark_jobs.meter import Meter, now
-from spark_jobs.read import Bytes
+from spark_jobs.read import Bytes, Source
 from spark_jobs.samples import with_samples
 from spark_jobs.transform import open_file
 from spark_jobs.write import open_table, with_undeclared
@@ -66,6 +66,8 @@ def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standin
             table = open_table(spark, contract)
             run, rows, ridden = append_watched(spec, branch.token, source, contract, table)
             audited_hash = branch.head()
+        with meter.step("quarantine"):
+            records = _kept_out(source, contract, storage, rows, meter.started_at)
         with meter.step("audit"):
             results = audit.judge(contract, rows, audit.measure(run, ridden))
         with meter.step("samples"):
@@ -85,7 +87,17 @@ def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standin
         files=tuple(map(jvm.described, run.files)),
         source_rows=source.source_rows,
         schema_changes=(*source.changes, *table.changes),
+        records=records,
     )
+
+
+def _kept_out(
+    source: Source, contract: Contract, storage: Storage, rows: audit.Rows, started_at: str
+) -> tuple[DataFile, ...]:
+    """Write the rows that were kept out of the table, for the table that keeps them."""
+    if not rows.kept_out:
+        return ()
+    return quarantined(quarantine.kept_out(source.rows, contract), storage, started_at)
 
 
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:

@@ -296,6 +296,30 @@ def parquet_reader(spark: SparkSession, path: str) -> Any:
     return parquet.ParquetFileReader.open(file)
 
 
+def parquet(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
+    """Rows as a Parquet file with Iceberg's field ids.
+
+    `schema` is Iceberg's, `rows` a list of objects, both as JSON; all rows get the time `run_ts`.
+    Whole numbers must be `long` in the schema.
+    """
+    iceberg, jackson = java(spark).org.apache.iceberg, java(spark).com.fasterxml.jackson.databind
+    columns = iceberg.SchemaParser.fromJson(schema)
+    row = iceberg.data.GenericRecord.create(columns)
+    row.setField("run_ts", java(spark).java.time.OffsetDateTime.parse(run_ts))
+    out = iceberg.inmemory.InMemoryOutputFile()
+    kind = iceberg.FileFormat.PARQUET
+    appender = iceberg.data.GenericAppenderFactory(columns).newAppender(out, kind)
+    longs = jackson.DeserializationFeature.USE_LONG_FOR_INTS
+    list_ = java(spark).java.lang.Class.forName("java.util.List")
+    # In one go: each value handed over by itself would be a call of its own.
+    mapper = jackson.ObjectMapper()
+    mapper.configure(longs, True)
+    for values in mapper.readValue(rows, list_):
+        appender.add(row.copy(values))
+    appender.close()
+    return bytes(out.toByteArray())
+
+
 def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
     """A Parquet schema (`MessageType`) as Spark's."""
     package = java(spark).org.apache.spark.sql.execution.datasources.parquet

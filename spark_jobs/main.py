@@ -6,12 +6,16 @@ publishes what was not audited. The report explains every other end; a crash lea
 
 import sys
 
+from pyspark.sql import SparkSession
+
 from lakegate.errors import Permanent
+from lakegate.history import has_results
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.branch import Branch
 from spark_jobs.ingest import errored, ingest
 from spark_jobs.reaudit import audit_again
+from spark_jobs.records import with_results
 from spark_jobs.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
@@ -22,7 +26,7 @@ def main(argument: str) -> int:
     """Carry out one job run; returns its exit code."""
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)
-    report = storage.put_report(_run(spec, storage))
+    report = storage.put_report(_recorded(storage, _run(spec, storage)))
     print(f"{report.verdict}: {report.reason.message if report.reason else 'all checks hold'}")
     return EXIT_CODES[report.verdict]
 
@@ -53,6 +57,13 @@ def _run_again(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
         return audit_again(spec, storage, open_session(spec, token), token)
     except Permanent as error:
         return errored(spec, error)
+
+
+def _recorded(storage: Storage, report: AuditReport) -> AuditReport:
+    """The report with its results in a file; one that an earlier try finished has its own."""
+    if has_results(report, storage.spec.lake_bucket):
+        return report
+    return with_results(SparkSession.builder.getOrCreate(), storage, report)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
         finished_at=now(),
         steps=meter.steps,
         engine={"spark": spark_version},
+        records=(),
     )
 
 

@@ -140,6 +140,22 @@ class Storage:
             return self.finished_report() or report
         return report
 
+    def address(self, key: str) -> str:
+        """The address of a key in the lake bucket."""
+        return f"s3://{self.spec.lake_bucket}/{key}"
+
+    def put(self, key: str, body: bytes) -> None:
+        """Put an object into the lake bucket."""
+        with _translated(key):
+            self.s3.put_object(Bucket=self.spec.lake_bucket, Key=key, Body=body)
+
+    def sizes(self, prefix: str) -> list[tuple[str, int]]:
+        """The keys in the lake bucket that begin so, each with its size in bytes."""
+        with _translated(prefix):
+            pages = self.s3.get_paginator("list_objects_v2")
+            found = pages.paginate(Bucket=self.spec.lake_bucket, Prefix=prefix)
+            return [(o["Key"], o["Size"]) for page in found for o in page.get("Contents", ())]
+
     def _range(self, wanted: str) -> bytes:
         with _translated(self.spec.landed.uri):
             return bytes(self.s3.get_object(**self._source(), Range=wanted)["Body"].read())

@@ -1,0 +1,115 @@
+"""What a run leaves for the tables of history: entered on main, any reader finds it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cli.query import rows
+from cli.reading import Reader
+from functions.tables import Tables
+from lakegate.history import QUARANTINE, RESULTS, entries
+from lakegate.report import AuditReport
+from tests.spark.conftest import Job
+from tests.spark.test_job import changed
+
+pytestmark = pytest.mark.spark
+Contract = Callable[..., str]
+_RUN = "SELECT check_id, status, value, published FROM ops.audit_results WHERE run_id = '{}' ORDER"
+
+
+def entered(job: Job, report: AuditReport, *, published: bool, again: bool = False) -> None:
+    """Have main's tables take what a run left, as the publisher does."""
+    services = job.services
+    branch = f"publish/ops.audit_results/{report.ingestion[:12]}-{published}"
+    services.catalog.create_branch(branch)
+    tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
+    bucket = report.records[0].path.split("/")[2]
+    found = list(entries(report, bucket, published=published, again=again))
+    tables.enter(found, bucket, branch)
+    assert services.catalog.merge(branch, services.catalog.head(branch), "Record", {"k": "v"})
+    services.catalog.delete_branch(branch)
+
+
+def asked(job: Job, sql: str) -> list[tuple[Any, ...]]:
+    """What pyiceberg and duckdb answer, for main."""
+    reader = Reader(f"{job.services.nessie_uri}/iceberg", job.services.tokens["reader"], "main")
+    with reader.answer(sql) as answer:
+        return list(rows(answer))
+
+
+def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, table: str) -> None:
+    """One row for the run and one a check, in duckdb by pyiceberg and in Spark alike."""
+    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
+    entered(job_runner, report, published=False)
+    run = f"{report.ingestion}-1"
+    found = asked(job_runner, _RUN.format(run) + " BY check_id")
+    assert found == sorted(
+        [
+            ("run", "fail", 3.0, False),
+            *(
+                (c.id, c.status.value, float(c.value) if c.value else None, False)
+                for c in report.checks
+            ),
+        ]
+    )
+    in_spark = [row for row in job_runner.rows(RESULTS.name, "main") if row["run_id"] == run]
+    assert {row["check_id"] for row in in_spark} == {row[0] for row in found}
+    assert {(row["published"], row["table_name"]) for row in in_spark} == {(False, table)}
+    assert {row["run_ts"].isoformat() for row in in_spark} == {
+        report.started_at.removesuffix("+00:00") + "000"
+    }
+
+
+def test_what_is_published_after_all_moves(job_runner: Job, contract: Contract, table: str) -> None:
+    """A run whose rows a person published is there once, as published."""
+    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
+    entered(job_runner, report, published=False)
+    entered(job_runner, report, published=True, again=True)
+    sql = f"SELECT DISTINCT published, count(*) FROM ops.audit_results WHERE table_name = '{table}'"
+    assert asked(job_runner, sql + " GROUP BY 1") == [(True, len(report.checks) + 1)]
+
+
+def test_an_errored_run_has_a_row(job_runner: Job, contract: Contract, table: str) -> None:
+    """A file that cannot be read leaves the run's own row, with the reason."""
+    _, report = job_runner.ingest(b"no parquet", contract(), table)
+    entered(job_runner, report, published=False)
+    sql = f"SELECT status, message FROM ops.audit_results WHERE table_name = '{table}'"
+    ((status, message),) = asked(job_runner, sql)
+    assert (status, message) == ("error", report.reason and report.reason.message)
+
+
+def test_rows_kept_out_are_found_with_their_reasons(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """Each row in quarantine is there as JSON with the ids of the checks that it breaks."""
+    kept = (
+        contract()
+        .replace(
+            "logicalTypeOptions: {minimum: 0, maximum: 100}",
+            "quality: [{id: cheap, metric: invalidValues, arguments: {maximum: 100}, mustBe: 0, "
+            "customProperties: [{property: onBadRow, value: quarantine}]}]",
+        )
+        .replace(
+            "customProperties:\n", "customProperties:\n  - {property: maxBadRows, value: 5}\n", 1
+        )
+    )
+    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, 102.0]), kept, table)
+    assert report.rows_rejected == 2, report
+    entered(job_runner, report, published=True)
+    sql = f"SELECT reasons, row, published FROM ops.quarantine WHERE table_name = '{table}'"
+    found = asked(job_runner, sql + " ORDER BY row")
+    assert [(reasons, published) for reasons, _, published in found] == [(["cheap"], True)] * 2
+    assert [row[:8] for _, row, _ in found] == ['{"id":2,', '{"id":3,']
+    in_spark = [r for r in job_runner.rows(QUARANTINE.name, "main") if r["table_name"] == table]
+    assert [(r["reasons"], r["published"]) for r in in_spark] == [(["cheap"], True)] * 2
+
+
+def test_each_try_writes_files_of_its_own(job_runner: Job, contract: Contract, table: str) -> None:
+    """A run that is tried again leaves the first try's files as they are."""
+    spec = job_runner.spec(job_runner.services.land(f"{table}/file", changed()), contract(), table)
+    _, first = job_runner.run(spec)
+    again = replace(spec, report_key=f"{spec.report_key}.again")
+    _, second = job_runner.run(again)
+    assert first.records[0].path != second.records[0].path
