@@ -92,7 +92,8 @@ def test_rows_kept_out_are_found_with_their_reasons(
             "customProperties: [{property: onBadRow, value: quarantine}]}]",
         )
         .replace(
-            "customProperties:\n", "customProperties:\n  - {property: maxBadRows, value: 5}\n", 1
+            "  - {property: format",
+            "  - {property: quarantine, value: {maxRows: 5}}\n  - {property: format",
         )
     )
     _, report = job_runner.ingest(changed(amount=[0.0, 101.0, 102.0]), kept, table)
