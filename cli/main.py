@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from cli import (
+    accept,
     contracts,
     demo,
     drop,
@@ -65,6 +66,7 @@ for _command in (
     failed.replay,
     failed.publish,
     failed.discard,
+    accept.accept,
     expire.expire,
     reconcile.reconcile,
     demo.demo,

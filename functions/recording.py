@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from functions.baselining import add_published
 from functions.catalog import MergeConflict
 from functions.ending import save_unmoved
 from functions.ingestion import Ingestion, State
@@ -71,6 +72,7 @@ def record(world: World, ended: Sequence[Ingestion]) -> None:
     runs = [run for ingestion in ended for run in _runs(world, ingestion)]
     if any(run.report.records for run in runs):
         _enter(world, ended[0], runs)
+    add_published(world, [run.report for run in runs if run.published])
     at = world.now()
     saved = save_unmoved(world, [i.step("recorded", at, recorded=i.attempt) for i in ended])
     metrics.add_metric("Recorded", "Count", len(saved))

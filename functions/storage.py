@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate import times
+from lakegate.baselines import Baselines, baselines_key
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, object_version
@@ -15,7 +16,12 @@ from lakegate.report import AuditReport
 
 _CONTRACTS = "contracts/"
 _REPORTS = "reports/"
+_OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _MOST_DELETED = 1000
+
+
+class Overwritten(Transient):
+    """Somebody else put another text there in between."""
 
 
 class Missing(LakegateError):
@@ -112,6 +118,27 @@ class Lake:
         """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT."""
         return AuditReport.from_json(self._read(key)[0])
 
+    def baselines(self, table: str) -> tuple[Baselines, str]:
+        """What a table's published runs measured, and the etag of the document: "" for none.
+
+        Raises Permanent BAD_BASELINES.
+        """
+        key = baselines_key(table)
+        try:
+            with _translated(key):
+                found = self._client.get_object(Bucket=self.bucket, Key=key)
+                return Baselines.from_json(found["Body"].read()), str(found["ETag"])
+        except Missing:
+            return Baselines(table), ""
+
+    def put_baselines(self, baselines: Baselines, etag: str) -> None:
+        """Put them in the place of those with that etag. Raises Overwritten where others are."""
+        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
+        key = baselines_key(baselines.table)
+        with _translated(key):
+            body = baselines.to_json().encode()
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
+
     def reports(self) -> Iterator[str]:
         """The keys of all audit reports."""
         return (each["Key"] for each in self._listed(_REPORTS))
@@ -157,6 +184,8 @@ def _translated(what: str) -> Iterator[None]:
     except ClientError as error:
         if error.response["Error"]["Code"] in ("NoSuchKey", "NoSuchVersion", "404"):
             raise Missing("MISSING_OBJECT", f"there is no object {what}") from error
+        if error.response["Error"]["Code"] in _OVERWRITTEN:
+            raise Overwritten("OVERWRITTEN", f"{what} is another by now") from error
         raise Transient("STORAGE_UNAVAILABLE", f"S3 refused ({what}): {error}") from error
     except BotoCoreError as error:
         raise Transient("STORAGE_UNAVAILABLE", f"S3 did not answer ({what}): {error}") from error

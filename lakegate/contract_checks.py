@@ -19,7 +19,7 @@ from lakegate.contract_rules import declared_rule, facets, missing_values, read_
 from lakegate.contract_sql import read_query
 from lakegate.contract_thresholds import NONE, read_expectation, read_warning
 from lakegate.contract_yaml import suggestion
-from lakegate.expectations import Operator, Unit
+from lakegate.expectations import Expectation, Operator, Unit
 from lakegate.rules import Query, Rule
 
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
@@ -193,13 +193,15 @@ def _stated(
     place = field.at("implementation") if field.has("implementation") else field
     unit = _unit(place, metric, custom)
     implied = custom is not None and custom.demands_none and not any(map(place.has, Operator))
+    own = custom.expect if custom else None
+    usual = custom.severity if custom else Severity.ERROR
     check = Check(
         id="",
         metric=metric,
         columns=columns,
         rule=rule,
-        expect=replace(NONE, unit=unit) if implied else read_expectation(place, unit),
-        severity=Severity(field.choice("severity", tuple(Severity), default=Severity.ERROR)),
+        expect=own or _expected(place, unit, implied=implied),
+        severity=Severity(field.choice("severity", tuple(Severity), default=usual)),
         description=field.text("description"),
         scope=read_scope(options, metric),
         where=options.where,
@@ -211,6 +213,10 @@ def _stated(
         field.refuse(f"{metric} looks at all rows: where has no meaning here", "customProperties")
     described = replace(check, description=check.description or check.measure)
     return Draft(field, described, field.text("id") or field.text("name"))
+
+
+def _expected(place: Field, unit: Unit, *, implied: bool) -> Expectation:
+    return replace(NONE, unit=unit) if implied else read_expectation(place, unit)
 
 
 def _refuse_quarantine(field: Field, check: Check) -> None:

@@ -7,17 +7,23 @@ among it: the standard's schema allows none beside `type: custom` (ODCS 3.1, Dat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from math import inf
 
-from lakegate.checks import Behind, Metric
+from lakegate.checks import OF_VALUES, Behind, Drift, Metric, Severity
 from lakegate.columns import quoted
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import suggestion
-from lakegate.expectations import Operator, Unit
+from lakegate.expectations import Expectation, Operator, Unit
 from lakegate.literals import NUMERIC
 from lakegate.rules import Condition, Control, Quantile, Rule
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+_DRIFTING = (
+    *(Metric.ROWS, Metric.NULL, Metric.SUM, Metric.MEAN),
+    *(Metric.STDDEV, Metric.QUANTILE, Metric.AGE),
+)
+_USUAL = Decimal(4)
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -25,7 +31,8 @@ _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 class Custom:
     """What an implementation says: a measure, and the unit of its thresholds.
 
-    `demands_none`: without an operator no row may break it.
+    `demands_none`: without an operator no row may break it. Where it has an `expect` of its own it
+    takes no operator; `severity` is the one of rules that give none.
     """
 
     metric: Metric
@@ -33,6 +40,8 @@ class Custom:
     rule: Behind
     unit: Unit = Unit.NUMBER
     demands_none: bool = False
+    expect: Expectation | None = None
+    severity: Severity = Severity.ERROR
 
 
 Reader = Callable[[Field, Mapping[str, Property], str], Custom | None]
@@ -135,6 +144,53 @@ def _listed(
     return list(found.values())
 
 
+def _drift(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
+    for operator in filter(stated.has, Operator):
+        stated.refuse("says by `k` how far its measure may be off, and by no operator", operator)
+    metric = stated.choice("of", _DRIFTING)
+    if stated.has("share") and metric != Metric.QUANTILE:
+        stated.refuse(f"belongs to a quantile, and not to {metric}", "share")
+    limit = _positive(stated, "k", _USUAL)
+    if limit is None or metric not in _DRIFTING:
+        return None
+    rule: Rule | Quantile = Rule()
+    names: tuple[str, ...] = ()
+    if metric == Metric.QUANTILE:
+        quantile = _quantile(stated, known, column)
+        if quantile is None or not isinstance(quantile.rule, Quantile):
+            return None
+        names, rule = quantile.columns, quantile.rule
+    elif metric != Metric.ROWS:
+        found = _column(stated, "column", known, column, _kinds(Metric(metric)))
+        if not found:
+            return None
+        names = (found.column.name,)
+    elif stated.has("column") or column:
+        stated.refuse("rowCount is of the whole file: write the rule under the object", "of")
+        return None
+    expect = Expectation(Operator.AT_MOST, limit, None, Unit.NUMBER)
+    drift = Drift(Metric(metric), rule)
+    severity = Severity.WARNING
+    return Custom(Metric.DRIFT, names, drift, expect=expect, severity=severity)
+
+
+def _kinds(metric: Metric) -> tuple[str, ...]:
+    """The types of column that a metric can be of; () where it can be of all."""
+    if metric is Metric.AGE:
+        return _MOMENTS
+    return NUMERIC if metric in OF_VALUES else ()
+
+
+def _positive(stated: Field, key: str, usual: Decimal) -> Decimal | None:
+    if not stated.has(key):
+        return usual
+    value = stated.at(key).node.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+        stated.refuse("must be a number above 0", key)
+        return None
+    return Decimal(stated.at(key).node.text)
+
+
 def _of_rows(sql: str, columns: tuple[str, ...]) -> Custom:
     return Custom(Metric.BROKEN, columns, Condition(sql), Unit.ROWS, demands_none=True)
 
@@ -170,5 +226,8 @@ _READERS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
     "quantile": (("column", "share"), _quantile),
     "distinctCount": (("properties",), _distinct),
     "reconcile": (("format", "sums"), _reconcile),
+
+
+    "drift": (("of", "column", "share", "k"), _drift),
     "freshness": (("column",), _of_column(Metric.AGE, _MOMENTS, Unit.HOURS)),
 }

@@ -89,6 +89,7 @@ RESULTS = HistoryTable(
         "found": "string",
         "message": "string",
         "rule_sha256": "string",
+        "measured": "double",
     },
 )
 QUARANTINE = HistoryTable("ops.quarantine", {**_RUN, "reasons": _TEXTS, "row": "string"})
@@ -193,6 +194,8 @@ def _of_check(check: CheckResult) -> dict[str, str | int | float | None]:
         "tier": check.tier,
         "value": _number(check.value),
         "value_text": check.value,
+        "measured": check.baseline.measured if check.baseline else None,
+        "rule_sha256": check.baseline.rule if check.baseline else None,
         "expected": check.expected,
         "found": check.found,
         "message": check.message,

@@ -56,6 +56,21 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What a check of drift measured, and what with: the values of so many published runs.
+
+    `rule` is the digest of what was measured; `mad` the median distance from the median. The last
+    two are None where there were no runs.
+    """
+
+    rule: str
+    measured: float
+    runs: int
+    median: float | None = None
+    mad: float | None = None
+
+
+@dataclass(frozen=True)
 class CheckResult:
     """One check's outcome, worded for people.
 
@@ -79,6 +94,7 @@ class CheckResult:
     value: str = ""
     tier: str = ""
     query: str = ""
+    baseline: Baseline | None = None
 
 
 @dataclass(frozen=True)
@@ -204,9 +220,11 @@ def _expect_types(value: AuditReport | DataFile | Step) -> None:
 
 
 def _check(document: dict[str, Any]) -> CheckResult:
+    baseline = document.pop("baseline", None)
     return CheckResult(
         status=Status(document.pop("status")),
         columns=tuple(document.pop("columns")),
         samples=tuple(document.pop("samples")),
+        baseline=Baseline(**baseline) if baseline else None,
         **document,
     )

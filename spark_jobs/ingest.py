@@ -11,7 +11,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, DataFile, Reason, Verdict
-from spark_jobs import audit, jvm, quarantine
+from spark_jobs import audit, drifts, jvm, quarantine
 from spark_jobs.append import append_watched
 from spark_jobs.meter import Meter, now
 from spark_jobs.read import Bytes, Source
@@ -69,7 +69,9 @@ def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standin
         with meter.step("quarantine"):
             records = _kept_out(source, contract, storage, rows, meter.started_at)
         with meter.step("audit"):
-            results = audit.judge(contract, rows, audit.measure(run, ridden))
+            measured = audit.measure(run, ridden)
+            results = audit.judge(contract, rows, measured)
+            results = drifts.compared(results, contract, measured, storage)
         with meter.step("samples"):
             results = with_samples(results, run, source.rows)
     verdict, reason = audit.verdict(results)

@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from lakegate.baselines import Baselines, baselines_key
 from lakegate.contract import Contract, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -119,6 +120,18 @@ class Storage:
         with _translated(key):
             found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
             return AuditReport.from_json(found["Body"].read().decode())
+
+    def baselines(self) -> Baselines:
+        """What the table's published runs measured; nothing where there was none."""
+        key = baselines_key(self.spec.table)
+        try:
+            with _translated(key):
+                found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
+                return Baselines.from_json(found["Body"].read())
+        except Permanent as error:
+            if error.code == "OBJECT_GONE":
+                return Baselines(self.spec.table)
+            raise
 
     def finished_report(self) -> AuditReport | None:
         """The report that an earlier try of this run finished, if one did."""

@@ -7,13 +7,24 @@ from functions.catalog import UnknownBranch
 from functions.job_run import RunState
 from lakegate.history import TABLES, run_id
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Verdict
+from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
+from tests.fakes.schema import validate_report
 from tests.fakes.storage import FakeLake
 
 ROWS = ROWS_A_FILE
 PASSED = CheckResult("rows", "rowCount", (), "error", Status.PASS, "at least 1 row", "3 rows")
+USUAL = CheckResult(
+    id="rows.drift",
+    metric="drift",
+    columns=(),
+    severity="warning",
+    status=Status.SKIPPED,
+    expected="at most 4",
+    found="was not asked",
+    baseline=Baseline("rule", 3.0, 0),
+)
 FAILED = CheckResult(
     id="id.required",
     metric="nullValues",
@@ -140,7 +151,9 @@ def run_job(
         jobs.end(run, _EXITS.get(script, RunState.FAILED), "Job execution failed. ExitCode: 1.")
         return
     report = replace(report, records=_records(report))
-    lake.put_text(spec.report_key, report.to_json().encode())
+    text = report.to_json()
+    validate_report(text)
+    lake.put_text(spec.report_key, text.encode())
     passed = report.verdict is Verdict.PASSED
     state = _EXITS.get(script, RunState.SUCCESS if passed else RunState.FAILED)
     jobs.end(run, state, "" if state is RunState.SUCCESS else "ExitCode: 3.")
@@ -207,7 +220,7 @@ def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
         contract_version="1.0.0",
         contract_sha256="0" * 64,
         rows_written=ROWS,
-        checks=(PASSED,),
+        checks=(PASSED, USUAL),
         started_at="2026-03-01T12:00:00.000+00:00",
         finished_at="2026-03-01T12:00:00.001+00:00",
         files=(DataFile(data_file(spec), ROWS, spec.landed.size),),

@@ -31,6 +31,8 @@ POINTS = (
     "lake.contracts",
     "lake.report",
     "lake.reports",
+    "lake.baselines",
+    "lake.put_baselines",
     "ledger.begin",
     "ledger.get",
     "ledger.save",

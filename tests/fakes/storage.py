@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import cache
 from hashlib import md5
 
-from functions.storage import Missing, StoredContract
+from functions.storage import Missing, Overwritten, StoredContract
+from lakegate.baselines import Baselines, baselines_key
 from lakegate.contract import Contract
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
@@ -82,6 +83,20 @@ class FakeLake:
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return AuditReport.from_json(self._texts[key][-1])
+
+    def baselines(self, table: str) -> tuple[Baselines, str]:
+        """See Lake.baselines."""
+        texts = self._texts.get(baselines_key(table))
+        return (
+            (Baselines.from_json(texts[-1]), str(len(texts))) if texts else (Baselines(table), "")
+        )
+
+    def put_baselines(self, baselines: Baselines, etag: str) -> None:
+        """See Lake.put_baselines."""
+        key = baselines_key(baselines.table)
+        if etag != (str(len(self._texts[key])) if self._texts.get(key) else ""):
+            raise Overwritten("OVERWRITTEN", f"{key} is another by now")
+        self.put_text(key, baselines.to_json().encode())
 
     def reports(self) -> Iterator[str]:
         """See Lake.reports."""

@@ -14,6 +14,7 @@ from lakegate.report import AuditReport
 from spark_jobs import main as job
 from spark_jobs.session import session_settings
 from spark_jobs.storage import Storage
+from tests.fakes.schema import validate_report
 from tests.services import Services, fresh_session, services, warm_spark
 
 
@@ -34,6 +35,7 @@ class Job:
         code = job.main(spec.to_argument())
         report = Storage.connect(spec).finished_report()
         assert report is not None
+        validate_report(report.to_json())
         return code, report
 
     def ingest(

@@ -149,3 +149,36 @@ def test_a_rule_that_cannot_be_kept_is_refused(rule: str, reason: str) -> None:
     )
     with pytest.raises(ContractInvalid, match=reason.replace("'", ".")):
         parsed(column)
+
+
+def test_drift_looks_at_another_measure() -> None:
+    """It warns where that measure is more than 4 deviations off, or as the rule says."""
+    usual = rule_of("check: drift, of: mean")
+    assert (usual.metric, usual.columns, usual.basis.metric) == (
+        Metric.DRIFT,
+        ("c",),
+        Metric.MEAN,
+    )
+    assert (usual.severity, usual.expected) == (Severity.WARNING, "at most 4")
+    strict = rule_of("check: drift, of: quantile, share: 0.5, k: 2.5", ", severity: error")
+    assert (strict.severity, strict.expected) == (Severity.ERROR, "at most 2.5")
+    assert strict.basis.rule == Quantile(Decimal("0.5"))
+
+
+@pytest.mark.parametrize(
+    ("implementation", "refused"),
+    [
+        ("check: drift", "of"),
+        ("check: drift, of: duplicateValues", "of"),
+        ("check: drift, of: rowCount", "under the object"),
+        ("check: drift, of: mean, k: 0", "above 0"),
+        ("check: drift, of: mean, k: .inf", "above 0"),
+        ("check: drift, of: mean, mustBe: 0", "no operator"),
+        ("check: drift, of: mean, share: 0.5", "share"),
+        ("check: drift, of: freshness", "must be date"),
+    ],
+)
+def test_drift_that_cannot_be_meant_is_refused(implementation: str, refused: str) -> None:
+    """What has no meaning is refused with the reason, and not ignored."""
+    with pytest.raises(ContractInvalid, match=refused):
+        rule_of(implementation)

@@ -1,0 +1,68 @@
+"""The published JSON Schema says of reports what is true of them."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from lakegate.report import Baseline, Verdict
+from lakegate.report_schema import report_schema
+from tests.fakes.examples import FAILED, REPORT
+from tests.fakes.schema import PUBLISHED, validate_report
+
+CHECK = replace(FAILED, baseline=Baseline("r", 1.5, 7, 1.0, 0.0))
+
+
+def validate(document: dict[str, Any]) -> None:
+    """Raise ValidationError where it is no report."""
+    validate_report(json.dumps(document))
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    """Whoever changes the report writes the schema anew: `python -m lakegate.report_schema`."""
+    assert json.loads(PUBLISHED.read_text()) == report_schema()
+
+
+def test_the_schema_is_one() -> None:
+    """It is valid JSON Schema itself."""
+    Draft202012Validator.check_schema(report_schema())
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        REPORT,
+        replace(REPORT, checks=(CHECK,)),
+        replace(REPORT, verdict=Verdict.PASSED, reason=None, checks=(), files=()),
+    ],
+)
+def test_a_report_fits_the_schema(report: Any) -> None:
+    """What is written validates."""
+    validate(json.loads(report.to_json()))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("verdict", "fine"),
+        ("schema", "audit-report/2"),
+        ("checks", [{"id": "x"}]),
+        ("rows_written", "3"),
+        ("reason", "because"),
+        ("files", [{"path": 1, "rows": 1, "bytes": 1}]),
+    ],
+)
+def test_what_is_no_report_does_not_fit(field: str, value: object) -> None:
+    """The schema refuses what the code cannot read."""
+    with pytest.raises(ValidationError):
+        validate({**json.loads(REPORT.to_json()), field: value})
+
+
+def test_older_reports_fit() -> None:
+    """What a release before this one wrote lacks what was added since."""
+    document = json.loads(REPORT.to_json())
+    for added in ("records", "files", "steps", "rows_read", "transform"):
+        del document[added]
+    validate(document)
