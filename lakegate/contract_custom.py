@@ -5,7 +5,7 @@ among it: the standard's schema allows none beside `type: custom` (ODCS 3.1, Dat
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import inf
 
@@ -147,31 +147,32 @@ def _listed(
 def _drift(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
     for operator in filter(stated.has, Operator):
         stated.refuse("says by `k` how far its measure may be off, and by no operator", operator)
-    metric = stated.choice("of", _DRIFTING)
+    metric, limit = stated.choice("of", _DRIFTING), _positive(stated, "k", _USUAL)
     if stated.has("share") and metric != Metric.QUANTILE:
         stated.refuse(f"belongs to a quantile, and not to {metric}", "share")
-    limit = _positive(stated, "k", _USUAL)
     if limit is None or metric not in _DRIFTING:
         return None
-    rule: Rule | Quantile = Rule()
-    names: tuple[str, ...] = ()
-    if metric == Metric.QUANTILE:
-        quantile = _quantile(stated, known, column)
-        if quantile is None or not isinstance(quantile.rule, Quantile):
-            return None
-        names, rule = quantile.columns, quantile.rule
-    elif metric != Metric.ROWS:
-        found = _column(stated, "column", known, column, _kinds(Metric(metric)))
-        if not found:
-            return None
-        names = (found.column.name,)
-    elif stated.has("column") or column:
-        stated.refuse("rowCount is of the whole file: write the rule under the object", "of")
+    found = _drifting(Metric(metric), stated, known, column)
+    if found is None:
         return None
     expect = Expectation(Operator.AT_MOST, limit, None, Unit.NUMBER)
-    drift = Drift(Metric(metric), rule)
-    severity = Severity.WARNING
-    return Custom(Metric.DRIFT, names, drift, expect=expect, severity=severity)
+    return replace(found, metric=Metric.DRIFT, expect=expect, severity=Severity.WARNING)
+
+
+def _drifting(
+    metric: Metric, stated: Field, known: Mapping[str, Property], column: str
+) -> Custom | None:
+    """What is looked at for drift: the columns, and the measure as the rule."""
+    if metric is Metric.ROWS:
+        if stated.has("column") or column:
+            stated.refuse("rowCount is of the whole file: write the rule under the object", "of")
+            return None
+        return Custom(metric, (), Drift(metric, Rule()))
+    read = _quantile if metric is Metric.QUANTILE else _of_column(metric, _kinds(metric))
+    found = read(stated, known, column)
+    if found is None or isinstance(found.rule, Drift):
+        return None
+    return Custom(metric, found.columns, Drift(metric, found.rule))
 
 
 def _kinds(metric: Metric) -> tuple[str, ...]:

@@ -56,7 +56,8 @@ def _schema(columns: Mapping[str, Any], first: int) -> str:
     return json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
 
 
-_TEXTS = {"type": "list", "element-id": 100, "element": "string", "element-required": False}
+# As catalogs count, whatever they are told: a list's items come right after the list.
+_TEXTS = {"type": "list", "element-id": 10, "element": "string", "element-required": False}
 _RUN = {
     "run_id": "string",
     "ingestion": "string",
@@ -92,7 +93,7 @@ RESULTS = HistoryTable(
         "measured": "double",
     },
 )
-QUARANTINE = HistoryTable("ops.quarantine", {**_RUN, "reasons": _TEXTS, "row": "string"})
+QUARANTINE = HistoryTable("ops.quarantine", {**_RUN, "row": "string", "reasons": _TEXTS})
 TABLES = (RESULTS, QUARANTINE)
 
 

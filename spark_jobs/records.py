@@ -46,7 +46,7 @@ def quarantined(rows: DataFrame, storage: Storage, started_at: str) -> tuple[Dat
     same = {**of_run(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)}
     columns = [F.lit(value).alias(name) for name, value in same.items()]
     moment = F.lit(started_at).cast("timestamp").alias("run_ts")
-    made = rows.select(*columns, moment, "reasons", "row")
+    made = rows.select(*columns, moment, "row", "reasons")
     try:
         made.write.options(**_NO_MARKER).parquet(f"s3a://{spec.lake_bucket}/{folder}")
         found = [_described(rows.sparkSession, storage, *each) for each in storage.sizes(folder)]

@@ -77,6 +77,25 @@ def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
     assert list(ledger.all()) == []
 
 
+def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
+    """Whatever ended in a table, and of which a run is not recorded yet, and nothing else."""
+    for number, (state, table, recorded) in enumerate(
+        [
+            (State.PUBLISHED, "shop.orders", 0),
+            (State.REJECTED, "shop.orders", 1),
+            (State.ERRORED, "shop.orders", 2),
+            (State.ERRORED, "", 0),
+            (State.SUBMITTED, "shop.orders", 0),
+        ],
+        1,
+    ):
+        begun = ledger.begin(ingestion(number))
+        ledger.save(replace(begun, state=state, table=table, attempt=2, recorded=recorded))
+    assert sorted(ids(ledger.unrecorded())) == [1, 2]
+    ledger.save(replace(ledger.get(ingestion(2).id), recorded=2))
+    assert ids(ledger.unrecorded()) == [1]
+
+
 def test_everything_is_kept(ledger: AnyLedger) -> None:
     """What is saved is read back the same, in every field."""
     full = Ingestion(
@@ -107,6 +126,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         checks=({"id": "ü", "columns": ["a"], "status": "fail"},),
         alerted=True,
         cleaned=True,
+        recorded=2,
         times={"landed": "2026-03-01T12", "ended": "2026-03-01T13"},
         approval=Approval("Ann", "weil's so ist", "2026-03-01T14", ("ü", "b")),
         tries_from=2,

@@ -12,7 +12,8 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.storage import Lake, Landing, Missing
+from functions.storage import Lake, Landing, Missing, Overwritten
+from lakegate.baselines import Baselines, Series, Value
 from lakegate.contract import ContractInvalid, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
@@ -303,3 +304,27 @@ def test_an_s3_that_is_away_is_tried_again() -> None:
     ):
         with pytest.raises(Transient, match="STORAGE_UNAVAILABLE"):
             call()
+
+
+def test_baselines_begin_empty_and_are_kept(buckets: Buckets) -> None:
+    """Where nothing was put there are none; then what was put is read back."""
+    none, etag = buckets.lake.baselines("shop.orders")
+    assert (none, etag) == (Baselines("shop.orders"), "")
+    known = Baselines("shop.orders", {"d@r": Series((Value("a", "2026", 1.5),))})
+    buckets.lake.put_baselines(known, etag)
+    assert buckets.lake.baselines("shop.orders")[0] == known
+
+
+def test_baselines_replace_only_what_they_were_made_from(buckets: Buckets) -> None:
+    """Of two who read the same, the second to put learns that it was late; nothing is lost."""
+    lake = buckets.lake
+    first = Baselines("shop.orders", {"d@r": Series((Value("a", "2026", 1.5),))})
+    second = Baselines("shop.orders", {"d@r": Series((Value("b", "2026", 2.5),))})
+    lake.put_baselines(first, "")
+    with pytest.raises(Overwritten):
+        lake.put_baselines(second, "")
+    _, etag = lake.baselines("shop.orders")
+    lake.put_baselines(second, etag)
+    with pytest.raises(Overwritten):
+        lake.put_baselines(first, etag)
+    assert lake.baselines("shop.orders")[0] == second

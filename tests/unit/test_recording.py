@@ -104,7 +104,7 @@ def test_all_runs_of_an_ingestion_are_recorded(deployment: Deployment) -> None:
 def test_what_is_replayed_before_its_record_is_kept_is_not_entered_again(
     deployment: Deployment,
 ) -> None:
-    """The first run was entered, and nobody noted it: the log tells, from before the second's cut."""
+    """The first run was entered, and nobody noted it: the log tells, beyond the second's cut."""
     landed = deployment.land(KEY, script=rejected)
     deployment.deliver()
     deployment.run_jobs()

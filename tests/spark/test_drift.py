@@ -1,0 +1,67 @@
+"""Checks of drift in the job: measured in the tiers, compared with what was published before."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions.storage import Lake
+from infra.local.settings import LAKE_BUCKET
+from lakegate.baselines import Baselines
+from lakegate.report import AuditReport, CheckResult, Status
+from tests.spark.conftest import Job
+from tests.spark.test_job import changed
+
+pytestmark = pytest.mark.spark
+Contract = Callable[..., str]
+QUALITY = """
+    quality:
+      - {id: size, type: custom, engine: lakegate, implementation: {check: drift, of: rowCount},
+         severity: error}
+      - {id: level, type: custom, engine: lakegate,
+         implementation: {check: drift, of: mean, column: amount}}
+      - {id: gaps, type: custom, engine: lakegate,
+         implementation: {check: drift, of: nullValues, column: amount}}
+"""
+
+
+def by_id(report: AuditReport) -> dict[str, CheckResult]:
+    return {check.id.rpartition(".")[2]: check for check in report.checks if check.baseline}
+
+
+def rows(number: int, amount: float = 10.0) -> bytes:
+    return changed(
+        id=list(range(number)),
+        name=["n1"] * number,
+        amount=[amount] * number,
+        day=[None] * number,
+    )
+
+
+def test_drift_is_told_after_seven_runs(job_runner: Job, contract: Contract, table: str) -> None:
+    """Until then it is skipped with the reason; then what is far off the median fails or warns."""
+    text, lake = contract(quality=QUALITY), Lake(job_runner.services.s3, LAKE_BUCKET)
+    known, etag = lake.baselines(table)
+    _, first = job_runner.ingest(rows(20), text, table, "drift/first")
+    found = by_id(first)
+    assert {check.status for check in found.values()} == {Status.SKIPPED}
+    assert found["size"].message == "only 0 of 7 published runs"
+    lake.put_baselines(of_seven(known, first), etag)
+    _, usual = job_runner.ingest(rows(21), text, table, "drift/usual")
+    assert {check.status for check in by_id(usual).values()} == {Status.PASS}
+    _, strange = job_runner.ingest(rows(40, 11.0), text, table, "drift/strange")
+    now = by_id(strange)
+    assert {id_: check.status for id_, check in now.items()} == {
+        "size": Status.FAIL,
+        "level": Status.WARN,
+        "gaps": Status.PASS,
+    }
+    assert now["size"].found == "40, off by 20: 20 is the median of 7 published runs"
+    assert now["level"].tier == "history"
+
+
+def of_seven(known: Baselines, report: AuditReport) -> Baselines:
+    """As if seven runs had measured the same."""
+    for number in range(7):
+        known = known.adding(replace(report, ingestion=str(number)))
+    return known
