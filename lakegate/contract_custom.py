@@ -170,7 +170,7 @@ def _drifting(
         return Custom(metric, (), Drift(metric, Rule()))
     read = _quantile if metric is Metric.QUANTILE else _of_column(metric, _kinds(metric))
     found = read(stated, known, column)
-    if found is None or isinstance(found.rule, Drift):
+    if found is None or not isinstance(found.rule, Rule | Quantile):
         return None
     return Custom(metric, found.columns, Drift(metric, found.rule))
 
@@ -227,8 +227,6 @@ _READERS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
     "quantile": (("column", "share"), _quantile),
     "distinctCount": (("properties",), _distinct),
     "reconcile": (("format", "sums"), _reconcile),
-
-
     "drift": (("of", "column", "share", "k"), _drift),
     "freshness": (("column",), _of_column(Metric.AGE, _MOMENTS, Unit.HOURS)),
 }

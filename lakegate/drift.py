@@ -28,7 +28,7 @@ def digest(check: Check) -> str:
     basis = check.basis
     rule = {f.name: getattr(basis.rule, f.name) for f in fields(basis.rule)}
     given = sorted((name, str(value)) for name, value in rule.items() if value)
-    measured = (basis.metric.value, basis.columns, basis.where, basis.scope.value, given)
+    measured = (basis.metric.value, basis.columns, basis.where, given)
     return hashlib.sha256(repr(measured).encode()).hexdigest()[:32]
 
 

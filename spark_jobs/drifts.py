@@ -1,6 +1,6 @@
 """Checks of drift: what the tiers measured, compared with what published runs measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -11,20 +11,19 @@ from lakegate.drift import FEWEST, baseline, comparable, deviation
 from lakegate.report import Baseline, CheckResult, Tier
 from spark_jobs import audit
 from spark_jobs.run import Measured
-from spark_jobs.storage import Storage
 
 
 def compared(
     results: Sequence[CheckResult],
     contract: Contract,
     measured: Mapping[str, Measured],
-    storage: Storage,
+    baselines: Callable[[], Baselines],
 ) -> tuple[CheckResult, ...]:
-    """The results, those of drift by how far their measure is off."""
+    """The results, those of drift by how far their measure is off; `baselines` reads what was."""
     checks = {check.id: check for check in contract.checks if check.metric is Metric.DRIFT}
     if not checks:
         return tuple(results)
-    known = storage.baselines()
+    known = baselines()
     off = {id_: _compared(check, measured[id_], contract, known) for id_, check in checks.items()}
     return tuple(off.get(result.id, result) for result in results)
 

@@ -1,12 +1,14 @@
 """One run: open the landed object, append it, audit it in the same pass, say what was found."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
 
 from pyspark import __version__ as spark_version
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from lakegate.baselines import Baselines
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -14,7 +16,7 @@ from lakegate.report import AuditReport, DataFile, Reason, Verdict
 from spark_jobs import audit, drifts, jvm, quarantine
 from spark_jobs.append import append_watched
 from spark_jobs.meter import Meter, now
-from spark_jobs.read import Bytes, Source
+from spark_jobs.read import Bytes
 from spark_jobs.samples import with_samples
 from spark_jobs.transform import open_file
 from spark_jobs.write import open_table, with_undeclared
@@ -29,6 +31,9 @@ class Landing(Bytes, Protocol):
     def pinned(self) -> AbstractContextManager[str]:
         """An address of exactly the landed version, for a while."""
 
+    def baselines(self) -> Baselines:
+        """What the table's published runs measured."""
+
 
 class Standing(Protocol):
     """Where the run's rows go; as `branch.Branch`."""
@@ -41,9 +46,24 @@ class Standing(Protocol):
         """The hash that the branch stands at."""
 
 
-def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standing) -> AuditReport:
+Keep = Callable[[DataFrame, str], tuple[DataFile, ...]]
+
+
+def _nowhere(rows: DataFrame, run_ts: str) -> tuple[DataFile, ...]:
+    """Leave the rows that were kept out where they are."""
+    return ()
+
+
+def ingest(
+    spec: JobSpec,
+    storage: Landing,
+    spark: SparkSession,
+    branch: Standing,
+    keep: Keep = _nowhere,
+) -> AuditReport:
     """Carry one landed object onto its branch and audit it there.
 
+    `keep` is given the rows that are kept out of the table, and when the run began.
     Raises Permanent when the file cannot be read or written, Transient when a retry may help.
     """
     meter = Meter(spark)
@@ -67,11 +87,12 @@ def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standin
             run, rows, ridden = append_watched(spec, branch.token, source, contract, table)
             audited_hash = branch.head()
         with meter.step("quarantine"):
-            records = _kept_out(source, contract, storage, rows, meter.started_at)
+            kept = quarantine.kept_out(source.rows, contract) if rows.kept_out else None
+            records = keep(kept, meter.started_at) if kept else ()
         with meter.step("audit"):
             measured = audit.measure(run, ridden)
             results = audit.judge(contract, rows, measured)
-            results = drifts.compared(results, contract, measured, storage)
+            results = drifts.compared(results, contract, measured, storage.baselines)
         with meter.step("samples"):
             results = with_samples(results, run, source.rows)
     verdict, reason = audit.verdict(results)
@@ -91,15 +112,6 @@ def ingest(spec: JobSpec, storage: Landing, spark: SparkSession, branch: Standin
         schema_changes=(*source.changes, *table.changes),
         records=records,
     )
-
-
-def _kept_out(
-    source: Source, contract: Contract, storage: Storage, rows: audit.Rows, started_at: str
-) -> tuple[DataFile, ...]:
-    """Write the rows that were kept out of the table, for the table that keeps them."""
-    if not rows.kept_out:
-        return ()
-    return quarantined(quarantine.kept_out(source.rows, contract), storage, started_at)
 
 
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:

@@ -5,6 +5,7 @@ publishes what was not audited. The report explains every other end; a crash lea
 """
 
 import sys
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -15,7 +16,7 @@ from lakegate.report import AuditReport, Verdict
 from spark_jobs.branch import Branch
 from spark_jobs.ingest import errored, ingest
 from spark_jobs.reaudit import audit_again
-from spark_jobs.records import with_results
+from spark_jobs.records import quarantined, with_results
 from spark_jobs.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
@@ -43,11 +44,12 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
         branch.reset(spec.base_hash)
     try:
         spark = open_session(spec, token)
+        keep = partial(quarantined, storage)
         try:
-            return ingest(spec, storage, spark, branch)
+            return ingest(spec, storage, spark, branch, keep)
         except Replaced:  # it is not the newest now, so this time it is read from a copy
             branch.reset(spec.base_hash)
-            return ingest(spec, storage, spark, branch)
+            return ingest(spec, storage, spark, branch, keep)
     except Permanent as error:
         return errored(spec, error)
 

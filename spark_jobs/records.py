@@ -36,7 +36,7 @@ def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> 
     return replace(report, records=(*report.records, file))
 
 
-def quarantined(rows: DataFrame, storage: Storage, started_at: str) -> tuple[DataFile, ...]:
+def quarantined(storage: Storage, rows: DataFrame, started_at: str) -> tuple[DataFile, ...]:
     """Write rows that are kept out of the table: `row` as text and `reasons`, ids of checks.
 
     Raises LakegateError as `explain` has it.

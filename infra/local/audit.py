@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from infra.local.jars import spark_jars
 from infra.local.java import java_home
 from lakegate import times
+from lakegate.baselines import Baselines
 from lakegate.checks import Check, Scope
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
@@ -72,6 +73,10 @@ class LocalFile:
         with self.file.open("rb") as stream:
             stream.seek(max(self.file.stat().st_size - length, 0))
             return stream.read(length)
+
+    def baselines(self) -> Baselines:
+        """Nothing was published: checks of drift are skipped."""
+        return Baselines("")
 
     @contextmanager
     def pinned(self) -> Iterator[str]:
