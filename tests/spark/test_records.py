@@ -101,10 +101,10 @@ def test_rows_kept_out_are_found_with_their_reasons(
     entered(job_runner, report, published=True)
     sql = f"SELECT reasons, row, published FROM ops.quarantine WHERE table_name = '{table}'"
     found = asked(job_runner, sql + " ORDER BY row")
-    assert [(reasons, published) for reasons, _, published in found] == [(["cheap"], True)] * 2
+    assert [(reasons, published) for reasons, _, published in found] == [(["amount.cheap"], True)] * 2
     assert [row[:8] for _, row, _ in found] == ['{"id":2,', '{"id":3,']
     in_spark = [r for r in job_runner.rows(QUARANTINE.name, "main") if r["table_name"] == table]
-    assert [(r["reasons"], r["published"]) for r in in_spark] == [(["cheap"], True)] * 2
+    assert [(r["reasons"], r["published"]) for r in in_spark] == [(["amount.cheap"], True)] * 2
 
 
 def test_each_try_writes_files_of_its_own(job_runner: Job, contract: Contract, table: str) -> None:
