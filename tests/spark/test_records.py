@@ -101,7 +101,9 @@ def test_rows_kept_out_are_found_with_their_reasons(
     entered(job_runner, report, published=True)
     sql = f"SELECT reasons, row, published FROM ops.quarantine WHERE table_name = '{table}'"
     found = asked(job_runner, sql + " ORDER BY row")
-    assert [(reasons, published) for reasons, _, published in found] == [(["amount.cheap"], True)] * 2
+    assert [(reasons, published) for reasons, _, published in found] == [
+        (["amount.cheap"], True)
+    ] * 2
     assert [row[:8] for _, row, _ in found] == ['{"id":2,', '{"id":3,']
     in_spark = [r for r in job_runner.rows(QUARANTINE.name, "main") if r["table_name"] == table]
     assert [(r["reasons"], r["published"]) for r in in_spark] == [(["amount.cheap"], True)] * 2
