@@ -191,6 +191,20 @@ def test_keys_of_any_type_are_found(
     assert [check.counted for check in report.failed] == [len(known)]
 
 
+def test_no_older_row_has_a_key_of_a_new_column(job_runner: Job, table: str) -> None:
+    """A key in a column that the contract has only now is unique as far as the file's own are."""
+    gate = Gate(job_runner, table, contract_of(table))
+    gate.publish([1])
+    rule = f"{{metric: duplicateValues, mustBe: 0, {BEYOND}}}"
+    more = f"- {{name: more, logicalType: string, quality: [{rule}]}}"
+    text = contract_of(table).replace("- {name: rest", f"{more}\n      - {{name: rest")
+    verdicts = []
+    for keys in (["a", "b"], ["a", "a"]):
+        body = parquet({"id": [2, 3], "rest": ["x", "x"], "more": keys})
+        verdicts.append(job_runner.ingest(body, text, table, f"{table}/{keys[1]}")[1].verdict)
+    assert verdicts == [Verdict.PASSED, Verdict.REJECTED]
+
+
 def test_the_tables_rows_are_counted_with_the_files(job_runner: Job, table: str) -> None:
     """A row count of the table is that of all its live rows, the file's and no deleted ones."""
     gate = Gate(job_runner, table, contract_of(table, rows="mustBeLessThan: 6"))
