@@ -124,7 +124,9 @@ def main() -> None:
     cases = [
         Case("beyond all keys", "bench.above", *integer, rows, 0),
         Case("within one file's keys", "bench.within", *integer, half),
-        Case("random keys", "bench.random", "string", "md5(string(id))", "md5(string(-id - 1))", half),
+        Case(
+            "random keys", "bench.random", "string", "md5(string(id))", "md5(string(-id - 1))", half
+        ),
     ]
     with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
         bench = Bench(running, warm_spark(running), count(1))
