@@ -121,12 +121,11 @@ def main() -> None:
     options = parser.parse_args()
     rows, half = options.rows, options.rows // 2
     integer = ("bigint", "2 * id", "2 * id + 1")
+    text = ("string", "md5(string(id))", "md5(string(-id - 1))")
     cases = [
         Case("beyond all keys", "bench.above", *integer, rows, 0),
         Case("within one file's keys", "bench.within", *integer, half),
-        Case(
-            "random keys", "bench.random", "string", "md5(string(id))", "md5(string(-id - 1))", half
-        ),
+        Case("random keys", "bench.random", *text, half),
     ]
     with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
         bench = Bench(running, warm_spark(running), count(1))
