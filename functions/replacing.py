@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from functions.catalog import CannotRebase, FilesGone, NotOnMain, UnknownBranch
 from functions.commits import commit_of
-from functions.ending import end, end_published, report_of
+from functions.ending import delete_replaced, end, end_published, report_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
 from functions.telemetry import logger, metrics
@@ -69,7 +69,7 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
         world.catalog.delete_branch(fresh)
         return run_again(world, ingestion)
     except CannotReplace as why:
-        world.catalog.delete_branch(fresh)
+        delete_replaced(world, ingestion)  # this fresh one, and any that a crash left
         return end(world, ingestion, State.REJECTED, Reason(CANNOT_REPLACE, why.message))
     except LakegateError as error:
         # A save that timed out may have been done: then the fresh branch is the intent.

@@ -13,7 +13,7 @@ from functions.intake import take_in
 from functions.messages import unreadable_event
 from functions.queues import DeadLetter, DeadLetters
 from functions.rebuilding import restore
-from functions.recording import batches, record
+from functions.recording import batches, record, strays
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate import times
@@ -41,8 +41,10 @@ def sweep(world: World) -> dict[str, int]:
         _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
         _each("resumed", _due(world, before), partial(_resume, world)),
         _each("recorded", batches(world), partial(record, world)),
+        _each("deleted", _strays(world), world.catalog.delete_branch),
     )
-    done = dict.fromkeys(("dead_letters", "forgotten", "resumed", "recorded", "failed"), 0)
+    kinds = ("dead_letters", "forgotten", "resumed", "recorded", "deleted", "failed")
+    done = dict.fromkeys(kinds, 0)
     for outcome in (outcome for task in tasks for outcome in task):
         done[outcome] += 1
     metrics.add_metric("SweepFailures", "Count", done["failed"])
@@ -113,3 +115,7 @@ def _redeliver(world: World, queue: DeadLetters, work: Work, letter: DeadLetter)
     except LakegateError as error:
         world.alerts.post("", unreadable_event(queue.name, letter.body, error.message))
     queue.forget(letter)
+
+
+def _strays(world: World) -> Iterator[str]:
+    yield from strays(world)

@@ -10,6 +10,7 @@ from functions.recording import record_recent
 from functions.settings import Settings
 from functions.sweeping import sweep
 from functions.world import World
+from lakegate.history import RESULTS
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
@@ -255,6 +256,7 @@ class Deployment:
         return (
             not any(self.ledger.unfinished("9999"))
             and not any(self.ledger.unrecorded())
+            and not self.catalog.branches(f"publish/{RESULTS.name}/")
             and all(ingestion_id(landed) in known for landed in self.landing.landed())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()

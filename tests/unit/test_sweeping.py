@@ -14,7 +14,8 @@ from tests.fakes.job import rejected
 from tests.fakes.promises import check_promises
 
 KEY = "shop/orders/a.parquet"
-NOTHING = {"dead_letters": 0, "forgotten": 0, "resumed": 0, "recorded": 0, "failed": 0}
+KINDS = ("dead_letters", "forgotten", "resumed", "recorded", "deleted", "failed")
+NOTHING = dict.fromkeys(KINDS, 0)
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: s
     deployment.land("shop/orders/b.parquet")
     deployment.dead_uploads.send("no event")
     deployment.dead_job_runs.send("no event")
-    everything = {"dead_letters": 2, "forgotten": 1, "resumed": 1, "recorded": 1, "failed": 0}
+    everything = {**NOTHING, "dead_letters": 2, "forgotten": 1, "resumed": 1, "recorded": 1}
     kinds = {
         "landing.landed": ("forgotten",),
         "ledger.unfinished": ("resumed", "recorded"),  # nothing has ended then
