@@ -68,7 +68,8 @@ class Column:
     decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (a wall clock's time), binary,
     struct<…>, array<…> or map<…>. `sensitive` values are shown to nobody: neither in reports nor in
     alerts. `path` is the way into a nested column, such as ("lines", ITEM, "sku"), whose `name` is
-    then `lines[].sku`; of a column of the table it is only the name.
+    then `lines[].sku`; of a column of the table it is only the name. `fields` are the names of a
+    struct's.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Column:
     sensitive: bool = False
     description: str = ""
     path: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -79,7 +79,17 @@ def read_properties(fields: Field) -> list[Property]:
     properties = list(_properties(fields, _Place()))
     if not properties:
         fields.refuse("has no columns")
+    _refuse_two_ways(properties)
     return properties
+
+
+def _refuse_two_ways(properties: list[Property]) -> None:
+    """A column `a.b` and the field b of a column `a` would have one name."""
+    top = {found.column.name.lower(): found for found in properties}
+    for inner in (inner for found in properties for part in found.within for inner in part.walk()):
+        if other := top.get(inner.column.name.lower()):
+            reason = f"{other.column.name!r} is also what lies within another column, in line"
+            other.field.refuse(f"{reason} {inner.field.node.line}: rename one of them")
 
 
 def _properties(fields: Field, place: _Place) -> Iterator[Property]:
@@ -115,6 +125,7 @@ def _property(field: Field, place: _Place) -> Property:
         sensitive=place.sensitive,
         description=field.text("description"),
         path=place.path if len(place.path) > 1 else (),
+        fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
     )
     return Property(field, field.text("name"), column, length, within)
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
+from lakegate.contract_yaml import suggestion
 from lakegate.literals import NUMERIC, TIME_PATTERN, in_order, literal
 from lakegate.pattern_lint import refuse_slow
 from lakegate.patterns import PatternUnsupported
@@ -26,6 +27,7 @@ _VECTOR = (
     *("embeddingModel", "embeddingModelVersion", "normalized"),
 )
 _UNSIGNED = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
+_STEP_DIGITS = 18
 _MOMENTS = ("date", "timestamp", "timestamp_ntz", "time")
 _FORMATS = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
 
@@ -147,7 +149,7 @@ def read_rule(field: Field, column: Column) -> Rule:
         format=_text_format(field, column),
         min_items=_length(field, "minItems", column),
         max_items=_length(field, "maxItems", column),
-        unique_items=column.kind == "array" and field.flag("uniqueItems"),
+        unique_items=_unique_items(field, column),
         min_properties=_length(field, "minProperties", column),
         max_properties=_length(field, "maxProperties", column),
         required_properties=_required(field, column),
@@ -188,7 +190,18 @@ def _multiple(field: Field, column: Column) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10**18:
         field.refuse("must be a number above zero", "multipleOf")
         return None
-    return f"{Decimal(text if isinstance(value, float) else value):f}"
+    step = Decimal(text if isinstance(value, float) else value)
+    if int(step.as_tuple().exponent) < -_STEP_DIGITS:
+        field.refuse(f"must have at most {_STEP_DIGITS} digits after the point", "multipleOf")
+    return f"{step:f}"
+
+
+def _unique_items(field: Field, column: Column) -> bool:
+    if column.kind != "array" or not field.flag("uniqueItems"):
+        return False
+    if "map<" in column.type:
+        field.refuse("items that are maps, or hold any, cannot be compared", "uniqueItems")
+    return True
 
 
 def _text_format(field: Field, column: Column) -> str | None:
@@ -201,7 +214,12 @@ def _text_format(field: Field, column: Column) -> str | None:
 def _required(field: Field, column: Column) -> tuple[str, ...]:
     if not _may_have(field, "required", column):
         return ()
-    return tuple(item.node.text for item in field.at("required").items())
+    names = tuple(item.node.text for item in field.at("required").items())
+    for name in names:
+        if name not in column.fields:
+            near = suggestion(name, column.fields)
+            field.refuse(f"{name!r} is no property of {column.name}{near}", "required")
+    return names
 
 
 def _may_have(field: Field, key: str, column: Column) -> bool:

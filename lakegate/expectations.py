@@ -49,11 +49,12 @@ class Expectation:
     def met(self, value: Number | None, rows: int) -> bool:
         """Whether the value is as expected, `rows` being what a percentage is of.
 
-        No row of no rows is 0 percent. No value, NaN and infinities are never as expected.
+        No row of no rows is 0 percent. No value, NaN and infinities are never as expected. Of a
+        float the 15 digits count that every float holds: 0.1 + 0.2 is 0.3.
         """
         if value is None or not isfinite(value):
             return False
-        measured = Fraction(value)
+        measured = Fraction(f"{value:.15g}" if isinstance(value, float) else value)
         if self.unit is Unit.PERCENT:
             measured = 100 * measured / rows if rows else Fraction(0)
         low, high = Fraction(self.threshold), Fraction(self.high or 0)

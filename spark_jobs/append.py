@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from lakegate.checks import Check
@@ -14,7 +14,6 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import Tier
 from spark_jobs import jvm, quarantine, scan
 from spark_jobs.audit import Rows
-from spark_jobs.failures import explain
 from spark_jobs.read import BAD_ROW, Source
 from spark_jobs.run import Measured, Run
 from spark_jobs.write import Opened, append
@@ -32,7 +31,7 @@ def append_watched(
     Raises Permanent when rows are lost between the file, the audit and the table.
     """
     spark, table = source.rows.sparkSession, opened.table
-    split = _condition(spark, contract)
+    split = _condition(source.rows, contract)
     keeping = [check for check in contract.checks if check.quarantine]
     riding = scan.riding(contract)
     first = second = Observation("file")
@@ -51,13 +50,15 @@ def append_watched(
     return run, counted, _measured(keeping, found, riding, kept)
 
 
-def _condition(spark: SparkSession, contract: Contract) -> str:
+def _condition(rows: DataFrame, contract: Contract) -> str:
     split = quarantine.condition(contract)
+    for check in filter(lambda check: check.quarantine, contract.checks):
+        scan.require_own_sql(rows.sparkSession, check)
     try:
-        if split:
-            jvm.require_expression(spark, split)
+        rows.where(F.expr(split or "true"))
     except jvm.JavaError as error:
-        raise explain(error, "the rows for quarantine cannot be told", "BAD_CONDITION") from error
+        message = f"it cannot be told which rows go into quarantine: {jvm.said(error)}"
+        raise Permanent("BAD_CONDITION", message) from error
     return split
 
 

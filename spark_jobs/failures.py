@@ -35,6 +35,7 @@ _FILE_AT_FAULT = {
     "Invalid footer": "CORRUPT_FILE",
 }
 
+BAD_VALUE = "BAD_VALUE"
 # SQL's class of conditions for a value that cannot be what it is asked to be (ISO/IEC 9075, 22).
 _DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
 
@@ -53,7 +54,7 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]
     if conditions and not codes:  # without the message, which tells the value
         message = f"{what}: {conditions[-1]}; where SQL casts a value, try_cast makes it null"
-        return Permanent("BAD_VALUE", message)
+        return Permanent(BAD_VALUE, message)
     if not code or any(name in story for name in _PASSING):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
     return Permanent(code, f"{what}: {chain[-1][:500]}")

@@ -97,8 +97,26 @@ def _may_match(spark: SparkSession, table: Any, files: Sequence[Any], expression
 
 
 def require_expression(spark: SparkSession, text: str) -> None:
-    """Raises one of `JavaError` where a text is no single expression of Spark SQL."""
-    spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    """Raises Permanent BAD_CONDITION where a text is no expression of Spark SQL over one row.
+
+    That is one expression and no more, without a query in it.
+    """
+    try:
+        parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    except JavaError as error:
+        raise Permanent("BAD_CONDITION", f"{text} is no condition: {said(error)}") from error
+    queries = java(spark).org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+    if queries.hasSubquery(parsed):
+        message = f"{text} has a query in it, and a condition looks at one row alone"
+        raise Permanent("BAD_CONDITION", message)
+
+
+def forget_functions(spark: SparkSession, names: Sequence[str]) -> None:
+    """Take built-in functions of Spark SQL from a session."""
+    state = spark._jsparkSession.sessionState()
+    made = java(spark).org.apache.spark.sql.catalyst.FunctionIdentifier
+    for name in names:
+        state.functionRegistry().dropFunction(made(name))
 
 
 @dataclass(frozen=True)
@@ -337,6 +355,13 @@ def causes(error: BaseException) -> list[str]:
         chain.append(str(cause.toString()))
         cause = cause.getCause()
     return chain
+
+
+def said(error: BaseException) -> str:
+    """What a Java exception says at its root: the first line, without the class and the stack."""
+    chain = causes(error)
+    line = (chain[-1] if chain else str(error)).partition("\n")[0]
+    return (line.partition(": ")[2] or line)[:500]
 
 
 def _gateway(spark: SparkSession) -> Any:

@@ -81,7 +81,7 @@ def _problem(run: Run, error: Exception) -> Measured:
 
 def _measured(look: _Look, check: Check) -> Measured:
     run = look.run
-    scan.require_own_sql(run, check)
+    scan.require_own_sql(run.spark, check)
     match check.metric, check.rule:
         case Metric.DUPLICATE, _:
             return _duplicates(look, check)
@@ -169,7 +169,7 @@ def _of_rows(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
     """Checks of single rows over more rows than the file's, all of one scope in one scan."""
     try:
         for check in checks:
-            scan.require_own_sql(run, check)
+            scan.require_own_sql(run.spark, check)
         rows = _rows(run, checks[0])
         everything = F.count(F.lit(1)).alias("all")
         asked = list(scan.aggregates(checks, run.contract))

@@ -59,7 +59,7 @@ def _may_break(run: Run, check: Check) -> bool:
     column = run.contract.column(check.columns[0])
     limits = sql.bounds(check.rule) if isinstance(check.rule, Rule) else ()
     where = run.spark, run.table, run.files, column.name
-    outside = any(jvm.may_hold(*where, sign, _typed(text, column)) for sign, text in limits)
+    outside = any(jvm.may_hold(*where, sign, _typed(text, column, sign)) for sign, text in limits)
     return outside or (column.type in _FLOATING and jvm.may_hold_nan(*where))
 
 
@@ -76,7 +76,11 @@ def _is_range(rule: object, column: Column) -> bool:
     )
 
 
-def _typed(text: str, column: Column) -> int | float | str:
+def _typed(text: str, column: Column, sign: str) -> int | float | str:
+    """A bound as Iceberg compares it, which orders -0.0 below 0.0 although they are the same."""
     if column.type in _INTEGERS:
         return int(text)
-    return float(text) if column.type in _FLOATING else text
+    if column.type not in _FLOATING:
+        return text
+    zero = -0.0 if sign in ("<", ">=") else 0.0
+    return float(text) or zero

@@ -4,13 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from pyspark.sql import Column as Expression
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.checks import OF_ROWS, OF_VALUES, Check, Metric
 from lakegate.contract import Contract
+from lakegate.errors import Permanent
 from lakegate.report import Tier
 from lakegate.rules import Condition
 from spark_jobs import jvm, manifests, sql
+from spark_jobs.failures import BAD_VALUE, explain
 from spark_jobs.run import Measured, Run
 
 # More than these make Spark's generated code larger than the JVM compiles well.
@@ -61,39 +64,50 @@ def answer(run: Run, checks: Iterable[Check]) -> Mapping[str, Measured]:
 
 
 def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
-    """One scan for all; where it fails one for each, so that a bad one harms no other."""
+    """One scan for all; where it fails one for each half, until the bad check is alone."""
     try:
         for check in checks:
-            require_own_sql(run, check)
+            require_own_sql(run.spark, check)
         found = run.rows.agg(*aggregates(checks, run.contract)).collect()[0].asDict()
-    except jvm.JavaError as error:
+    except (*jvm.JavaError, Permanent) as error:
         if len(checks) == 1:
-            return {checks[0].id: Measured(None, run.written, Tier.SCAN, _said(error))}
-        return {id_: m for check in checks for id_, m in _scanned(run, [check]).items()}
+            return {checks[0].id: Measured(None, run.written, Tier.SCAN, _problem(error))}
+        half = len(checks) // 2
+        return _scanned(run, checks[:half]) | _scanned(run, checks[half:])
     return read(checks, found, run.written, Tier.SCAN)
 
 
-def require_own_sql(run: Run, check: Check) -> None:
-    """Raises one of `jvm.JavaError` where a condition of the data owner's is no single one."""
+def _problem(error: Exception) -> str:
+    """Why a check could not be evaluated. Raises Transient where a retry may help."""
+    if isinstance(error, Permanent):
+        return error.message
+    reason = explain(error, "a check cannot be evaluated", "CHECK_FAILED")
+    if not isinstance(reason, Permanent):
+        raise reason from error
+    return reason.message if reason.code == BAD_VALUE else jvm.said(error)
+
+
+def require_own_sql(spark: SparkSession, check: Check) -> None:
+    """Raises Permanent BAD_CONDITION where a condition of the data owner's is not one."""
     own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
     for text in (*own, *([check.where] if check.where else [])):
-        jvm.require_expression(run.spark, text)
-
-
-def _said(error: BaseException) -> str:
-    """What Spark says of a condition that it cannot evaluate: its first line, without the stack."""
-    return jvm.causes(error)[-1].partition("\n")[0].partition(": ")[2][:500]
+        jvm.require_expression(spark, text)
 
 
 def _aggregate(check: Check, contract: Contract) -> str:
     basis = check.basis
     if basis.metric in OF_VALUES:
         return sql.value(basis, contract)
+    if basis.metric is Metric.ROWS:
+        return f"count_if({sql.looked_at(basis)})"
     return f"count_if({sql.counted(basis, contract)})"
 
 
 def _is_measured(check: Check) -> bool:
-    return check.basis.metric in (*OF_ROWS, *OF_VALUES) and not check.looks_beyond
+    basis = check.basis
+    if basis.metric is Metric.ROWS:
+        return bool(basis.where) and not check.looks_beyond
+    return basis.metric in (*OF_ROWS, *OF_VALUES) and not check.looks_beyond
 
 
 def _own_sql(check: Check) -> bool:

@@ -5,8 +5,11 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
+from spark_jobs import jvm
 
 CATALOG = "lake"
+# Any Java method, by its name: what a contract's conditions could do anything with.
+_REFLECTION = ("reflect", "java_method", "try_reflect")
 
 
 def open_session(spec: JobSpec, token: str) -> SparkSession:
@@ -14,6 +17,7 @@ def open_session(spec: JobSpec, token: str) -> SparkSession:
     spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
     for name, value in session_settings(spec, token).items():
         spark.conf.set(name, value)
+    jvm.forget_functions(spark, _REFLECTION)
     return spark
 
 
@@ -31,6 +35,8 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",
         "spark.sql.csv.parser.columnPruning.enabled": "false",
+        # Nothing of the environment comes into a contract's text: ${env:…} stays as it is.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
     }

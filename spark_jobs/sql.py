@@ -28,14 +28,15 @@ def counted(check: Check, contract: Contract) -> str:
 
 def looked_at(check: Check) -> str:
     """That a row is one of those that the check looks at."""
-    return f"coalesce(({check.where}), false)" if check.where else "true"
+    return f"coalesce({_own(check.where)}, false)" if check.where else "true"
 
 
 def value(check: Check, contract: Contract) -> str:
     """The aggregate that a check of `OF_VALUES` compares; null where there is no value.
 
-    NaN is left out; a sum that no decimal(38) holds is null. A quantile is exact to one rank in
-    10,000. For `Metric.AGE` it is how many hours the newest moment lies back.
+    NaN is left out; a sum that no decimal(38) holds is null. A mean is a double, whatever the
+    column is: Spark's own of decimals has four more digits than they. A quantile is exact to one
+    rank in 10,000. For `Metric.AGE` it is how many hours the newest moment lies back.
     """
     column = contract.column(check.columns[0])
     name = quoted(column.name)
@@ -45,7 +46,8 @@ def value(check: Check, contract: Contract) -> str:
         case Metric.SUM, _:
             return f"try_sum({_wide(number, column)})"
         case Metric.MEAN, _:
-            return f"try_avg({_wide(number, column)})"
+            total = f"CAST(try_sum({_wide(number, column)}) AS DOUBLE)"
+            return f"try_divide({total}, count({number}))"
         case Metric.STDDEV, _:
             return f"stddev_samp(CAST({number} AS DOUBLE))"
         case Metric.QUANTILE, Quantile(share):
@@ -104,14 +106,19 @@ def _wide(number: str, column: Column) -> str:
     return f"CAST({number} AS {'DECIMAL(38,0)' if column.type in _INTEGERS else 'DOUBLE'})"
 
 
+def _own(condition: str) -> str:
+    """A data owner's condition in parentheses, which a comment at its end leaves alone."""
+    return f"({condition}\n)" if "--" in condition else f"({condition})"
+
+
 def _violation(check: Check, contract: Contract) -> str:
     if isinstance(check.rule, Condition):
-        return f"coalesce(NOT ({check.rule.sql}), false)"
+        return f"coalesce(NOT {_own(check.rule.sql)}, false)"
     column = contract.column(check.columns[0])
-    return f"coalesce({_somewhere(column.steps, _test(check, column, contract))}, false)"
+    return f"coalesce({_somewhere(column.steps, _test(check, column))}, false)"
 
 
-def _test(check: Check, column: Column, contract: Contract) -> _Test:
+def _test(check: Check, column: Column) -> _Test:
     """What to ask of one value of the column."""
     rule = check.rule if isinstance(check.rule, Rule) else Rule()
     match check.metric:
@@ -122,10 +129,7 @@ def _test(check: Check, column: Column, contract: Contract) -> _Test:
         case Metric.UNDECODED:
             return lambda value: f"{value} RLIKE {string(_UNDECODED)}"
         case _:
-            fields = [
-                inner.path[-1] for inner in contract.nested if inner.path[:-1] == column.steps
-            ]
-            return lambda value: _any(_broken(value, rule, column, fields))
+            return lambda value: _any(_broken(value, rule, column))
 
 
 def _somewhere(steps: Sequence[str], test: _Test, within: str = "", depth: int = 0) -> str:
@@ -137,9 +141,12 @@ def _somewhere(steps: Sequence[str], test: _Test, within: str = "", depth: int =
     if head in (ITEM, KEY, VALUE):
         items = {KEY: f"map_keys({within})", VALUE: f"map_values({within})"}.get(head, within)
         item = f"x{depth}"
-        inner = _somewhere(rest, test, item, depth + 1) if rest else test(item)
-        return f"exists({items}, {item} -> {inner})"
-    here = f"{within}.{quoted(head)}" if within else quoted(head)
+        return f"exists({items}, {item} -> {_there(rest, test, item, depth + 1)})"
+    return _there(rest, test, f"{within}.{quoted(head)}" if within else quoted(head), depth)
+
+
+def _there(rest: Sequence[str], test: _Test, here: str, depth: int) -> str:
+    """That the test holds for what is `here`, or for something further on the way from it."""
     if not rest:
         return test(here)
     return f"({here} IS NOT NULL AND {_somewhere(rest, test, here, depth)})"
@@ -153,7 +160,7 @@ def _missing(value: str, rule: Rule, column: Column) -> Iterator[str]:
         yield f"{value} IS NULL"
 
 
-def _broken(value: str, rule: Rule, column: Column, fields: Sequence[str]) -> Iterator[str]:
+def _broken(value: str, rule: Rule, column: Column) -> Iterator[str]:
     if rule.valid_values:
         yield f"{value} NOT IN {_literals(rule.valid_values, column.type)}"
     for pattern in (rule.pattern, PATTERNS.get(rule.format or "")):
@@ -163,7 +170,12 @@ def _broken(value: str, rule: Rule, column: Column, fields: Sequence[str]) -> It
         yield f"{value} {comparison} {literal(bound, column.type)}"
     if rule.multiple_of is not None:
         yield _no_multiple(value, rule.multiple_of, column)
-    yield from _of_other_size(value, rule, fields)
+    yield from _of_other_size(value, rule, column.fields)
+    if rule.unique_items:
+        # Spark tells 0.0 and -0.0 apart here, as it does nowhere else.
+        floating = column.type in ("array<float>", "array<double>")
+        items = f"transform({value}, x -> x + CAST(0 AS FLOAT))" if floating else value
+        yield f"size(array_distinct({items})) < size({value})"
     if column.type in _FLOATING:  # Spark orders NaN above every number: a lower bound lets it pass
         yield f"isnan({value})"
 
@@ -178,8 +190,6 @@ def _of_other_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[st
     ):
         yield from [f"{size} < {low}"] if low is not None else []
         yield from [f"{size} > {high}"] if high is not None else []
-    if rule.unique_items:
-        yield f"size(array_distinct({value})) < size({value})"
     for name in rule.required_properties:
         yield f"({value} IS NOT NULL AND {value}.{quoted(name)} IS NULL)"
 
@@ -200,8 +210,15 @@ def _no_multiple(value: str, step: str, column: Column) -> str:
     """Exact, by the digits that a number is written with: 0.3 is a multiple of 0.1."""
     if column.type in _INTEGERS and "." not in step:
         return f"{value} % {step}L <> 0"
-    digits = f"try_cast(CAST({value} AS STRING) AS DECIMAL(38,18))"
-    broken = f"coalesce({digits} % CAST({string(step)} AS DECIMAL(38,18)) <> 0, true)"
+    exact = f"CAST({string(step)} AS DECIMAL(38,18))"
+    if column.type not in _FLOATING:
+        return f"{value} % {exact} <> 0"
+    # Up to 10^20 with all digits that a step may have, up to 10^38 without any after the point.
+    small, large = (
+        f"try_cast(CAST({value} AS STRING) AS DECIMAL(38,{scale}))" for scale in (18, 0)
+    )
+    rounded = f"CAST({small} AS {column.type}) <> {value}"
+    broken = f"coalesce({small} % {exact} <> 0 OR {rounded}, {large} % {exact} <> 0, true)"
     return f"({value} IS NOT NULL AND {broken})"
 
 

@@ -1,5 +1,6 @@
 """Expectations: what is met, and how it is said."""
 
+import math
 from decimal import Decimal
 
 import pytest
@@ -70,6 +71,19 @@ def test_percent_is_exact(rows: int, share: int) -> None:
     assert Expectation(Operator.AT_MOST, threshold, None, Unit.PERCENT).met(value, rows)
     assert not Expectation(Operator.LESS, threshold, None, Unit.PERCENT).met(value, rows)
     assert not Expectation(Operator.AT_MOST, threshold, None, Unit.PERCENT).met(value + 1, rows)
+
+
+@settings(deadline=None)
+@given(digits=st.integers(-(10**15) + 1, 10**15 - 1), scale=st.integers(0, 15))
+def test_a_float_is_the_number_that_it_is_written_as(digits: int, scale: int) -> None:
+    """A float right at its threshold is there, whatever its last binary digit makes of it."""
+    threshold = Decimal(digits).scaleb(-scale)
+    value = float(threshold)
+    near = math.nextafter(value, math.inf)
+    for each in (value, near if f"{near:.15g}" == f"{value:.15g}" else value):
+        assert Expectation(Operator.EQUAL, threshold, None, Unit.NUMBER).met(each, 1)
+        assert not Expectation(Operator.MORE, threshold, None, Unit.NUMBER).met(each, 1)
+        assert not Expectation(Operator.LESS, threshold, None, Unit.NUMBER).met(each, 1)
 
 
 def test_no_row_of_no_rows_is_zero_percent() -> None:

@@ -18,6 +18,9 @@ _FRESH = "{check: reconcile, mustBe: 0}"
 _WHERE = "customProperties: [{property: where, value: c > 0}]"
 _WINDOW = "customProperties: [{property: scope, value: {windowDays: 3, windowColumn: id}}]"
 
+ONE_TEXT = "[{name: name, logicalType: string}]"
+A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
+
 # What stands in a property named c, beside its name: the field that is refused, and the reason.
 PROPERTIES = [
     ("physicalType: int", "logicalType", "is missing"),
@@ -38,6 +41,21 @@ PROPERTIES = [
         "cannot be unique",
     ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
+    (
+        f"logicalType: object, properties: {ONE_TEXT}, logicalTypeOptions: {{required: [nme]}}",
+        "logicalTypeOptions.required",
+        "did you mean name",
+    ),
+    (
+        f"logicalType: array, items: {A_MAP}, logicalTypeOptions: {{uniqueItems: true}}",
+        "logicalTypeOptions.uniqueItems",
+        "cannot be compared",
+    ),
+    (
+        "logicalType: number, logicalTypeOptions: {multipleOf: 1.0e-19}",
+        "logicalTypeOptions.multipleOf",
+        "at most 18 digits",
+    ),
     (
         "logicalType: array, items: {logicalType: date}, logicalTypeOptions: {minLength: 1}",
         "logicalTypeOptions.minLength",
