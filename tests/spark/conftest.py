@@ -44,12 +44,17 @@ class Job:
         key = key or f"{table.replace('.', '/')}/file"
         return self.run(self.spec(self.services.land(key, body), contract, table))
 
-    def rows(self, table: str, branch: str) -> list[dict[str, Any]]:
-        """What a reader sees on a branch."""
+    def session(self, branch: str) -> SparkSession:
+        """A session in which a reader sees a branch."""
         session = fresh_session(self.warm_spark)
         spec = replace(_NOBODY, branch=branch, nessie_uri=self.services.nessie_uri)
         for name, value in session_settings(spec, self.services.tokens["reader"]).items():
             session.conf.set(name, value)
+        return session
+
+    def rows(self, table: str, branch: str) -> list[dict[str, Any]]:
+        """What a reader sees of a table on a branch."""
+        session = self.session(branch)
         return [row.asDict() for row in session.table(f"lake.{table}").collect()]
 
 

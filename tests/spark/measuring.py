@@ -1,0 +1,86 @@
+"""The audit's measures over rows that a test makes up, without a file, a table or a catalog."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakegate.columns import quoted
+from lakegate.contract import Contract, parse
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject
+from lakegate.report import CheckResult
+from spark_jobs import audit, scan
+from spark_jobs.run import Measured, Run
+from spark_jobs.session import session_settings
+from tests.services import fresh_session
+
+Row = Sequence[Any]
+_NOT_IN_YAML = "\x7f\x85\u2028\u2029\ufeff"
+NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
+
+
+def custom(check: str, **stated: Any) -> dict[str, Any]:
+    """A rule of Lakegate's own."""
+    return {"type": "custom", "engine": "lakegate", "implementation": {"check": check, **stated}}
+
+
+def options(**given: Any) -> dict[str, Any]:
+    """The options of a rule, or of what a property declares."""
+    return {"customProperties": [{"property": k, "value": v} for k, v in given.items()]}
+
+
+def contract_of(
+    properties: Iterable[Mapping[str, Any]],
+    quality: Sequence[Mapping[str, Any]] = (),
+    table: str = "tests.rows",
+    **settings: Any,
+) -> str:
+    """The text of a contract; JSON is YAML, too, but for some characters."""
+    schema = {"name": table, "properties": list(properties), "quality": list(quality)}
+    head = {"kind": "DataContract", "apiVersion": "v3.2.0", "id": table, "version": "1.0.0"}
+    text = json.dumps({**head, **options(**settings), "schema": [schema]}, ensure_ascii=False)
+    return text.translate({ord(char): f"\\u{ord(char):04x}" for char in _NOT_IN_YAML})
+
+
+def reading_session(spark: SparkSession) -> SparkSession:
+    """A session of its own that reads as the job's does, without its catalog."""
+    session = fresh_session(spark)
+    for name, value in session_settings(NOBODY, "").items():
+        if not name.startswith("spark.sql.catalog."):
+            session.conf.set(name, value)
+    return session
+
+
+def frame(spark: SparkSession, contract: Contract, rows: Sequence[Row]) -> DataFrame:
+    """The rows, in the contract's columns."""
+    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in contract.columns)
+    return spark.createDataFrame(cast(Any, [tuple(row) for row in rows]), schema)
+
+
+def measured(
+    spark: SparkSession, contract: Contract, rows: Sequence[Row]
+) -> Mapping[str, Measured]:
+    """What a scan measures for every check that it can answer, by the check's id."""
+    run = Run(spark, NOBODY, "", contract, None, (_File(len(rows)),))
+    vars(run)["rows"] = frame(spark, contract, rows)
+    return scan.answer(run, contract.checks)
+
+
+def results(spark: SparkSession, text: str, rows: Sequence[Row]) -> dict[str, CheckResult]:
+    """The outcome of every check that a scan can answer, by the check's id."""
+    contract = parse(text, "rows.yaml")
+    found = measured(spark, contract, rows)
+    known = (check for check in contract.checks if check.id in found)
+    return {check.id: audit.result(check, found[check.id], contract) for check in known}
+
+
+class _File:
+    """A data file of that many rows."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    def recordCount(self) -> int:  # noqa: N802 - Iceberg's name
+        return self._rows

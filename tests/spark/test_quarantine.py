@@ -1,0 +1,111 @@
+"""Rows that are kept out of the table: counted, named with their reasons, and limited."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from lakegate.contract import parse
+from lakegate.report import AuditReport, Status, Verdict
+from spark_jobs import quarantine
+from spark_jobs.read import BAD_ROW
+from tests.spark.conftest import Job
+from tests.spark.measuring import contract_of, custom, frame, options, reading_session
+
+pytestmark = pytest.mark.spark
+_KEPT_OUT = options(onBadRow="quarantine")
+# Five rows: the second has a bad amount and a bad name, of the fourth the id cannot be read.
+_CSV = b"id,amount,name\n1,1,n1\n2,-1,x\n3,3,n3\nx,4,n4\n5,5,\n"
+_FEW = {"maxRows": 2, "unreadable": True}
+
+
+def _contract(table: str, limits: Mapping[str, Any], *rules: Mapping[str, Any]) -> str:
+    amount = {"name": "amount", "logicalType": "integer", "logicalTypeOptions": {"minimum": 0}}
+    name = {"name": "name", "logicalType": "string", "logicalTypeOptions": {"pattern": "^n"}}
+    total = custom("sum", mustBe=9)
+    columns = [
+        {"name": "id", "logicalType": "integer", "required": True},
+        {**amount, **_KEPT_OUT, "quality": [total, *rules]},
+        name,
+    ]
+    return contract_of(columns, table=table, format="csv", quarantine=limits)
+
+
+def _outcome(report: AuditReport) -> tuple[int, int, int]:
+    return report.rows_read, report.rows_rejected, report.rows_written
+
+
+def test_bad_rows_are_kept_out_and_the_others_published(job_runner: Job, table: str) -> None:
+    """Rows kept out and rows written add up, and no other check sees the rows kept out."""
+    code, report = job_runner.ingest(_CSV, _contract(table, _FEW), table)
+    assert (code, report.verdict, _outcome(report)) == (0, Verdict.PASSED, (5, 2, 3))
+    found = {check.id: check for check in report.checks}
+    assert (found["amount.invalidValues"].counted, found["name.invalidValues"].counted) == (1, 0)
+    warned = {id_ for id_, check in found.items() if check.status is Status.WARN}
+    assert warned == {"amount.invalidValues", "file.quarantine"}
+    assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "reason"),
+    [
+        ({"maxRows": 1, "unreadable": True}, 3, "QUARANTINE_FULL"),
+        ({"maxPercent": 40, "unreadable": True}, 0, ""),
+        ({"maxPercent": 39.9, "unreadable": True}, 3, "QUARANTINE_FULL"),
+        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, 3, "QUARANTINE_FULL"),
+        ({"maxRows": 2}, 3, "BAD_ROWS"),
+    ],
+)
+def test_beyond_the_limit_the_file_is_rejected(
+    job_runner: Job, table: str, limits: dict[str, Any], code: int, reason: str
+) -> None:
+    """More rows than one of the limits allows, or unreadable ones unasked, reject the file."""
+    exit_code, report = job_runner.ingest(_CSV, _contract(table, limits), table)
+    assert (exit_code, report.reason.code if report.reason else "") == (code, reason)
+
+
+def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) -> None:
+    """Where every row is kept out, nothing is written and the file is rejected as empty."""
+    body = b"id,amount,name\n1,-1,n1\n2,-2,n2\n"
+    code, report = job_runner.ingest(body, _contract(table, {"maxPercent": 100}), table)
+    assert (code, _outcome(report)) == (3, (2, 2, 0))
+    assert "file.has_rows" in {check.id for check in report.failed}
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("1=1) OR (2=2", "BAD_CONDITION"),
+        ("nobody > 0", "BAD_CONDITION"),
+        ("amount IN (SELECT 1)", "BAD_CONDITION"),
+        ("1 / (amount - 1) < 9", "BAD_VALUE"),
+    ],
+)
+def test_a_condition_for_quarantine_that_fails_ends_the_run(
+    job_runner: Job, table: str, expression: str, code: str
+) -> None:
+    """Where it cannot be told which rows are bad nothing is written, and people are told why."""
+    rule = {**custom("rowExpression", expression=expression), **_KEPT_OUT}
+    exit_code, report = job_runner.ingest(_CSV, _contract(table, _FEW, rule), table)
+    assert (exit_code, report.verdict, report.audited_hash) == (4, Verdict.ERRORED, "")
+    assert report.reason is not None
+    assert report.reason.code == code
+
+
+def test_every_row_kept_out_has_its_reasons(job_runner: Job) -> None:
+    """A row is kept out once, with all its reasons, as JSON or as it stands in the file."""
+    positive = {**custom("rowExpression", expression="amount > -5"), **_KEPT_OUT, "id": "far"}
+    contract = parse(_contract("tests.kept", _FEW, positive), "kept.yaml")
+    rows = [(1, 1, "n1"), (2, -1, "x"), (3, -9, None), (None, 4, "n4"), (5, None, None)]
+    spark = reading_session(job_runner.warm_spark)
+    bad = F.when(F.col("id").isNull(), F.lit("x,4,n4")).alias(BAD_ROW)
+    source = frame(spark, contract, rows).select("*", bad)
+    assert sorted(quarantine.kept_out(source, contract).collect()) == sorted(
+        [
+            Row(row='{"id":2,"amount":-1,"name":"x"}', reasons=["amount.invalidValues"]),
+            Row(row='{"id":3,"amount":-9}', reasons=["amount.invalidValues", "amount.far"]),
+            Row(row="x,4,n4", reasons=["file.rows_readable"]),
+        ]
+    )

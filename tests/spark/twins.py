@@ -1,0 +1,367 @@
+"""Pairs of columns that differ in one cell, by which one check must tell them apart."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from lakegate.report import Status
+from tests.spark.measuring import custom, options
+
+# Every column has so many rows; a column `base` beside it holds 5 in each.
+ROWS = 4
+_MICRO = timedelta(microseconds=1)
+_NEW_YEAR = datetime(1969, 1, 1, tzinfo=UTC)
+_LAST = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+INVALID, NULL = ".invalidValues", ".nullValues"
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A property, values that it allows, and values of which one check says `status`.
+
+    `check` is the end of that check's id, after the column's name; `rule` is one of the whole
+    object, in which COLUMN stands for the column's name.
+    """
+
+    name: str
+    property: Mapping[str, Any]
+    good: Sequence[Any]
+    bad: Sequence[Any]
+    check: str = INVALID
+    status: Status = Status.FAIL
+    rule: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _last(good: Any, bad: Any) -> tuple[list[Any], list[Any]]:
+    return [good] * ROWS, [*[good] * (ROWS - 1), bad]
+
+
+def _declared(name: str, logical: str, good: Any, bad: Any, /, **facets: Any) -> Twin:
+    kind, _, physical = logical.partition(" ")
+    made = {"logicalType": kind, "logicalTypeOptions": facets}
+    return Twin(name, made | ({"physicalType": physical} if physical else {}), *_last(good, bad))
+
+
+def _ruled(
+    name: str,
+    logical: str,
+    rule: Mapping[str, Any],
+    good: Sequence[Any],
+    bad: Sequence[Any],
+    status: Status = Status.FAIL,
+) -> Twin:
+    kind, _, physical = logical.partition(" ")
+    made = {"logicalType": kind, "quality": [{"id": "it", **rule}]}
+    typed = made | ({"physicalType": physical} if physical else {})
+    return Twin(name, typed, good, bad, ".it", status)
+
+
+def _texts() -> Iterator[Twin]:
+    yield Twin("required", {"logicalType": "string", "required": True}, *_last("", None), NULL)
+    yield _declared("pattern", "string", "12345", "12345\n", pattern="^[0-9]{5}$")
+    yield _declared("pattern anywhere", "string", "abc", "ac", pattern="b")
+    yield _declared("pattern of one", "string", "\U0001f600", "e\u0301", pattern="^.$")
+    yield _declared("pattern with quotes", "string", "a'\\", "a'", pattern="^a'\\\\$")
+    yield _declared("minLength", "string", "\U0001f600a", "\U0001f600", minLength=2)
+    yield _declared("maxLength", "string", "\U0001f600a", "\U0001f600ab", maxLength=2)
+    yield _declared("varchar", "string varchar(2)", "ab", "abc")
+    yield _declared("time", "time", "23:59:59", "24:00:00")
+    for format_, good, bad in (
+        ("email", "a.b+c@x.org", "a.b@x"),
+        ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567-e89b-12d3-a456-42661417400g"),
+        ("uri", "urn:isbn:0451450523", "//no.scheme/x"),
+        ("hostname", "a-b.example", "-ab.example"),
+        ("ipv4", "255.0.1.9", "256.0.1.9"),
+        ("ipv6", "2001:db8::1", "2001:db8::1::2"),
+        ("byte", "YWI=", "YWI"),
+    ):
+        yield _declared(f"format {format_}", "string", good, bad, format=format_)
+
+
+def _enums() -> Iterator[Twin]:
+    for logical, good, bad, written in (
+        ("string", "A", "a", "A"),
+        ("string", "A", "A ", "A"),
+        ("string", "it's a \\ ${env:HOME}", "it's a \\ ", "it's a \\ ${env:HOME}"),
+        ("integer int", 7, 8, 7),
+        ("integer", 2**53 + 1, 2**53, 2**53 + 1),
+        ("number decimal(4,2)", Decimal("0.10"), Decimal("0.11"), 0.1),
+        ("number", 0.1, math.nextafter(0.1, 1), 0.1),
+        ("number", -0.0, math.nan, 0),
+        ("number float", 0.1, 0.2, 0.1),
+        ("boolean", True, False, True),
+        ("date", date(1, 1, 1), date(1, 1, 2), "0001-01-01"),
+        ("timestamp", _NEW_YEAR, _NEW_YEAR + _MICRO, "1969-01-01T01:00:00+01:00"),
+    ):
+        kind, _, physical = logical.partition(" ")
+        made = {"logicalType": kind, "enum": [{"value": written}]}
+        typed = made | ({"physicalType": physical} if physical else {})
+        yield Twin(f"enum {logical} {bad!r}", typed, *_last(good, bad))
+
+
+_RANGES: Sequence[Sequence[Any]] = (
+    ("integer int", 4, 5, 6, 5),
+    ("integer", 2**53, 2**53 + 1, 2**53 + 2, 2**53 + 1),
+    ("integer decimal(38)", 10**37, 10**37 + 1, 10**37 + 2, 10**37 + 1),
+    ("number decimal(12,2)", Decimal("4.99"), Decimal("5.00"), Decimal("5.01"), 5),
+    ("number float", 0.09999999403953552, 0.10000000149011612, 0.10000000894069672, 0.1),
+    ("number", math.nextafter(0.1, 0), 0.1, math.nextafter(0.1, 1), 0.1),
+    ("date", date(1582, 10, 14), date(1582, 10, 15), date(1582, 10, 16), "1582-10-15"),
+    (
+        "timestamp",
+        *(_LAST + n * _MICRO for n in (-1, 0, 1)),
+        "1969-12-31T23:59:59.999999Z",
+    ),
+    (
+        "timestamp timestamp_ntz",
+        *((_LAST + n * _MICRO).replace(tzinfo=None) for n in (-1, 0, 1)),
+        "1969-12-31T23:59:59.999999",
+    ),
+    ("time", "11:59:59", "12:00:00", "12:00:01", "12:00:00"),
+)
+
+
+def _ranges() -> Iterator[Twin]:
+    for logical, *values, bound in _RANGES:
+        below, at, above = (Decimal(v) if "decimal" in logical else v for v in values)
+        yield _declared(f"minimum {logical}", logical, at, below, minimum=bound)
+        yield _declared(f"maximum {logical}", logical, at, above, maximum=bound)
+        yield _declared(f"exclusiveMinimum {logical}", logical, above, at, exclusiveMinimum=bound)
+        yield _declared(f"exclusiveMaximum {logical}", logical, below, at, exclusiveMaximum=bound)
+    yield _declared("NaN under a minimum", "number", 0.0, math.nan, minimum=0)
+    yield _declared("NaN over a maximum", "number float", 0.0, math.nan, maximum=0)
+    yield _declared("infinity", "number", 1e308, math.inf, maximum=1e308)
+    yield _declared("zero is no negative", "number", -0.0, -5e-324, minimum=0)
+    yield _declared("zero is not above zero", "number", 5e-324, -0.0, exclusiveMinimum=-0.0)
+    yield _declared("zero is not below zero", "number", -5e-324, -0.0, exclusiveMaximum=0)
+
+
+def _numbers() -> Iterator[Twin]:
+    large = 12345678901234567890123456789012345676
+    for logical, good, bad, step in (
+        ("integer int", 6, 7, 3),
+        ("integer", 5, 6, 2.5),
+        ("integer", 3 * 10**18, 3 * 10**18 + 1, 10**17),
+        ("integer decimal(38)", Decimal(large), Decimal(large + 1), 7),
+        ("number decimal(12,2)", Decimal("1.15"), Decimal("1.16"), 0.05),
+        ("number float", 0.30000001192092896, 0.35, 0.1),
+        ("number", 0.3, 0.1 + 0.2, 0.1),
+        ("number", 0.0, math.inf, 1),
+    ):
+        yield _declared(f"multipleOf {step} {logical}", logical, good, bad, multipleOf=step)
+    for format_, good, bad in (
+        ("i8", 127, 128),
+        ("i8", -128, -129),
+        ("i16", 32767, 32768),
+        ("u8", 255, 256),
+        ("u16", 0, -1),
+        ("u32", 2**32 - 1, 2**32),
+        ("u64", Decimal(2**64 - 1), Decimal(2**64)),
+    ):
+        yield _declared(f"format {format_} {bad}", "integer", good, bad, format=format_)
+
+
+def _struct(*fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"logicalType": "object", "properties": fields, **more}
+
+
+def _array(item: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"logicalType": "array", "items": item, **more}
+
+
+_A, _B = ({"name": name, "logicalType": "integer"} for name in "ab")
+_TEXT: Mapping[str, Any] = {"logicalType": "string"}
+_WHOLE: Mapping[str, Any] = {"logicalType": "integer"}
+
+
+def _sized(container: Mapping[str, Any], **facets: Any) -> dict[str, Any]:
+    return {**container, "logicalTypeOptions": facets}
+
+
+def _nested() -> Iterator[Twin]:
+    texts, map_ = _array(_TEXT), {"logicalType": "map", "map": {"key": _TEXT, "value": _WHOLE}}
+    yield Twin("minItems", _sized(texts, minItems=1), *_last([None], []))
+    yield Twin("maxItems", _sized(texts, maxItems=1), *_last(["a"], ["a", None]))
+    yield Twin("uniqueItems", _sized(texts, uniqueItems=True), *_last(["a", "A"], ["a", "a"]))
+    doubles = _sized(_array({"logicalType": "number"}), uniqueItems=True)
+    yield Twin("uniqueItems of numbers", doubles, *_last([0.0, 1.0, None], [0.0, -0.0, None]))
+    yield Twin("map minItems", _sized(map_, minItems=1), *_last({"a": None}, {}))
+    yield Twin("map maxItems", _sized(map_, maxItems=1), *_last({"a": 1}, {"a": 1, "b": 1}))
+    pair = _struct(_A, _B)
+    both, none = {"a": 1, "b": 1}, {"a": None, "b": None}
+    yield Twin("minProperties", _sized(pair, minProperties=1), *_last({"a": None, "b": 1}, none))
+    yield Twin("maxProperties", _sized(pair, maxProperties=1), *_last({"a": 1, "b": None}, both))
+    left = _sized(pair, required=["a"])
+    yield Twin("required fields", left, *_last({"a": 1, "b": None}, {"a": None, "b": 1}))
+    vector = {"logicalType": "vector", "logicalTypeOptions": {"dimensions": 2}}
+    yield Twin("vector", vector, *_last([1.0, 2.0], [1.0]))
+    yield from _within(map_)
+
+
+def _within(map_: Mapping[str, Any]) -> Iterator[Twin]:
+    field_ = _struct({**_A, "required": True}, _B)
+    yield Twin("a field", field_, *_last({"a": 1, "b": 1}, {"a": None, "b": 1}), ".a.nullValues")
+    yield Twin("a field of nothing", field_, *_last(None, {"a": None, "b": 1}), ".a.nullValues")
+    items = _array({**_TEXT, "required": True})
+    yield Twin("an item", items, *_last([], ["a", None]), "[].nullValues")
+    listed = _array({**_TEXT, "enum": [{"value": "A"}]})
+    yield Twin("a valid item", listed, *_last(["A", None], ["A", None, "a"]), "[].invalidValues")
+    inner = _array(_array({**_WHOLE, "logicalTypeOptions": {"minimum": 1}}))
+    yield Twin("an item of items", inner, *_last([[1], None, []], [[1], [0]]), "[][].invalidValues")
+    lines = _array(_struct({**_A, "required": True}, _B))
+    good, bad = [{"a": 1, "b": None}, None], [{"a": 1, "b": 1}, {"a": None, "b": 1}]
+    yield Twin("a field of items", lines, *_last(good, bad), "[].a.nullValues")
+    parts = dict(map_["map"])
+    short = {**parts, "key": {**_TEXT, "logicalTypeOptions": {"maxLength": 1}}}
+    key = {"logicalType": "map", "map": short}
+    yield Twin("a map's key", key, *_last({"a": 1}, {"ab": 1}), "{key}.invalidValues")
+    full = {"logicalType": "map", "map": {**parts, "value": {**_WHOLE, "required": True}}}
+    yield Twin("a map's value", full, *_last({"a": 1}, {"a": None}), "{value}.nullValues")
+    deep = _struct({"name": "x", **_struct({"name": "y", **lines})})
+    wrapped = [{"x": {"y": value}} for value in (good, bad)]
+    yield Twin("four levels", deep, *_last(*wrapped), ".x.y[].a.nullValues")
+
+
+_COUNTS: Sequence[tuple[str, Any, int, int]] = (
+    ("mustBe", 2, 2, 1),
+    ("mustNotBe", 2, 1, 2),
+    ("mustBeGreaterThan", 1, 2, 1),
+    ("mustBeGreaterOrEqualTo", 2, 2, 1),
+    ("mustBeLessThan", 2, 1, 2),
+    ("mustBeLessOrEqualTo", 2, 2, 3),
+    ("mustBeBetween", [1, 2], 1, 0),
+    ("mustBeBetween", [1, 2], 2, 3),
+    ("mustNotBeBetween", [1, 2], 0, 1),
+    ("mustNotBeBetween", [1, 2], 3, 2),
+)
+
+
+def _operators() -> Iterator[Twin]:
+    for operator, threshold, good, bad in _COUNTS:
+        share = [25 * n for n in threshold] if isinstance(threshold, list) else 25 * threshold
+        for unit, bound in (("rows", threshold), ("percent", share)):
+            rule = {"metric": "nullValues", "unit": unit, operator: bound}
+            yield _ruled(
+                f"{operator} {good} {bad} {unit}", "integer", rule, _holes(good), _holes(bad)
+            )
+        tenths = [n / 10 for n in threshold] if isinstance(threshold, list) else threshold / 10
+        mean = custom("mean", **{operator: tenths})
+        name = f"{operator} {good} {bad} of a mean"
+        yield _ruled(name, "number", mean, _around(good / 10), _around(bad / 10))
+
+
+def _holes(nulls: int) -> list[int | None]:
+    return [*[None] * nulls, *[1] * (ROWS - nulls)]
+
+
+def _around(mean: float) -> list[float]:
+    return [mean - 0.3, mean + 0.3, mean, mean]
+
+
+def _library() -> Iterator[Twin]:
+    missing = {"metric": "missingValues", "arguments": {"missingValues": [None, "", "N/A"]}}
+    for good, bad in ((" ", ""), ("\u00a0", None), ("n/a", "N/A")):
+        columns = _last(good, bad)
+        yield _ruled(f"missingValues {bad!r}", "string", {**missing, "mustBe": 0}, *columns)
+    numbers = {"metric": "missingValues", "arguments": {"missingValues": [-1]}, "mustBe": 0}
+    yield _ruled("missing numbers", "integer", numbers, *_last(None, -1))
+    for arguments, logical, *values in (
+        ({"validValues": ["A", None]}, "string", None, "B"),
+        ({"pattern": "^A"}, "string", "A", "BA"),
+        ({"minLength": 1}, "string", "A", ""),
+        ({"minimum": 1, "multipleOf": 2}, "integer", 2, 1),
+    ):
+        rule = {"metric": "invalidValues", "arguments": arguments, "mustBe": 0}
+        yield _ruled(f"invalidValues {arguments}", str(logical), rule, *_last(*values))
+
+
+def _optional() -> Iterator[Twin]:
+    over = {"metric": "invalidValues", "arguments": {"maximum": 5}}
+    where = options(where="base = 5 AND COLUMN < 9 -- the others are estimates")
+    yield _ruled("where", "integer", {**over, "mustBe": 0, **where}, *_last(9, 8))
+    share = {**over, "unit": "percent", "mustBeLessThan": 50, **where}
+    yield _ruled("a percentage of where", "integer", share, [1, 1, 6, 9], [1, 9, 6, 9])
+    warned: dict[str, Any] = {"metric": "nullValues", "mustBeLessThan": 3}
+    told = options(warnUnless={"mustBeLessThan": 2})
+    warned.update(told)
+    yield _ruled("warnUnless", "integer", warned, _holes(1), _holes(2), Status.WARN)
+    yield _ruled("beyond warnUnless", "integer", warned, _holes(1), _holes(3))
+    for severity in ("info", "warning"):
+        mild = {**over, "mustBe": 0, "severity": severity}
+        yield _ruled(severity, "integer", mild, *_last(5, 6), Status.WARN)
+    kept = {**over, "mustBe": 0, **options(onBadRow="quarantine")}
+    yield _ruled("quarantine", "integer", kept, *_last(5, 6), Status.WARN)
+    quiet = {"logicalType": "integer", "required": True, **options(severity="warning")}
+    yield Twin("declared severity", quiet, *_last(1, None), NULL, Status.WARN)
+    none = {"logicalType": "integer", "required": True, **options(where="base = 5")}
+    yield Twin("declared where", none, *_last(1, None), NULL)
+    rows = {"id": "COLUMN", "metric": "rowCount", "mustBe": 4, **options(where="COLUMN > 0")}
+    yield Twin("rowCount where", dict(_WHOLE), *_last(1, 0), "", rule=rows)
+
+
+def _own() -> Iterator[Twin]:
+    positive = custom("rowExpression", expression="COLUMN > 0 -- or nothing")
+    yield _ruled("rowExpression", "integer", positive, *_last(None, 0))
+    limit = custom("rowExpression", expression="COLUMN > 0", mustBeLessOrEqualTo=25, unit="percent")
+    yield _ruled("a share of rowExpression", "integer", limit, [1, 1, 1, 0], [1, 1, 0, 0])
+    for operator, same, other in (
+        ("=", 5, 4),
+        ("<>", 4, 5),
+        ("<", 4, 5),
+        ("<=", 5, 6),
+        (">", 6, 5),
+        (">=", 5, 4),
+    ):
+        pair = {
+            "logicalType": "integer",
+            "quality": [custom("columnPair", operator=operator, other="base")],
+        }
+        values = [same, None, same, same], [same, None, same, other]
+        yield Twin(f"columnPair {operator}", pair, *values, "+base.brokenRows")
+    for good, bad in (("\u00fc\t\r\n", "\ufffd"), (" ", "\x00"), ("\u0080", "\x7f")):
+        yield _ruled(f"encoding {bad!r}", "string", custom("encoding"), *_last(good, bad))
+    yield from _aggregates()
+
+
+def _aggregates() -> Iterator[Twin]:
+    one, two = [1.0, math.nan, 1.0, None], [1.0, math.nan, 2.0, None]
+    yield _ruled("mean without NaN", "number", custom("mean", mustBe=1), one, two)
+    most = custom("quantile", share=0.5, mustBe=1)
+    yield _ruled("quantile", "number", most, [1.0, math.nan, 1.0, 2.0], [1.0, math.nan, 2.0, 2.0])
+    apart = custom("stddev", mustBeLessOrEqualTo=1)
+    yield _ruled("stddev", "number", apart, [1.0, 2.0, 3.0, None], [1.0, 2.0, 3.1, None])
+    total = custom("sum", mustBe=3)
+    yield _ruled("sum", "integer", total, [1, None, 1, 1], [1, None, 1, 2])
+    large, huge = custom("sum", mustBe=4 * (2**63 - 1)), custom("sum", mustBeGreaterThan=0)
+    yield _ruled("sum beyond bigint", "integer", large, *_last(2**63 - 1, 2**63 - 2))
+    digits = Decimal(2 * 10**37), Decimal(9 * 10**37)
+    yield _ruled("sum of no number", "integer decimal(38)", huge, *_last(*digits))
+    exact, few = custom("mean", mustBe=1.1), custom("mean", mustBeGreaterThan=0.3333)
+    cents = Decimal("1.10"), Decimal("1.11")
+    yield _ruled("mean of decimals", "number decimal(9,2)", exact, *_last(*cents))
+    yield _ruled("mean of few", "integer", few, [0, 0, 1, None], [0, 0, 1, 0])
+    yield _ruled(
+        "mean of nothing", "integer", custom("mean", mustBeLessThan=9), [1] * 4, [None] * 4
+    )
+    now, hour, fresh = datetime.now(UTC), timedelta(hours=1), custom("freshness", mustBeLessThan=2)
+    times = [now - 99 * hour, None, None, now], [now - 99 * hour, None, None, now - 3 * hour]
+    yield _ruled("freshness", "timestamp", fresh, *times)
+    late = custom("freshness", mustBeLessThan=49)
+    good, bad = ([now.date() - n * 24 * hour, None] * 2 for n in (1, 3))
+    yield _ruled("freshness of days", "date", late, good, bad)
+
+
+TWINS: Sequence[Twin] = (
+    *_texts(),
+    *_enums(),
+    *_ranges(),
+    *_numbers(),
+    *_nested(),
+    *_operators(),
+    *_library(),
+    *_optional(),
+    *_own(),
+)
