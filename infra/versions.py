@@ -59,6 +59,13 @@ ICEBERG_AWS_JAR = Jar(
     ICEBERG,
     "38f01da7e96850cdd05e6616d758b77b43314b712a8808e3f9a824d56976162f",
 )
+# Spark's own module for Avro, which EMR's Spark has beside its jars.
+AVRO_JAR = Jar(
+    "org.apache.spark",
+    f"spark-avro_{SCALA}",
+    SPARK,
+    "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
+)
 # EMR reads s3:// with a file system of its own; a local Spark needs Hadoop's.
 HADOOP_AWS_JAR = Jar(
     "org.apache.hadoop",
@@ -80,7 +87,7 @@ NESSIE_JAR = Jar(
     classifier="runner",
 )
 
-SPARK_JARS = (ICEBERG_RUNTIME_JAR, ICEBERG_AWS_JAR, HADOOP_AWS_JAR, S3_TRANSFER_JAR)
+SPARK_JARS = (ICEBERG_RUNTIME_JAR, ICEBERG_AWS_JAR, AVRO_JAR, HADOOP_AWS_JAR, S3_TRANSFER_JAR)
 JARS = (*SPARK_JARS, NESSIE_JAR)
 
 
