@@ -13,10 +13,12 @@ from lakegate.contract_columns import read_properties
 from lakegate.contract_fields import Field
 from lakegate.contract_file import (
     EXTRA_COLUMNS,
+    FLAT_FORMATS,
     FORMATS,
     MISSING_COLUMNS,
     ON_DUPLICATE,
     ON_NEW_VERSION,
+    TEXT_FORMATS,
     Quarantine,
     landing_prefix,
     read_options,
@@ -57,8 +59,9 @@ class Contract:
     """What a data owner wrote, understood.
 
     `table` is `<namespace>.<table>`. `landing_prefix` is the beginning of the keys that belong to
-    it. `format` is parquet, csv or json (one object a line); `options` are what it sets of Spark's
-    reader, by Spark's names and as text. `owner` and `channel` (Slack) are "" where not given.
+    it. `format` is parquet, csv, tsv, json, avro or orc; `options` say how files of a text format
+    are written, each as text and most by the names of Spark's reader. `owner` and `channel`
+    (Slack) are "" where not given.
     `sha256` is the digest of the contract's text. Without `allow_samples` no row of the data may
     be shown in reports or alerts. `on_duplicate` says what happens to a file with the bytes of an
     earlier one: "publish", or "hold" for a person to decide; `on_new_version` whether new bytes
@@ -173,7 +176,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         landing_prefix=landing_prefix(settings, table),
         format=format_,
         columns=tuple(found.column for found in properties),
-        checks=read_checks(schema, table, properties, text=format_ != "parquet"),
+        checks=read_checks(schema, table, properties, text=format_ in TEXT_FORMATS),
         sha256=sha256,
         options=read_options(settings, format_),
         owner=_owner(root.at("team")),
@@ -190,6 +193,8 @@ def _contract(root: Field, sha256: str) -> Contract:
         transform=read_transform(settings, format_),
     )
     _refuse_open_quarantine(settings, contract)
+    if contract.nested and format_ in FLAT_FORMATS:
+        settings.refuse(f"is {format_}, whose cells hold no nested columns", "format")
     if contract.looks_beyond and contract.on_new_version != "add":
         reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
         settings.refuse(f"{reason} replaced would count", "onNewVersion")

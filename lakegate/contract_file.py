@@ -7,7 +7,9 @@ from decimal import Decimal
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import Node, suggestion
 
-FORMATS = ("parquet", "csv", "json")
+FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
+TEXT_FORMATS = ("csv", "tsv", "json")
+FLAT_FORMATS = ("csv", "tsv")
 
 ON_DUPLICATE = ("publish", "hold")
 ON_NEW_VERSION = ("add", "replace")
@@ -27,12 +29,19 @@ _SETTINGS = (
     "transform",
 )
 _ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
+_JSON_DEFAULTS = {"maxCompressionRatio": "200"}
 _CSV_DEFAULTS = {
+    **_JSON_DEFAULTS,
     "header": "true",
     "delimiter": ",",
     "quote": '"',
     "escape": '"',  # a quote within quotes is written twice: RFC 4180, not Spark's default
     "encoding": "UTF-8",
+}
+_DEFAULTS = {
+    "csv": _CSV_DEFAULTS,
+    "tsv": {**_CSV_DEFAULTS, "delimiter": "\t"},
+    "json": _JSON_DEFAULTS,
 }
 _SURELY = 0.85
 
@@ -119,16 +128,16 @@ def landing_prefix(settings: Field, table: str) -> str:
 
 
 def read_options(settings: Field, format_: str) -> dict[str, str]:
-    """Spark's reader options for the file, defaults included, by Spark's names.
+    """How files of a text format are written, defaults included; most by Spark's names.
 
-    Only CSV has any: parquet describes itself, and JSON is always UTF-8.
+    Parquet, Avro and ORC describe themselves. JSON is always UTF-8.
     """
-    readers = _CSV if format_ == "csv" else {}
+    readers = _READERS.get(format_, {})
     options = settings.at("options")
     if options.given:
         options.limit_keys(readers, refused={"sep": "is called delimiter here"})
     given = {key: read(options, key) for key, read in readers.items() if options.has(key)}
-    merged = {**(_CSV_DEFAULTS if format_ == "csv" else {}), **given}
+    merged = {**_DEFAULTS.get(format_, {}), **given}
     if merged.get("delimiter", ",") in (merged.get("quote"), merged.get("escape")):
         options.refuse("is the quote or the escape, too", "delimiter")
     return merged
@@ -137,8 +146,8 @@ def read_options(settings: Field, format_: str) -> dict[str, str]:
 def _character(options: Field, key: str) -> str:
     text = options.text(key)
     text = "\t" if text == "\\t" else text
-    if len(text) != 1 or text in "\r\n":
-        options.refuse("must be one character, and no end of line", key)
+    if len(text) != 1 or text in "\r\n\0" or text > "\uffff":
+        options.refuse("must be one character of the basic plane, and no end of line", key)
     return text
 
 
@@ -154,11 +163,22 @@ def _encoding(options: Field, key: str) -> str:
     return given
 
 
+def _ratio(options: Field, key: str) -> str:
+    ratio = options.count(key)
+    if ratio == 0:
+        options.refuse("must be at least 1", key)
+    return str(ratio or 1)
+
+
+_JSON: Mapping[str, Callable[[Field, str], str]] = {"maxCompressionRatio": _ratio}
 _CSV: Mapping[str, Callable[[Field, str], str]] = {
+    **_JSON,
     "header": _true_or_false,
     "delimiter": _character,
     "quote": _character,
     "escape": _character,
     "nullValue": Field.text,
+    "emptyValue": Field.text,
     "encoding": _encoding,
 }
+_READERS = {"csv": _CSV, "tsv": _CSV, "json": _JSON}

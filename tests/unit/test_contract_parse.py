@@ -312,6 +312,7 @@ def test_files_of_csv_are_read_as_their_options_say() -> None:
         "escape": '"',
         "nullValue": "n/a",
         "encoding": "UTF-8",
+        "maxCompressionRatio": "200",
     }
 
 
@@ -338,7 +339,11 @@ def test_settings_may_stand_at_the_schema_object() -> None:
         "    customProperties: [{property: format, value: json}]\n",
     )
     contract = parse(text, "orders.yaml")
-    assert (contract.table, contract.format, contract.options) == ("shop.orders", "json", {})
+    assert (contract.table, contract.format, contract.options) == (
+        "shop.orders",
+        "json",
+        {"maxCompressionRatio": "200"},
+    )
 
 
 @pytest.mark.parametrize(

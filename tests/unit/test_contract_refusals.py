@@ -332,6 +332,11 @@ SETTINGS = [
         "given twice, first in line",
     ),
     ("{property: format, value: parket}", ".format", "did you mean parquet"),
+    (
+        "{property: format, value: avro}\n- {property: options, value: {header: true}}",
+        ".options.header",
+        "no key",
+    ),
     ("{property: allowSamples, value: no}", ".allowSamples", "true or false"),
     ("{property: onDuplicate, value: reject}", ".onDuplicate", "none of publish, hold"),
     ("{property: onNewVersion, value: replac}", ".onNewVersion", "did you mean replace"),
