@@ -20,6 +20,8 @@ _PASSING = (
     "RESTException",
 )
 _FILE_AT_FAULT = {
+    "READ_ANCIENT_DATETIME": "AMBIGUOUS_DATES",
+    "nanos > 999999999 or < 0": "UNREADABLE_TYPE",  # ORC's own mistake about times before 1970
     "PARQUET_TYPE": "UNREADABLE_TYPE",
     "Illegal Parquet type": "UNREADABLE_TYPE",
     "is not a Parquet file": "CORRUPT_FILE",

@@ -338,6 +338,24 @@ def parquet(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
     return bytes(out.toByteArray())
 
 
+def orc_reader(spark: SparkSession, path: str) -> Any:
+    """An open `org.apache.orc.Reader`: its caller closes it."""
+    orc = java(spark).org.apache.orc.OrcFile
+    options = orc.readerOptions(spark._jsparkSession.sessionState().newHadoopConf())
+    return orc.createReader(java(spark).org.apache.hadoop.fs.Path(path), options)
+
+
+def orc_schema(spark: SparkSession, orc_type: Any) -> StructType:
+    """An ORC schema (`TypeDescription`) as Spark's."""
+    utils = java(spark).org.apache.spark.sql.execution.datasources.orc.OrcUtils
+    return StructType.fromJson(json.loads(utils.toCatalystSchema(orc_type).json()))
+
+
+def time_zone(spark: SparkSession) -> str:
+    """The time zone of the JVM, such as Etc/UTC."""
+    return str(java(spark).java.util.TimeZone.getDefault().getID())
+
+
 def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
     """A Parquet schema (`MessageType`) as Spark's."""
     package = java(spark).org.apache.spark.sql.execution.datasources.parquet

@@ -34,6 +34,8 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",
+        # Times in nanoseconds are read as integers, and converted where none is lost.
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.csv.parser.columnPruning.enabled": "false",
         # Nothing of the environment comes into a contract's text: ${env:…} stays as it is.
         "spark.sql.variable.substitute": "false",

@@ -1,47 +1,73 @@
-"""What the first bytes of a file tell, before Spark is asked to read it. Pure."""
+"""What the first and last bytes of a file tell, before Spark is asked to read it. Pure."""
 
-import csv
-import gzip
-import io
-import json
 import zlib
-from collections.abc import Mapping
 
 from lakegate.errors import Permanent
 
 HEAD = 64 * 1024
+_GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _BINARY = {
     _PARQUET: "a Parquet file",
-    b"PK\x03\x04": "a ZIP archive",
-    b"\x1f\x8b": "gzip-compressed (its name must end in .gz)",
+    b"PARE": "an encrypted Parquet file",
     b"ORC": "an ORC file",
     b"Obj\x01": "an Avro file",
+    b"PK\x03\x04": "a ZIP archive (or an Excel file)",
+    _GZIP: "compressed by gzip",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ\x00": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard",
+    b"\x04\x22\x4d\x18": "compressed by LZ4",
+    b"\xff\x06\x00\x00sNaPpY": "compressed by Snappy",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"ARROW1": "an Arrow file",
+    b"FEA1": "a Feather file",
+    b"SQLite format 3\x00": "an SQLite database",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file",
+    b"\xd0\xcf\x11\xe0": "an old Excel file",
     b"%PDF": "a PDF document",
+    b"\x89PNG": "an image",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
 }
+_MARKUP = (b"<!doctype html", b"<html", b"<?xml")
+_MAGIC = {"parquet": _PARQUET, "orc": b"ORC", "avro": b"Obj\x01"}
+_NAMES = {"parquet": "Parquet", "orc": "ORC", "avro": "Avro"}
 
 
-def check_parquet(head: bytes, tail: bytes) -> None:
-    """Say what a file is if it is no whole Parquet file, by its first and last bytes.
+def check_binary(declared: str, head: bytes, tail: bytes) -> None:
+    """Say what a file is if it is no whole file of the format `declared` (parquet, orc, avro).
 
-    Parquet begins and ends with its magic (Apache Parquet, "File format"). Raises Permanent.
+    Each begins with its magic; Parquet ends with it (Apache Parquet, "File format"), and ORC with
+    it and one more byte (ORC Specification v1, "File Tail"). Raises Permanent.
     """
-    if not head.startswith(_PARQUET):
+    magic = _MAGIC[declared]
+    if not head.startswith(magic):
         described = _described(head) or "text or something else"
-        raise Permanent("NOT_PARQUET", f"the contract says parquet, but this is {described}")
-    if not tail.endswith(_PARQUET):
-        message = "the file begins as Parquet but has no end: its upload or copy was cut short"
+        code = f"NOT_{declared.upper()}"
+        raise Permanent(code, f"the contract says {declared}, but this is {described}")
+    ends = {"parquet": tail[-4:], "orc": tail[-4:-1]}
+    if ends.get(declared, magic) != magic:
+        name = _NAMES[declared]
+        message = f"the file begins as {name} but has no end: its upload or copy was cut short"
         raise Permanent("TRUNCATED_FILE", message)
 
 
-def check_text(declared: str, head: bytes) -> None:
+def check_text(declared: str, head: bytes, encoding: str) -> None:
     """Make sure that a file beginning with `head` may be text, as `declared` (csv, json) is.
 
     Raises Permanent.
     """
-    if described := _described(head):
+    wide = encoding.startswith("UTF-16")
+    described = "" if wide and head[:2] in (b"\xff\xfe", b"\xfe\xff") else _described(head)
+    if described and not (wide and described == "binary data"):
         code = f"NOT_{declared.upper()}"
         raise Permanent(code, f"the contract says {declared}, but this is {described}")
+
+
+def is_gzip(head: bytes) -> bool:
+    """Whether a file that begins like this is compressed by gzip (RFC 1952)."""
+    return head.startswith(_GZIP)
 
 
 def text_head(head: bytes, gzipped: bool) -> bytes:
@@ -50,60 +76,18 @@ def text_head(head: bytes, gzipped: bool) -> bytes:
         return head
     try:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, HEAD)
-    except (zlib.error, gzip.BadGzipFile) as error:
-        raise Permanent(
-            "CORRUPT_FILE", f"the name ends in .gz, but it is no gzip: {error}"
-        ) from error
-
-
-def csv_header(head: bytes, options: Mapping[str, str]) -> tuple[str, ...]:
-    """The names in a CSV file's first row; `options` are Spark's reader options."""
-    text = _decoded(head, options.get("encoding", "utf-8"))
-    rows = csv.reader(
-        io.StringIO(text),
-        delimiter=options.get("sep", options.get("delimiter", ",")),
-        quotechar=options.get("quote", '"'),
-    )
-    try:
-        return tuple(next(rows, ()))
-    except csv.Error as error:
-        raise Permanent("NOT_CSV", f"the first row cannot be read: {error}") from error
-
-
-def json_keys(head: bytes) -> tuple[str, ...]:
-    """The keys of the objects, one a line, at the beginning of a JSON lines file.
-
-    Raises Permanent NOT_JSON when the first line is no JSON object.
-    """
-    lines = [line for line in _decoded(head, "utf-8").splitlines() if line.strip()]
-    if not lines:
-        return ()
-    whole = lines if len(head) < HEAD else lines[:-1] or lines
-    keys = {key: None for row in map(_json_row, whole) for key in row}
-    if not keys and not isinstance(_parsed(whole[0]), dict):
-        message = "the contract says json, one object a line; the first line is no JSON object"
-        raise Permanent("NOT_JSON", f"{message}: {whole[0][:100]}")
-    return tuple(keys)
+    except zlib.error as error:
+        message = f"the name ends in .gz, but it is no gzip: {error}"
+        raise Permanent("CORRUPT_FILE", message) from error
 
 
 def _described(head: bytes) -> str:
+    start = head[:1024]
+    is_text = not any(byte < 9 for byte in start)
     for magic, described in _BINARY.items():
-        if head.startswith(magic):
+        # A header may begin with ORCHARD or PAR1.
+        if head.startswith(magic) and not (is_text and magic.isalnum()):
             return described
-    return "binary data" if b"\0" in head[:1024] else ""
-
-
-def _decoded(head: bytes, encoding: str) -> str:
-    return head.decode(encoding, errors="replace").removeprefix("\ufeff")
-
-
-def _json_row(line: str) -> dict[str, object]:
-    parsed = _parsed(line)
-    return parsed if isinstance(parsed, dict) else {}
-
-
-def _parsed(line: str) -> object:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
+    if head.lstrip().lower().startswith(_MARKUP):
+        return "HTML or XML: was it a page that told of an error?"
+    return "binary data" if start.count(0) > len(start) / 8 else ""

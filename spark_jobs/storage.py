@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -14,10 +14,15 @@ from lakegate.contract import Contract, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
+from spark_jobs.sniff import is_gzip
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
 _LONGEST = 1024 * 1024
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
+
+
+# Extensions by which Hadoop unpacks a file.
+_PACKED = ("gz", "deflate", "bz2", "lz4", "snappy", "zst")
 
 
 class Replaced(Transient):
@@ -52,6 +57,11 @@ class Storage:
             body = self.s3.get_object(**where, **version)["Body"].read()
         return parse(body.decode(), spec.contract_key)
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the landed version."""
+        return self.spec.landed.size
+
     def head(self, length: int) -> bytes:
         """The first `length` bytes of the landed version."""
         return self._range(f"bytes=0-{length - 1}")
@@ -78,17 +88,28 @@ class Storage:
             raise Permanent("NO_CONTROL", f"the control file {key} is no UTF-8") from error
 
     @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """All bytes of the landed version, from the first to the last, once."""
+        with _translated(self.spec.landed.uri):
+            body = self.s3.get_object(**self._source())["Body"]
+            with body:
+                yield body
+
+    @contextmanager
     def pinned(self) -> Iterator[str]:
         """Give exactly the landed version an address that Spark can read, for a while.
 
         Spark's readers know keys, not versions of them. While the landed version is the key's
         newest, the key itself will do; raises Replaced if a newer version came in while it was
-        read. Otherwise, and for names with characters that a path pattern would interpret, S3
-        copies the landed version to a key of its own.
+        read. Otherwise S3 copies the landed version to a key of its own, as it does for names with
+        characters that a path pattern would interpret, and for those that belie the content: they
+        tell how to unpack it.
         """
         landed = self.spec.landed
-        if not _PLAIN.fullmatch(landed.key) or not self._is_newest():
-            with self._copied() as path:
+        name = plain_name(landed.key, gzipped=is_gzip(self.head(2)))
+        as_named = _PLAIN.fullmatch(landed.key) and _extension(name) == _extension(landed.key)
+        if not as_named or not self._is_newest():
+            with self._copied(name) as path:
                 yield path
             return
         try:
@@ -98,9 +119,9 @@ class Storage:
                 raise Replaced("REPLACED", f"{landed.uri} was replaced while it was read")
 
     @contextmanager
-    def _copied(self) -> Iterator[str]:
+    def _copied(self, name: str) -> Iterator[str]:
         spec = self.spec
-        key = f"staging/{spec.ingestion}/{spec.attempt}/{_plain_name(spec.landed.key)}"
+        key = f"staging/{spec.ingestion}/{spec.attempt}/{name}"
         with _translated(spec.landed.uri):
             self.s3.copy(self._source(), spec.lake_bucket, key)
         try:
@@ -170,6 +191,8 @@ class Storage:
             return [(o["Key"], o["Size"]) for page in found for o in page.get("Contents", ())]
 
     def _range(self, wanted: str) -> bytes:
+        if not self.size:
+            return b""  # no range can be had of nothing
         with _translated(self.spec.landed.uri):
             return bytes(self.s3.get_object(**self._source(), Range=wanted)["Body"].read())
 
@@ -179,10 +202,16 @@ class Storage:
         return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
 
 
-def _plain_name(key: str) -> str:
-    """A plain file name with the key's extension, by which Spark knows a compression."""
-    _, dot, extension = key.rsplit("/", 1)[-1].rpartition(".")
-    return f"file.{extension}" if dot and extension.isalnum() else "file"
+def plain_name(key: str, *, gzipped: bool) -> str:
+    """A plain file name with the key's extension, or one that tells the truth: Spark goes by it."""
+    extension = _extension(key)
+    if gzipped:
+        return "file.gz"
+    return f"file.{extension}" if extension.isalnum() and extension not in _PACKED else "file"
+
+
+def _extension(key: str) -> str:
+    return key.rsplit("/", 1)[-1].rpartition(".")[2] if "." in key.rsplit("/", 1)[-1] else ""
 
 
 @contextmanager

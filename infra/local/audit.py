@@ -30,7 +30,10 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport, CheckResult, Status
 from spark_jobs.ingest import errored, ingest
+from spark_jobs.read import LocalFile
 from spark_jobs.session import CATALOG, session_settings
+from spark_jobs.sniff import is_gzip
+from spark_jobs.storage import plain_name
 
 _SETTINGS = {
     "spark.master": "local[*]",
@@ -52,10 +55,9 @@ _TABLE = "looks at the whole table"
 
 
 @dataclass(frozen=True)
-class LocalFile:
+class Landed(LocalFile):
     """A file in place of the landed object, and the contract that it is to keep."""
 
-    file: Path
     agreed: Contract
     home: Path
 
@@ -63,29 +65,18 @@ class LocalFile:
         """The contract."""
         return self.agreed
 
-    def head(self, length: int) -> bytes:
-        """The first `length` bytes of the file."""
-        with self.file.open("rb") as stream:
-            return stream.read(length)
-
-    def tail(self, length: int) -> bytes:
-        """The last `length` bytes of the file."""
-        with self.file.open("rb") as stream:
-            stream.seek(max(self.file.stat().st_size - length, 0))
-            return stream.read(length)
-
     def baselines(self) -> Baselines:
         """Nothing was published: checks of drift are skipped."""
         return Baselines("")
 
     @contextmanager
     def pinned(self) -> Iterator[str]:
-        """Give the file a name that Spark takes as it is: without `_` before, `*` or `{` in it."""
-        copy = self.home / f"file{self.file.suffix}"
+        """Give the file a name that Spark takes as it is, and that tells how to unpack it."""
+        copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.head(2)))
         try:
-            copy.hardlink_to(self.file.resolve())
+            copy.hardlink_to(self.path.resolve())
         except OSError:  # another file system
-            shutil.copyfile(self.file, copy)
+            shutil.copyfile(self.path, copy)
         yield copy.as_uri()
 
 
@@ -125,7 +116,7 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     skipped = tuple(_skipped(check) for check in contract.checks if _beside(check))
     spec = _spec(contract, file)
     with TemporaryDirectory(prefix="lakegate-") as home:
-        landed = LocalFile(file, replace(contract, checks=asked), Path(home))
+        landed = Landed(file, replace(contract, checks=asked), Path(home))
         session = _session(spark, spec, Path(home))
         try:
             report = ingest(spec, landed, session, LocalBranch())

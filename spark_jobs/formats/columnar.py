@@ -1,0 +1,82 @@
+"""Parquet, ORC and Avro: files that say themselves what their columns are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakegate.columns import quoted
+from lakegate.contract import Contract
+from spark_jobs.conform import columns_of, landed
+from spark_jobs.formats.lines import literal
+from spark_jobs.formats.source import BAD_ROW, Source, opened, unread
+from spark_jobs.schema import compare
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A column that Spark reads as something else than it is, in Spark SQL.
+
+    `value` is what it is; `broken`, never null, tells a value that the type has no place for.
+    """
+
+    value: str
+    broken: str
+
+
+def typed(
+    spark: SparkSession,
+    schema: T.StructType,
+    read: Callable[[], DataFrame],
+    odd: Mapping[str, Odd],
+    promised: int,
+    contract: Contract,
+) -> Source:
+    """A file's rows with the contract's columns; `read` gives them as Spark reads the schema.
+
+    A time without a zone is UTC's where the contract wants an instant, whatever zone this machine
+    or session is in.
+    """
+    as_read = compare(columns_of(schema), contract)
+    if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
+        return unread(spark, as_read)  # Spark would not even begin
+    true = _without_zones(_true(read(), odd), contract)
+    columns = true.drop(BAD_ROW).schema
+    landing = compare(columns_of(columns), contract)
+    if landing.findings:
+        return unread(spark, landing)
+    values = landed(columns, landing.columns)
+    return opened(true.select(*values, BAD_ROW), landing, promised)
+
+
+def _true(rows: DataFrame, odd: Mapping[str, Odd]) -> DataFrame:
+    """The columns for what they are, and which value of a row has no place, as `name: value`."""
+    values = [
+        f"{odd[name].value if name in odd else quoted(name)} AS {quoted(name)}"
+        for name in rows.columns
+    ]
+    broken = {
+        name: (column.broken, f"CAST({quoted(name)} AS STRING)") for name, column in odd.items()
+    }
+    for name, type_ in rows.dtypes:
+        if type_ == "string":  # damage that no checksum tells of
+            not_text = f"coalesce(NOT is_valid_utf8({quoted(name)}), false)"
+            broken[name] = not_text, f"make_valid_utf8({quoted(name)})"
+    cases = [
+        f"WHEN {condition} THEN concat({literal(name + ': ')}, {shown})"
+        for name, (condition, shown) in broken.items()
+    ]
+    bad = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
+    return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
+
+
+def _without_zones(rows: DataFrame, contract: Contract) -> DataFrame:
+    instants = {column.name.lower() for column in contract.columns if column.type == "timestamp"}
+    zoneless = [
+        name for name, type_ in rows.dtypes if type_ == "timestamp_ntz" and name.lower() in instants
+    ]
+    if not zoneless:
+        return rows
+    return rows.withColumns({name: F.col(quoted(name)).cast("timestamp") for name in zoneless})

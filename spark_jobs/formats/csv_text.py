@@ -1,0 +1,136 @@
+"""CSV: cells found by Spark, rows found and counted beside it, types taken from the contract."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakegate.columns import quoted
+from lakegate.contract import Column, Contract
+from lakegate.errors import Permanent
+from spark_jobs.formats import inflate
+from spark_jobs.formats.cells import read_text
+from spark_jobs.formats.csv_grammar import Options, complete_line, count_rows, header
+from spark_jobs.formats.lines import BY_BYTES, LINE, literal, measure, read_lines
+from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
+from spark_jobs.schema import compare
+from spark_jobs.sniff import HEAD
+
+_BAD = "bad"
+_QUOTED_EMPTY = "\ue000"  # from Unicode's private use area: what a cell "" is between two steps
+_OWN = ("header", "delimiter", "quote", "escape", "encoding")  # of the options, those of the parser
+_PARSER = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": _BAD,
+    "nullValue": "",
+    "emptyValue": _QUOTED_EMPTY,
+}
+
+
+def read_csv(
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes
+) -> Source:
+    """A CSV file's rows; `head` is the beginning of its text.
+
+    A file in which every line is a whole row is read in parallel. Any other, and one in UTF-16, is
+    read by one task, after its rows were counted by `csv_grammar`.
+    """
+    options = contract.options
+    has_header = options["header"] == "true"
+    names, first = header(head, options) if has_header else (_names(contract), "")
+    if not names:
+        raise Permanent("NO_HEADER", f"the file has no header among its first {HEAD:,} bytes")
+    landing = compare([(name, "") for name in names], contract)
+    if landing.findings:
+        return unread(spark, landing)
+    cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
+    rows, count = cells or _by_quotes(spark, path, options, len(names), file)
+    return opened(_typed(rows, names, landing.columns, options), landing, count)
+
+
+def _by_lines(
+    spark: SparkSession, path: str, options: Options, width: int, first: str
+) -> tuple[DataFrame, int] | None:
+    """The rows of a file in which each line is one, and their number; None for any other file."""
+    lines = read_lines(spark, path, options["encoding"])
+    has_quote = f"contains({LINE}, {literal(options['quote'])})"
+    found = measure(
+        lines,
+        {
+            "lines": "count(*)",
+            "open": f"count_if({has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))})",
+            "first": f"count_if({LINE} = {literal(first)})",
+        },
+    )
+    if found["open"] or found["first"] > 1 or (first and not found["first"]):
+        return None
+    rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
+    parser = {**_PARSER, **{name: options[name] for name in _OWN if name != "header"}}
+    arguments = ", ".join(literal(text) for item in parser.items() for text in item)
+    parsed = f"from_csv({LINE}, '{_schema(width)}', map({arguments})) AS parsed"
+    cells = rows.selectExpr(LINE, parsed).selectExpr(
+        *[f"parsed.{name}" for name in _cells(width)],
+        f"if(is_valid_utf8({LINE}), parsed.{_BAD}, make_valid_utf8({LINE})) AS {_BAD}",
+        LINE,
+    )
+    return cells, found["lines"] - (1 if first else 0)
+
+
+def _by_quotes(
+    spark: SparkSession, path: str, options: Options, width: int, file: Bytes
+) -> tuple[DataFrame, int]:
+    """The rows of a file with line ends within quotes, and their number."""
+    opened = partial(inflate.plain, file, gzipped=path.endswith(".gz"))
+    counted = count_rows(opened, options)
+    rows = (
+        spark.read.schema(_schema(width))
+        .options(**_PARSER, **{name: options[name] for name in _OWN}, multiLine="true")
+        .csv(path)
+    )
+    names = ", ".join(_cells(width))
+    rows = rows.withColumn(LINE, F.expr(f"concat_ws({literal(options['delimiter'])}, {names})"))
+    if counted.undecodable:
+        damaged = f"if(contains({LINE}, '\ufffd'), {LINE}, {_BAD})"
+        rows = rows.withColumn(_BAD, F.expr(damaged))
+    return rows, counted.count - (options["header"] == "true")
+
+
+def _typed(
+    rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options
+) -> DataFrame:
+    """Cells as the columns' types, null where the file has none; a misfit marks its row."""
+    at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
+    found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
+    texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
+    cells = [(column.name, read_text(text, column.type)) for text, _, column in found]
+    broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
+    return rows.selectExpr(*texts, _BAD, LINE).selectExpr(
+        *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
+        f"CASE WHEN {broken} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
+    )
+
+
+def _text(cell: str, column: Column, options: Options) -> str:
+    """A cell's text: null where the file has nothing, or what the contract says means nothing."""
+    empty = literal(options.get("emptyValue", ""))
+    if column.type != "string" and "emptyValue" not in options:
+        empty = "NULL"  # nothing else could be meant
+    text = f"CASE WHEN {cell} = '{_QUOTED_EMPTY}' THEN {empty} ELSE CAST({cell} AS STRING) END"
+    return f"nullif({text}, {literal(options['nullValue'])})" if "nullValue" in options else text
+
+
+def _by_bytes(options: Options) -> bool:
+    return options["encoding"] in BY_BYTES
+
+
+def _names(contract: Contract) -> tuple[str, ...]:
+    return tuple(column.name for column in contract.columns)
+
+
+def _cells(width: int) -> list[str]:
+    return [f"c{n}" for n in range(width)]
+
+
+def _schema(width: int) -> str:
+    return ", ".join(f"{name} STRING" for name in (*_cells(width), _BAD))

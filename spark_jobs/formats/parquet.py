@@ -1,0 +1,75 @@
+"""Parquet, read through the library that Spark itself uses."""
+
+import re
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from lakegate.columns import quoted
+from lakegate.contract import Contract
+from lakegate.errors import Permanent
+from spark_jobs import jvm
+from spark_jobs.failures import explain
+from spark_jobs.formats.columnar import Odd, typed
+from spark_jobs.formats.source import Source
+
+_NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
+# Without it Spark believes a page whose checksum is wrong.
+_OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
+
+
+def read_parquet(spark: SparkSession, path: str, contract: Contract) -> Source:
+    """The rows of the Parquet file at `path`.
+
+    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, Transient when storage does not answer.
+    """
+    try:
+        reader = jvm.parquet_reader(spark, path)
+        try:
+            described = reader.getFileMetaData()
+            schema = jvm.spark_schema(spark, described.getSchema())
+            odd = _nanoseconds(str(described.getSchema()), schema)
+            options = _OPTIONS | _calendar(described)
+            promised = reader.getRecordCount()
+        finally:
+            reader.close()
+    except jvm.JavaError as error:
+        raise explain(error, "the Parquet footer cannot be read", "CORRUPT_FILE") from error
+    read = partial(spark.read.schema(schema).options(**options).parquet, path)
+    return typed(spark, schema, read, odd, promised, contract)
+
+
+def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Odd]:
+    """The columns of times in nanoseconds, which Spark (told so) reads as integers.
+
+    Iceberg's times, as Spark's, have microseconds: a value with more digits has no place there.
+    """
+    found = {name: zoned == "true" for name, zoned in _NANOSECONDS.findall(described)}
+    nested = found.keys() - {field.name for field in schema}
+    if nested:
+        message = f"nested times in nanoseconds cannot be read ({', '.join(sorted(nested))})"
+        raise Permanent("UNREADABLE_TYPE", f"{message}: have them written in microseconds")
+    return {name: _odd(quoted(name), zoned=zoned) for name, zoned in found.items()}
+
+
+def _odd(column: str, *, zoned: bool) -> Odd:
+    instant = f"timestamp_micros({column} div 1000)"
+    if zoned:
+        return Odd(instant, f"coalesce({column} % 1000 <> 0, false)")
+    wall = f"CAST({instant} AS TIMESTAMP_NTZ)"
+    return Odd(wall, f"coalesce({column} % 1000 <> 0, false)")
+
+
+def _calendar(metadata: Any) -> dict[str, str]:
+    """How Spark is to read days before 15 October 1582.
+
+    Old writers (Hive, Impala, Spark 2) counted them by the Julian calendar, all others by the
+    Gregorian, and the file does not say which: there Spark fails rather than guess.
+    """
+    written_by = str(metadata.getCreatedBy())
+    by_spark = metadata.getKeyValueMetaData().containsKey("org.apache.spark.version")
+    unsure = written_by.startswith(("parquet-mr", "impala", "null")) and not by_spark
+    mode = "EXCEPTION" if unsure else "CORRECTED"
+    return {"datetimeRebaseMode": mode, "int96RebaseMode": mode}
