@@ -1,17 +1,24 @@
 """The job, run over real services as EMR Serverless would run it."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from lakegate.contract import parse
+from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
 from spark_jobs import main as job
+from spark_jobs.failures import explain
+from spark_jobs.jvm import JavaError
+from spark_jobs.read import LocalFile, open_source
 from spark_jobs.session import session_settings
 from spark_jobs.storage import Storage
 from tests.fakes.schema import validate_report
@@ -106,3 +113,72 @@ schema:
 """
 
     return write
+
+
+@dataclass(frozen=True)
+class Read:
+    """What became of a file: its good rows as tuples, the bad ones' texts, or why not.
+
+    `code` is "" for a file that was read, else that of a finding or of the error.
+    """
+
+    rows: list[tuple[Any, ...]]
+    bad: list[str]
+    promised: int | None
+    code: str = ""
+
+
+@pytest.fixture
+def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
+    """Reads a file's bytes under a contract for (name, logical type, physical type) columns."""
+    spark = fresh_session(job_runner.warm_spark)
+    for name, value in session_settings(_NOBODY, "").items():
+        if "catalog" not in name:
+            spark.conf.set(name, value)
+
+    def read(
+        body: bytes, format_: str, columns: list[Any], name: str = "file", **options: Any
+    ) -> Read:
+        file = tmp_path / name
+        file.write_bytes(body)
+        contract = parse(_contract_text(format_, columns, options), "a test")
+        try:
+            source = open_source(spark, str(file), contract, LocalFile(file))
+            if source.findings:
+                return Read([], [], None, source.findings[0].code)
+            found = [tuple(row) for row in source.rows.collect()]
+        except JavaError as error:
+            return Read([], [], None, explain(error, "reading").code)
+        except LakegateError as error:
+            return Read([], [], None, error.code)
+        good = [row[:-1] for row in found if row[-1] is None]
+        return Read(good, [row[-1] for row in found if row[-1]], source.promised_rows)
+
+    return read
+
+
+def _contract_text(format_: str, columns: list[Any], options: dict[str, Any]) -> str:
+    keys = ("name", "logicalType", "physicalType")
+    properties = [
+        column if isinstance(column, dict) else dict(zip(keys, column, strict=False))
+        for column in columns
+    ]
+    settings: list[dict[str, Any]] = [{"property": "format", "value": format_}]
+    settings += [{"property": "options", "value": options}] if options else []
+    document = {
+        "kind": "DataContract",
+        "apiVersion": "v3.1.0",
+        "id": "test",
+        "version": "1.0.0",
+        "status": "active",
+        "customProperties": settings,
+        "schema": [
+            {
+                "name": "tests.test",
+                "logicalType": "object",
+                "quality": [{"metric": "rowCount", "mustBeGreaterThan": 0}],
+                "properties": properties,
+            }
+        ],
+    }
+    return json.dumps(document)

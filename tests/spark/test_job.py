@@ -198,7 +198,8 @@ def _damaged() -> bytes:
         (parquet(GOOD)[:-100], "TRUNCATED_FILE"),
         (parquet(GOOD)[:-8] + b"\xff\xff\xff\x7fPAR1", "CORRUPT_FILE"),
         (_damaged(), "CORRUPT_FILE"),
-        (changed(day=pa.array([1, 2, 3], pa.timestamp("ns"))), "UNREADABLE_TYPE"),
+        (changed(day=pa.array([[1]] * 3, pa.list_(pa.timestamp("ns")))), "UNREADABLE_TYPE"),
+        (b"", "EMPTY_OBJECT"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error_at_once(

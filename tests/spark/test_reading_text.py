@@ -1,0 +1,257 @@
+"""Text files, read: what other readers change in silence is a bad row here, or a refused file."""
+
+import csv
+import gzip
+import io
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.spark.conftest import Read
+
+pytestmark = pytest.mark.spark
+Reading = Callable[..., Read]
+
+TWO = [("id", "integer"), ("name", "string")]
+TYPED = [
+    ("i", "integer", "int"),
+    ("f", "number", "float"),
+    ("d", "number"),
+    ("m", "number", "decimal(6,2)"),
+    ("b", "boolean"),
+    ("day", "date"),
+    ("ts", "timestamp"),
+    ("n", "timestamp", "timestamp_ntz"),
+    ("x", "string", "binary"),
+]
+NOON = datetime(2013, 1, 1, 12, tzinfo=UTC).replace(tzinfo=None)
+GOOD_CELLS: dict[str, list[tuple[str, Any]]] = {
+    "i": [("007", 7), ("+8", 8), ("-2147483648", -(2**31))],
+    "f": [("1.5", 1.5), ("-Infinity", -math.inf)],
+    "d": [("1e10", 1e10), (".5", 0.5), ("5.", 5.0), ("inf", math.inf), ("4e-320", 4e-320)],
+    "m": [("1.5", Decimal("1.50")), ("-.5", Decimal("-0.50")), ("1.2300", Decimal("1.23"))],
+    "b": [("true", True), ("F", False), ("YES", True), ("0", False)],
+    "day": [("0001-01-01", date(1, 1, 1)), ("2012-02-29", date(2012, 2, 29))],
+    "ts": [("2013-01-01T12:00:00Z", NOON), ("2013-01-01 14:00:00+02:00", NOON)],
+    "n": [("2013-01-01T12:00:00.0000000", NOON), ("2013-01-01 12:00", NOON)],
+    "x": [("YWJj", b"abc")],
+}
+BAD_CELLS = {
+    "i": [" 7", "7 ", "1.0", "1e3", "2147483648", "x", "1_000"],
+    "f": ["1e39", "1.5f"],
+    "d": ["1e400", "-1e400", "1.5d", "0x1p3", " 1", "1,5", "1.2.3", "NaN(1)"],
+    "m": ["1.239", "12345.1", "1e2", "NaN", "1 "],
+    "b": ["tru", "2", " true"],
+    "day": ["2013-02-30", "02/03/2013", "2013-1-1", "2013", "2013-01-01 or so", "today"],
+    "ts": ["12:30", "2013", "2013-01-01T25:00:00", "2013-01-01T12:00:00.1234567Z", "now"],
+    "n": ["2013-01-01T12:00:00Z", "2013-01-01T12:00:00+01:00"],
+    "x": ["YWJ", "Y!Jj"],
+}
+
+
+def _line(name: str, text: str) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerow([text if c[0] == name else "" for c in TYPED])
+    return file.getvalue()
+
+
+HEADER = ",".join(column[0] for column in TYPED) + "\n"
+
+
+def test_a_cell_that_fits_is_read_exactly(reading: Reading) -> None:
+    """Each text that is a value of its column's type is that value."""
+    cells = [(name, *cell) for name, all_ in GOOD_CELLS.items() for cell in all_]
+    found = reading((HEADER + "".join(_line(n, t) for n, t, _ in cells)).encode(), "csv", TYPED)
+    names = [column[0] for column in TYPED]
+    assert found.bad == []
+    assert [row[names.index(n)] for row, (n, _, _) in zip(found.rows, cells, strict=True)] == [
+        value for _, _, value in cells
+    ]
+
+
+def test_a_cell_that_does_not_fit_is_never_changed_to_one(reading: Reading) -> None:
+    """Each text that Spark's casts would round, cut, guess or trim makes its row a bad one."""
+    lines = [_line(name, text) for name, texts in BAD_CELLS.items() for text in texts]
+    found = reading((HEADER + "".join(lines)).encode(), "csv", TYPED)
+    assert found.rows == []
+    assert found.bad == [line.rstrip("\n") for line in lines]
+    assert found.promised == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("body", "rows", "bad"),
+    [
+        (b"id,name\n1,a", [(1, "a")], 0),
+        (b"\xef\xbb\xbfid,name\r\n1,a\r\n\r\n2,b\r\n", [(1, "a"), (2, "b")], 0),
+        (b'name,id\n"a\nb",1\n"",2\n', [("a\nb", 1), ("", 2)], 0),
+        (b'id,name\n1,\n2,""\n"",x\n', [(1, None), (2, ""), (None, "x")], 0),
+        (b'id,name\n1,"a ""b"", c"\n2,5" pipe\n', [(1, 'a "b", c'), (2, '5" pipe')], 0),
+        (b"id,name\n1\n2,b,c\n3,c\n", [(3, "c")], 2),
+        (b"id,name\n1,caf\xe9\n2,\xef\xbf\xbd\n", [(2, "\ufffd")], 1),
+        (b'id,name\n1,caf\xe9\n2,"b\nc"\n', [(2, "b\nc")], 1),
+        (b'id,name\n1,a\x00b\n\x002,c\n3,"d\ne"\n', [(1, "a\0b"), (3, "d\ne")], 1),
+        (b"id,name\n1,a\nid,name\n2,b\n", [(1, "a"), (2, "b")], 1),
+        (b"id,name\n1,a\r2,b\r", [(1, "a"), (2, "b")], 0),
+        (b"id,name\n", [], 0),
+    ],
+)
+def test_every_row_of_a_csv_file_is_a_row_or_a_bad_one(
+    reading: Reading, body: bytes, rows: list[Any], bad: int
+) -> None:
+    """Rows are what RFC 4180 says they are; what is no row, or no text, is counted and kept out."""
+    found = reading(body, "csv", TWO)
+    swapped = body.startswith(b"name")
+    assert found.rows == [(row[1], row[0]) if swapped else row for row in rows]
+    assert (len(found.bad), found.promised, found.code) == (bad, len(rows) + bad, "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'id,name\n1,"abc\n2,def\n',
+        b'id,name\n1,"abc\n2,def\n3,"x"\n',
+        b'id,name\n1,"abc"def"\n2,x\n',
+        b'id,name\n1,5" x,"abc\n2,def\n',
+    ],
+)
+def test_a_quote_that_is_not_closed_swallows_nothing(reading: Reading, body: bytes) -> None:
+    """A file whose rows cannot be told apart for want of a quote is refused."""
+    assert reading(body, "csv", TWO).code == "CORRUPT_FILE"
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "rows"),
+    [
+        ("id,name\n1,é\n".encode("latin-1"), {"encoding": "ISO-8859-1"}, [(1, "é")]),
+        ("id,name\n1,é\n".encode("utf-16"), {"encoding": "UTF-16"}, [(1, "é")]),
+        (b"1|NA\n2|\n3|''\n", {"header": False, "delimiter": "|", "nullValue": "NA", "quote": "'"},
+         [(1, None), (2, None), (3, "")]),
+        (b'id,name\n1,""\n2,\n', {"nullValue": ""}, [(1, None), (2, None)]),
+        (b'id,name\n1,""\n', {"emptyValue": "-"}, [(1, "-")]),
+        (b'id,name\n1,"a\\"b"\n2,"c\nd"\n', {"escape": "\\"}, [(1, 'a"b'), (2, "c\nd")]),
+    ],
+)  # fmt: skip
+def test_csv_is_read_as_its_options_say(
+    reading: Reading, body: bytes, options: dict[str, Any], rows: list[Any]
+) -> None:
+    """Encoding, delimiter, quote, escape and what stands for null are the contract's."""
+    assert reading(body, "csv", TWO, **options).rows == rows
+
+
+def test_tsv_is_csv_with_tabs(reading: Reading) -> None:
+    """A file of tab-separated values is read without any option."""
+    assert reading(b"id\tname\n1\ta,b\n", "tsv", TWO).rows == [(1, "a,b")]
+
+
+PACKED = gzip.compress(b"id,name\n1,a\n2,b\n", mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (PACKED, ""),
+        (PACKED[:-6], "CORRUPT_FILE"),
+        (PACKED + b"junk", "CORRUPT_FILE"),
+        (PACKED[:14] + b"\xff\xff" + PACKED[16:], "CORRUPT_FILE"),
+        (gzip.compress(b""), "EMPTY_OBJECT"),
+        (gzip.compress(b"id,name\n" + bytes(70 << 20)), "ZIP_BOMB"),
+        (b"", "EMPTY_OBJECT"),
+        (b"\n\n", "NO_HEADER"),
+        (b"<!DOCTYPE html><p>Access denied", "CORRUPT_FILE"),
+    ],
+)
+def test_a_packed_file_is_whole_and_no_bomb(reading: Reading, body: bytes, code: str) -> None:
+    """Gzip is unpacked; damaged, cut short, empty, or too much for its size, it is refused."""
+    name = "file" if code == "NO_HEADER" else "file.gz"
+    assert reading(body, "csv", TWO, name=name).code == code
+
+
+OBJECT = [
+    ("id", "integer"),
+    ("name", "string"),
+    ("m", "number", "decimal(6,2)"),
+    ("d", "number"),
+    ("b", "boolean"),
+    ("day", "date"),
+]
+ALL = '{"id":0,"name":"a","m":1.5,"d":1,"b":true,"day":"2013-01-01"}\n'
+BAD_OBJECTS = [
+    '{"id":"2"}', '{"id":1.5}', '{"id":12345678901234567890}', '{"name":5}', '{"name":{"x":1}}',
+    '{"name":true}', '{"m":2.555}', '{"m":true}', '{"d":NaN}', '{"d":"1.5"}', '{"d":1e400}',
+    '{"b":"true"}', '{"b":1}', '{"day":"2013"}', '{"day":20130101}', '{"id":2,"id":3}',
+    '{"id":2}{"id":3}', '{"id":2},{"id":3}', '{"id":2}] x', '{"id":2},0', "[1]", "5", "null",
+    '{"name":"\\ud83d"}', "{broken", "{'id':2}", '{"d":[1]}',
+    '{"m":0.1234567890123456789012345678901234567890123}',
+]  # fmt: skip
+
+
+def test_a_json_row_that_is_not_quite_right_is_a_bad_one(reading: Reading) -> None:
+    """What Spark's reader of JSON takes for something else, or half reads, is a bad row."""
+    found = reading((ALL + "\n".join(BAD_OBJECTS)).encode(), "json", OBJECT)
+    assert found.rows == [(0, "a", Decimal("1.50"), 1.0, True, date(2013, 1, 1))]
+    assert found.bad == BAD_OBJECTS
+    assert found.promised == len(BAD_OBJECTS) + 1
+
+
+@pytest.mark.parametrize(
+    ("body", "rows", "bad"),
+    [
+        (b'{"id":1}\n\n  \n{"id":2,"name":"\\ud83d\\ude00"}', [(1, None), (2, "😀")], 0),
+        (b'[{"id":1},\n {"id":2, "name":"x"}]', [(1, None), (2, "x")], 0),
+        (b'\xef\xbb\xbf[\n  {\n"id":1},\n{"id":1,"id":2},\nnull, 5]\n', [(1, None)], 3),
+        (b'{"id":1,"name":"caf\xe9"}\n{"ID":2}\n'.replace(b"ID", b"id"), [(2, None)], 1),
+        (b'{"ID":2,"NAME":"x"}\n', [(2, "x")], 0),
+        (b"[]", [], 0),
+    ],
+)
+def test_json_is_lines_or_one_array(
+    reading: Reading, body: bytes, rows: list[Any], bad: int
+) -> None:
+    """Objects come one a line, or in one array on one line or many."""
+    found = reading(body, "json", TWO)
+    assert (found.rows, len(found.bad), found.code) == (rows, bad, "")
+    assert found.promised == len(rows) + bad
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'[{"id":1},{"id":2}', "CORRUPT_FILE"),
+        (b'[{"id":1}]\n[{"id":2}]', "CORRUPT_FILE"),
+        (b'{"id":1}\n' * 9000 + b'{"id":2,"more":1}\n', "EXTRA_COLUMN"),
+        (b'{"id":1}\n{"ID":2}\n', "DUPLICATE_COLUMN"),
+        (b"id,name\n1,a\n", "NOT_JSON"),
+        (b"  \n", "NOT_JSON"),
+    ],
+)
+def test_json_that_is_something_else_is_refused(reading: Reading, body: bytes, code: str) -> None:
+    """Arrays that do not end or are not alone, and keys that no contract has, are found."""
+    assert reading(body, "json", TWO).code == code
+
+
+NESTED = [
+    ("id", "integer"),
+    {"name": "at", "logicalType": "object", "properties": [
+        {"name": "city", "logicalType": "string"}, {"name": "zip it", "logicalType": "integer"}]},
+    {"name": "tags", "logicalType": "array", "items": {"name": "t", "logicalType": "string"}},
+]  # fmt: skip
+
+
+def test_nested_json_is_read_as_strictly(reading: Reading) -> None:
+    """Within objects and arrays, too, values have their types, and no key is left out."""
+    good = '{"id":1,"at":{"city":"x","zip it":5},"tags":["a",null]}\n{"id":2,"at":null,"tags":[]}\n'
+    bad = [
+        '{"id":3,"at":{"city":"x","zip":5}}',
+        '{"id":3,"at":5}',
+        '{"id":3,"at":{"zip it":"5"}}',
+        '{"id":3,"at":{"city":"a","city":"b"}}',
+        '{"id":3,"tags":"x"}',
+        '{"id":3,"tags":["x",5]}',
+    ]
+    found = reading((good + "\n".join(bad)).encode(), "json", NESTED)
+    assert found.rows == [(1, ("x", 5), ["a", None]), (2, None, [])]
+    assert found.bad == bad
