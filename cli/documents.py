@@ -37,6 +37,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "duplicate_of": ingestion.duplicate_of or None,
         "replaced": list(ingestion.replaced),
         "replaced_rows": ingestion.replaced_rows,
+        "change": asdict(ingestion.change) if ingestion.change else None,
         "alerted": ingestion.alerted,
         "discarded": ingestion.discarded,
         "approval": asdict(ingestion.approval) if ingestion.approval else None,

@@ -48,7 +48,7 @@ def drop(
     if wait:
         with showing(view.err()) as show:
             sights = follow(world, sights, ended, seconds, show)
-        _explain(view.err(), sights)
+        explain(view.err(), sights)
         raise typer.Exit(exit_code(sights))
 
 
@@ -101,7 +101,8 @@ def _prefix(lake: Lake, table: str) -> str:
     return contract.landing_prefix
 
 
-def _explain(console: Console, sights: Iterable[Sight]) -> None:
+def explain(console: Console, sights: Iterable[Sight]) -> None:
+    """Say why those ended as they did that were not published."""
     for sight in sights:
         if sight.ingestion.reason:
             more = f"`lakegate show {sight.ingestion.id[: view.SHORT_ID]}` tells more"

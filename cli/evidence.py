@@ -19,7 +19,7 @@ HIDDEN = "(hidden)"
 
 
 class Rows(Protocol):
-    """Rows in data files; see cli.added_rows."""
+    """Rows in data files; see cli.file_rows."""
 
     @property
     def files(self) -> tuple[str, ...]: ...

@@ -9,7 +9,7 @@ import typer
 from cli import view
 from cli.deployment import find
 from cli.drop import exit_code, showing
-from cli.follow import Sight, ended, follow
+from cli.follow import Sight, ended, follow, published
 from cli.ingestions import identified
 from functions import failed
 from functions.failed import Outcome
@@ -37,7 +37,7 @@ def replay(
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
-    """Run a rejected or errored file's job again, on a fresh branch.
+    """Run the job of a rejected or errored file or change again, on a fresh branch.
 
     With --wait the exit code tells the end, as that of `lakegate drop` does.
     """
@@ -56,7 +56,7 @@ def publish(
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
-    """Publish a rejected file's rows anyway; main's log says who wanted it, and why."""
+    """Publish a rejected file or change anyway; main's log says who wanted it, and why."""
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
     outcome = failed.publish_anyway(world, ingestion, by, reason)
@@ -94,7 +94,9 @@ def tell_publish(outcome: Outcome, by: str) -> None:
     words = f"{_name(now)}: {by}'s approval is recorded; it is {now.state}"
     if now.state is State.PUBLISHED:
         rest = "published, but its branch is not deleted yet"
-        words = f"published {now.rows:,} rows of {_name(now)} as {now.merge_hash}"
+        words = f"published {published(now)} of {_name(now)} as {now.merge_hash}"
+        if now.change:
+            words = f"published the {_name(now)}, {published(now)}, as {now.merge_hash}"
     view.out().print(words, soft_wrap=True)
     _tell_rest(outcome, rest)
     if now.state in ALERTED:
@@ -131,4 +133,4 @@ def _follow(world: World, ingestion: Ingestion, seconds: float | None) -> None:
 
 
 def _name(ingestion: Ingestion) -> str:
-    return ingestion.landed.key.rpartition("/")[2]
+    return ingestion.name

@@ -29,8 +29,8 @@ class Sight:
 
     @property
     def name(self) -> str:
-        """The file's name, without the folders of its key."""
-        return self.ingestion.landed.key.rpartition("/")[2]
+        """The file's name, without the folders of its key, or which table is changed."""
+        return self.ingestion.name
 
     @property
     def blocking(self) -> int:
@@ -98,12 +98,19 @@ def sentence(sight: Sight) -> str:
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
         State.AUDITED: f"audit passed, {many} checks; publishing",
-        State.PUBLISHED: f"published {ingestion.rows:,} rows",
+        State.PUBLISHED: f"published {published(ingestion)}",
     }
     if ingestion.state is State.REJECTED and sight.blocking:
         return f"rejected, {sight.blocking} of {many} checks failed"
     reason = f", {ingestion.reason.message}" if ingestion.reason else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
+
+
+def published(ingestion: Ingestion) -> str:
+    """What became of the table's rows, in words."""
+    if ingestion.change:
+        return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
+    return f"{ingestion.rows:,} rows"
 
 
 def job_state(sight: Sight) -> str:

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 
 from cli import documents, view
 from cli.deployment import find
-from cli.follow import Sight
+from cli.follow import Sight, published
 from functions.ingestion import Ingestion, State
 from functions.ledger import Ledger
 from functions.storage import Missing
@@ -87,10 +87,9 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("ingestion", ingestion.id),
                 ("state", view.coloured(ingestion.state)),
                 ("why", f"{reason.message} ({reason.code})" if reason else ""),
-                ("file", ingestion.landed.uri),
-                ("version", f"{ingestion.landed.version}, {ingestion.landed.size:,} bytes"),
+                *source(ingestion),
                 ("table", ingestion.table),
-                ("rows", f"{ingestion.rows:,}" if ingestion.rows else ""),
+                ("rows", rows_of(ingestion)),
                 ("duplicate of", ingestion.duplicate_of),
                 ("replaced", _replaced(ingestion)),
                 ("branch", _branch(ingestion)),
@@ -130,6 +129,20 @@ def _transform(report: AuditReport | None) -> str:
         return ""
     sql = " ".join(report.transform.split())
     return f"{report.source_rows:,} rows in the file, {report.rows_read:,} of {sql}"
+
+
+def source(ingestion: Ingestion) -> list[tuple[str, str]]:
+    """What it is of, as names and values: a file and its version, or a change and who asked."""
+    landed, change = ingestion.landed, ingestion.change
+    if change:
+        asked = ("asked for by", change.by), ("because", change.message), ("token", change.token)
+        return [("change", change.statement), *asked]
+    return [("file", landed.uri), ("version", f"{landed.version}, {landed.size:,} bytes")]
+
+
+def rows_of(ingestion: Ingestion) -> str:
+    """Its rows in words, "" where it has none."""
+    return published(ingestion) if ingestion.has_rows else ""
 
 
 def _replaced(ingestion: Ingestion) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from cli import documents, view
 from cli.deployment import find
-from cli.ingestions import identified
+from cli.ingestions import identified, rows_of, source
 from cli.inspection import Finding, Inspection, Question, inspection
 from cli.query import reader
 from lakegate.report import AuditReport
@@ -31,12 +32,13 @@ def inspect(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the rows of a rejected file that break a check."""
+    """Show the rows of a rejected file, or of a table after a change, that break a check."""
     deployment = find(context.obj)
     world = deployment.world()
 
     def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
-        return reader(deployment, f"{report.branch}@{report.audited_hash}").added(report.table)
+        rows = reader(deployment, f"{report.branch}@{report.audited_hash}")
+        return rows.whole(report.table) if report.effect else rows.added(report.table)
 
     ingestion = identified(world.ledger, identity)
     found = inspection(world, ingestion, Question(check, limit, show_rows), evidence_of)
@@ -54,6 +56,7 @@ def document(found: Inspection) -> dict[str, Any]:
         "id": found.ingestion.id,
         "state": found.ingestion.state.value,
         "file": found.ingestion.landed.uri,
+        "change": asdict(found.ingestion.change) if found.ingestion.change else None,
         "table": found.report.table,
         "branch": found.report.branch,
         "audited_hash": found.report.audited_hash,
@@ -86,11 +89,11 @@ def page(found: Inspection) -> Group:
         [
             ("ingestion", found.ingestion.id),
             ("state", view.coloured(found.ingestion.state)),
-            ("file", found.ingestion.landed.uri),
+            *source(found.ingestion),
             ("table", found.report.table),
             ("branch", found.report.branch),
-            ("rows", f"{found.report.rows_written:,}"),
-            *[("data file", file) for file in found.files],
+            ("rows", rows_of(found.ingestion)),
+            *([] if found.ingestion.change else [("data file", file) for file in found.files]),
         ]
     )
     one_file = len(found.files) == 1

@@ -17,7 +17,7 @@ from lakegate.report import AuditReport, CheckResult
 if TYPE_CHECKING:
     from cli.evidence import Evidence
 
-_UNWRITTEN = "nothing of the file was written, so there are no rows to show"
+_UNWRITTEN = "nothing was written, so there are no rows to show"
 _NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"
 _BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
 _AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"

@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 from cli import (
     accept,
+    change,
     contracts,
     demo,
     drop,
@@ -63,6 +64,7 @@ for _command in (
     ingestions.show,
     inspect.inspect,
     query.query,
+    change.change,
     failed.replay,
     failed.publish,
     failed.discard,

@@ -14,8 +14,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
 from pyiceberg.table import Table
 
-from cli.added_rows import AddedRows
 from cli.evidence import Evidence
+from cli.file_rows import FileRows
 from cli.names import quoted
 from lakegate.errors import LakegateError, Transient
 
@@ -63,7 +63,13 @@ class Reader:
         Raises LakegateError UNKNOWN_TABLE.
         """
         with self._translated(), duckdb.connect() as connection:
-            yield Evidence(connection, AddedRows(self._load(table)))
+            yield Evidence(connection, FileRows.added(self._load(table)))
+
+    @contextmanager
+    def whole(self, table: str) -> Iterator[Evidence]:
+        """All rows of a table. Raises LakegateError UNKNOWN_TABLE."""
+        with self._translated(), duckdb.connect() as connection:
+            yield Evidence(connection, FileRows.all(self._load(table)))
 
     def has(self, table: str) -> bool:
         """Whether the reference has the table."""

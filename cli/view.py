@@ -19,6 +19,7 @@ from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, Status, Tier
 
 SHORT_ID = 12
+_STATEMENT = 60
 _WIDE = 200
 _MOST_SAMPLES = 5
 _COLOURS = {
@@ -77,12 +78,20 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
             each.id[:SHORT_ID],
             coloured(each.state),
             each.table or "-",
-            each.landed.key,
+            source(each),
             f"{each.rows:,}" if each.rows else "-",
             _clock(each.landed.landed_at),
             each.reason.code if each.reason else "",
         )
     return made
+
+
+def source(ingestion: Ingestion) -> str:
+    """The key of the file, or the statement of the change, on one line."""
+    if not ingestion.change:
+        return ingestion.landed.key
+    text = " ".join(ingestion.change.statement.split())
+    return text if len(text) <= _STATEMENT else f"{text[:_STATEMENT]}…"
 
 
 def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
@@ -211,7 +220,8 @@ def _audit(sight: Sight) -> Text:
 
 def _main(ingestion: Ingestion) -> RenderableType:
     if ingestion.state is State.PUBLISHED:
-        return Text(f"+{ingestion.rows:,} rows", "green")
+        less = f" −{ingestion.replaced_rows:,}" if ingestion.change else ""  # noqa: RUF001
+        return Text(f"+{ingestion.rows:,}{less} rows", "green")
     if ingestion.ended:
         return coloured(ingestion.state)
     return _busy("publishing") if ingestion.state is State.AUDITED else _NONE

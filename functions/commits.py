@@ -8,9 +8,11 @@ from typing import Any
 from functions.catalog import NotOnMain
 from functions.history import Commit
 from functions.ingestion import Ingestion
+from lakegate.change import Change
 
 INGESTIONS = "lakegate.ingestions"
 TABLE = "lakegate.table"
+_LONGEST = 100
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class Published:
     `approved_because` is why; both are "" where the audit passed.
     `duplicate_of` is the ingestion that brought the same bytes before; `replaced` are those, of
     earlier versions of its key, whose rows the commit removed, `replaced_rows` how many these are.
+
+    `kind` is "change" where a person asked for it, "" where a file landed. Of a change `rows` were
+    added and `replaced_rows` removed by the `statement`; `asked_by` says who wanted it, and
+    `asked_because` why.
     """
 
     id: str
@@ -38,15 +44,35 @@ class Published:
     duplicate_of: str = ""
     replaced: tuple[str, ...] = ()
     replaced_rows: int = 0
+    kind: str = ""
+    statement: str = ""
+    token: str = ""
+    asked_by: str = ""
+    asked_because: str = ""
+
+    def change(self, table: str) -> Change | None:
+        """What was asked for, None where a file landed."""
+        if not self.kind:
+            return None
+        return Change(table, self.statement, self.token, self.asked_by, self.asked_because)
 
 
 def message(members: Sequence[Ingestion]) -> str:
     """One line for people who read main's log. `members` are published by one commit."""
-    rows, table = sum(member.rows for member in members), members[0].table
-    what = members[0].landed.key.rsplit("/", 1)[-1]
+    first = members[0]
+    if first.change:
+        effect = f"{first.rows:,} rows added, {first.replaced_rows:,} removed"
+        return f"Change {first.table}, {effect}: {_one_line(first.change)}"
+    rows, table = sum(member.rows for member in members), first.table
+    what = first.landed.key.rsplit("/", 1)[-1]
     if len(members) > 1:
         what = f"{len(members)} files"
     return f"Publish {rows:,} rows of {what} to {table}"
+
+
+def _one_line(change: Change) -> str:
+    text = " ".join((change.message or change.statement).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def properties(members: Sequence[Ingestion]) -> dict[str, str]:
@@ -91,6 +117,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _published(ingestion: Ingestion) -> Published:
+    change = ingestion.change
     return Published(
         id=ingestion.id,
         object=ingestion.landed.uri,
@@ -105,4 +132,9 @@ def _published(ingestion: Ingestion) -> Published:
         duplicate_of=ingestion.duplicate_of,
         replaced=ingestion.replaced,
         replaced_rows=ingestion.replaced_rows,
+        kind="change" if change else "",
+        statement=change.statement if change else "",
+        token=change.token if change else "",
+        asked_by=change.by if change else "",
+        asked_because=change.message if change else "",
     )

@@ -73,7 +73,7 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         # What is audited again is what was entered, and nothing that the report might name.
         audited_hash=ingestion.audited_hash if ingestion.is_again else report.audited_hash,
         replaced=(),
-        replaced_rows=0,
+        replaced_rows=report.effect.removed if report.effect else 0,
         rows=report.rows_written,
         tally=Counter(check.status.value for check in report.checks),
         checks=tuple(
@@ -108,10 +108,14 @@ def _is_approved(
         and run.state is RunState.FAILED
         and bool(found)
         and found <= set(approval.checks)
-        and report.rows_written > 0
+        and _has_effect(report)
         and report.audited_hash not in ("", ingestion.base_hash)
         and not _is_strange(report, ingestion)
     )
+
+
+def _has_effect(report: AuditReport) -> bool:
+    return report.rows_written > 0 or bool(report.effect and report.effect.removed)
 
 
 def _is_strange(report: AuditReport, ingestion: Ingestion) -> bool:

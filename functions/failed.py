@@ -215,9 +215,10 @@ def _require_rows(now: Ingestion) -> None:
     if now.state is State.ERRORED:
         message = "it could not be judged, so there are no audited rows to publish: mend what its"
         raise LakegateError("NO_ROWS", f"{message} reason names, then `lakegate replay {now.id}`")
-    if now.audited_hash in ("", now.base_hash) or not now.rows:
+    if now.audited_hash in ("", now.base_hash) or not now.has_rows:
         message = "it was rejected before any row was written: correct the contract, then"
-        todo = f"`lakegate replay {now.id}`, or drop a corrected file"
+        other = "ask for another change" if now.change else "drop a corrected file"
+        todo = f"`lakegate replay {now.id}`, or {other}"
         raise LakegateError("NO_ROWS", f"{message} {todo}")
 
 

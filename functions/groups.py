@@ -38,7 +38,7 @@ def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Un
     first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
     for each in world.ledger.waiting(first.table):
-        if each.intent != refused.intent and not each.replaces:
+        if each.intent != refused.intent and not each.replaces and not each.change:
             waiting[each.intent].append(each)
     found = [Unit(intent, members) for intent, members in waiting.items()]
     units = [

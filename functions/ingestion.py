@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from lakegate.change import Change
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
@@ -75,6 +76,9 @@ class Ingestion:
     ingestions, of earlier versions of the key, whose rows the intent removes, `replaced_rows` how
     many those are: both belong to the intent and change with it.
 
+    `change` is what a person asked for, None where a file landed. Of a change `rows` are those that
+    it adds and `replaced_rows` those that it removes.
+
     `looks_beyond` says that its contract has checks of the whole table. Then `audited_from` is not
     empty once its files were entered into a fresh branch, on which they are audited again: it is
     where on main they were audited before.
@@ -118,6 +122,7 @@ class Ingestion:
     contract_pinned: bool = False
     discarded: bool = False
     doomed: Mapping[str, str] = field(default_factory=dict)
+    change: Change | None = None
 
     @property
     def intent(self) -> Intent:
@@ -137,7 +142,30 @@ class Ingestion:
     @property
     def is_in_line(self) -> bool:
         """Whether another one of its table may have to wait for it (see turns.py)."""
-        return self.looks_beyond and (self.state is State.AUDITED or self.is_again)
+        return self.goes_first or (self.looks_beyond and self.state is State.AUDITED)
+
+    @property
+    def goes_first(self) -> bool:
+        """Whether main refused it, and the others of its table leave it the way."""
+        again = self.change is not None and self.is_retried and self.state in _AGAIN
+        return self.is_again or again
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether this is not its first attempt since it landed, or was replayed."""
+        return self.attempt - self.tries_from > 1
+
+    @property
+    def name(self) -> str:
+        """What it is of, in a few words for people: the file's name, or `change of a.b`."""
+        if self.change:
+            return f"change of {self.change.table}"
+        return self.landed.key.rsplit("/", 1)[-1] or self.landed.key
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether main's rows would be other ones with its intent."""
+        return bool(self.rows or (self.change and self.replaced_rows))
 
     @property
     def ended(self) -> bool:

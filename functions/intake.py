@@ -11,6 +11,7 @@ from functions.ingestion import Ingestion, State
 from functions.storage import Missing, StoredContract
 from functions.telemetry import logger, metrics
 from functions.world import World
+from lakegate.change import Change
 from lakegate.contract import claiming
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -71,7 +72,7 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
 def demands_now(world: World, ingestion: Ingestion) -> str:
     """The digest of what its contract asks of the rows by now, "" where none can be told."""
     try:
-        return _contract(world, ingestion).contract.demands
+        return _contract(world, ingestion, ingestion.change).contract.demands
     except Permanent:
         return ""
 
@@ -81,7 +82,8 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         if ingestion.is_again:
             delete_replaced(world, ingestion)
         return ingestion
-    stored = _contract(world, ingestion)
+    change = _asked(world, ingestion)
+    stored = _contract(world, ingestion, change)
     table = stored.contract.table
     branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
     branched = ingestion.step(
@@ -93,8 +95,9 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         contract_version=stored.version,
         demands=stored.contract.demands,
         channel=stored.contract.channel,
-        on_duplicate=stored.contract.on_duplicate,
-        on_new_version=stored.contract.on_new_version,
+        on_duplicate="publish" if change else stored.contract.on_duplicate,
+        on_new_version="add" if change else stored.contract.on_new_version,
+        change=change,
         looks_beyond=stored.contract.looks_beyond,
         audited_from="",
         branch=branch,
@@ -104,10 +107,26 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
     return world.ledger.save(branched)
 
 
-def _contract(world: World, ingestion: Ingestion) -> StoredContract:
+def _asked(world: World, ingestion: Ingestion) -> Change | None:
+    """The change that a person asked for, None where a file landed."""
+    if ingestion.change or ingestion.landed.bucket != world.lake.bucket:
+        return ingestion.change
+    try:
+        return world.lake.change(ingestion.landed.key)
+    except Missing as error:
+        message = f"what was asked for is gone: {error.message}; ask for it once more"
+        raise Permanent("CHANGE_GONE", message) from error
+
+
+def _contract(world: World, ingestion: Ingestion, change: Change | None) -> StoredContract:
     if ingestion.contract_pinned:
         return _original(world, ingestion)
     stored = {s.contract.table: s for s in world.lake.contracts()}
+    if change and change.table in stored:
+        return stored[change.table]
+    if change:
+        message = f"no contract is in force for {change.table}, so nothing could audit a change"
+        raise Permanent("NO_CONTRACT", message)
     contract = claiming([s.contract for s in stored.values()], ingestion.landed.key)
     return stored[contract.table]
 
@@ -134,6 +153,7 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         report_key=ingestion.report_key,
         nessie_uri=world.settings.nessie_uri,
         token_secret=world.settings.job_token_secret,
+        change=ingestion.change is not None,
     )
     if ingestion.is_again:
         spec = replace(

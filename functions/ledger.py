@@ -120,10 +120,10 @@ class Ledger:
         """The audited ingestions of a table, oldest landing first; the index may lag behind."""
         return self._of_table(table, State.AUDITED)
 
-    def audited_again(self, table: str) -> list[Ingestion]:
-        """The ingestions of a table that are being audited again; the index may lag behind."""
+    def going_first(self, table: str) -> list[Ingestion]:
+        """The ingestions of a table that go first, not audited yet; the index may lag behind."""
         states = (State.BRANCHED, State.SUBMITTED)
-        return [i for state in states for i in self._of_table(table, state) if i.is_again]
+        return [i for state in states for i in self._of_table(table, state) if i.goes_first]
 
     def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
         """Ingestions of objects of this etag and size that did not land later, earliest first.

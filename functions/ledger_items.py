@@ -5,11 +5,12 @@ import json
 from typing import Any
 
 from functions.ingestion import Approval, Ingestion, State
+from lakegate.change import Change
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced")
+_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced", "change")
 _NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
 
 
@@ -51,12 +52,13 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "replaced": tuple(fields.get("replaced", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
             "approval": _approval(fields.get("approval")),
+            "change": Change(**fields["change"]) if fields.get("change") else None,
         }
     )
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    return dataclasses.asdict(value) if isinstance(value, Approval) else dict(value)
+    return dataclasses.asdict(value) if isinstance(value, Approval | Change) else dict(value)
 
 
 def _approval(found: dict[str, Any] | None) -> Approval | None:

@@ -33,7 +33,7 @@ class Alert:
 def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
     """The alert for an ingestion that ended rejected or errored."""
     code = ingestion.reason.code if ingestion.reason else "UNKNOWN"
-    title = f"{ingestion.state.capitalize()}: {_file(ingestion)} ({code})"
+    title = f"{ingestion.state.capitalize()}: {ingestion.name} ({code})"
     failed = report.failed if report else ()
     return Alert(
         text=_cut(_escaped(title), _SECTION),
@@ -49,7 +49,7 @@ def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
 
 def duplicate(ingestion: Ingestion, first: Ingestion) -> Alert:
     """The notice that a file was published although `first` had brought the same bytes."""
-    title = f"Published, but likely a duplicate: {_file(ingestion)}"
+    title = f"Published, but likely a duplicate: {ingestion.name}"
     lines = [
         f"*Ingestion* {_code(ingestion.id)}",
         f"*Table* {_code(ingestion.table)}, {ingestion.rows:,} rows",
@@ -78,12 +78,21 @@ def _what_happened(ingestion: Ingestion) -> str:
     reason = ingestion.reason.message if ingestion.reason else ""
     lines = [
         _cut(_escaped(reason), _REASON),
-        f"*File* {_code(ingestion.landed.uri)}",
+        *_source(ingestion),
         f"*Table* {_code(ingestion.table or 'none')}",
         f"*Branch* {_code(ingestion.branch or 'none was cut')}",
         f"*Ingestion* {_code(ingestion.id)}",
     ]
     return "\n".join(lines)
+
+
+def _source(ingestion: Ingestion) -> list[str]:
+    change = ingestion.change
+    if not change:
+        return [f"*File* {_code(ingestion.landed.uri)}"]
+    by = f" by {_escaped(change.by)}" if change.by else ""
+    why = f": {_escaped(change.message)}" if change.message else ""
+    return [_cut(f"*Asked for*{by}{why}", _REASON), f"```{_plain(change.statement)[:_REASON]}```"]
 
 
 def _check(check: CheckResult) -> str:
@@ -112,10 +121,6 @@ def _what_to_do(ingestion: Ingestion) -> str:
     commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
     advice = _ADVICE.get(ingestion.reason.code, "") if ingestion.reason else ""
     return f"{advice}*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
-
-
-def _file(ingestion: Ingestion) -> str:
-    return ingestion.landed.key.rsplit("/", 1)[-1] or ingestion.landed.key
 
 
 def _header(title: str) -> dict[str, Any]:

@@ -34,9 +34,9 @@ _MOST_TRIES = 20
 def publish(world: World, ingestion: Ingestion) -> Ingestion:
     """Merge the intent into main: exactly what was audited, and nothing else.
 
-    Where checks look beyond the file it waits for its turn, is audited again where main refuses it,
-    and leaves its place in the line to the next. Raises Transient TABLE_BUSY when main's table
-    moved on again each time that it was tried.
+    Who goes first is waited for. Where checks look beyond the file it is audited again where main
+    refuses it, a change is made again; either leaves its place in the line to the next. Raises
+    Transient TABLE_BUSY when main's table moved on again each time that it was tried.
     """
     done = _publish(world, ingestion)
     publish_next(world, done)
@@ -63,7 +63,7 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
             ingestion = prepare(world, ingestion, refused=refused)
         if ingestion.state is not State.AUDITED:
             return finish(world, ingestion)
-        if ingestion.looks_beyond and must_wait(world, ingestion):
+        if must_wait(world, ingestion):
             return ingestion
         unit = unit_of(world, ingestion)
         try:
@@ -100,6 +100,8 @@ def _renewed(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
     first = refused.members[0]
     if first.replaces:
         return first  # which `prepare` will see to
+    if first.change:
+        return run_again(world, first)  # what it changes is another table now
     if first.looks_beyond:
         return audit_again(world, first)
     return _rebase(world, refused, elsewhere)

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 
 from functions import commits, restored
+from functions.arrivals import arrivals
 from functions.catalog import MAIN
 from functions.history import Commit
 from functions.ingestion import NOT_STARTED, Ingestion, State
@@ -23,6 +24,7 @@ from functions.storage import Missing, StoredContract
 from functions.traces import Trace, traces
 from functions.world import World
 from lakegate import times
+from lakegate.change import Change, parse_change_key
 from lakegate.contract import ContractInvalid
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -61,7 +63,7 @@ def rebuild(world: World, *, dry_run: bool = False) -> Iterator[Ingestion]:
     """
     listed = (i for state in NOT_STARTED for i in world.ledger.in_state(state))
     search = _Search(begun=_begun(world, [ingestion.id for ingestion in listed]))
-    lost = _restored(world, search, world.landing.landed(), dry_run=dry_run)
+    lost = _restored(world, search, arrivals(world), dry_run=dry_run)
     yield from lost if dry_run else _entered(world, search, lost)
 
 
@@ -93,7 +95,7 @@ def _begun(world: World, ids: Sequence[str]) -> dict[str, Ingestion]:
 def _entered(world: World, search: _Search, found: Iterable[Ingestion]) -> Iterator[Ingestion]:
     contracts = _contracts(world)
     for ingestion in found:
-        judged = _under(contracts.get(ingestion.table), ingestion)
+        judged = _asked(world, _under(contracts.get(ingestion.table), ingestion))
         yield from _enter(world, judged.step("restored", world.now()), search.begun)
 
 
@@ -235,6 +237,17 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
         return told
     contract = stored.contract
     return replace(told, demands=contract.demands, looks_beyond=contract.looks_beyond)
+
+
+def _asked(world: World, ingestion: Ingestion) -> Ingestion:
+    """With the change that a person asked for, where it is one."""
+    if ingestion.change or ingestion.landed.bucket != world.lake.bucket:
+        return ingestion
+    try:
+        change = world.lake.change(ingestion.landed.key)
+    except (Missing, Permanent) as error:  # it is a change all the same, and never a file
+        change = Change(parse_change_key(ingestion.landed.key)[0], error.message, token="")
+    return replace(ingestion, change=change, on_duplicate="publish", on_new_version="add")
 
 
 def _at(commit: Commit) -> str:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from functions import commits
+from functions.arrivals import arrivals
 from functions.balance import Balance, Change, balance
 from functions.catalog import MAIN
 from functions.history import Commit
@@ -29,7 +30,7 @@ def reconciled(world: World, table: str = "", *, thorough: bool = False) -> Reco
     wait = timedelta(seconds=2 * world.settings.grace_seconds)
     since = datetime.fromisoformat(world.now()) - wait
     # In this order: what moves on meanwhile is then known to the record that is read later.
-    landed = {ingestion_id(each): each for each in world.landing.landed()}
+    landed = {ingestion_id(each): each for each in arrivals(world)}
     ingestions = {each.id: replace(each, checks=()) for each in world.ledger.all()}
     log = list(world.catalog.log())
     balances = _balances(world, log, table, thorough)

@@ -41,6 +41,7 @@ def published(
         merge_hash=commit.hash,
         approval=_approval(one, at),
         cleaned=not trace.branches,
+        change=one.change(table),
     )
     return _told(found, report).step(
         "published",

@@ -1,7 +1,7 @@
 """The two buckets on S3: what landed, and what lies beside the lake (contracts, reports)."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate import times
 from lakegate.baselines import Baselines, baselines_key
+from lakegate.change import CHANGES, Change, parse_change_key
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, object_version
@@ -113,6 +114,32 @@ class Lake:
         with _translated(key):
             self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode())
         return key
+
+    def put_change(self, change: Change) -> LandedObject:
+        """Put a change's text, or find it put already; returns what landed."""
+        body = change.to_json().encode()
+        try:
+            with _translated(change.key):
+                self._client.put_object(
+                    Bucket=self.bucket, Key=change.key, Body=body, IfNoneMatch="*"
+                )
+        except Overwritten:
+            self.change(change.key)  # which raises where another one's put came to nothing
+        return change.landed(self.bucket)
+
+    def change(self, key: str) -> Change:
+        """The change whose text lies under `key`. Raises Missing, or Permanent BAD_CHANGE."""
+        return Change.from_json(self._read(key)[0], key)
+
+    def changes(self) -> Iterator[LandedObject]:
+        """Every change that was ever asked for, as what landed."""
+        for found in self._listed(CHANGES):
+            with suppress(ValueError):
+                _, digest = parse_change_key(found["Key"])
+                at = times.text(found["LastModified"])
+                yield LandedObject(
+                    self.bucket, found["Key"], digest, "", found["Size"], landed_at=at
+                )
 
     def report(self, key: str) -> AuditReport:
         """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT."""

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from functions.arrivals import arrivals
 from functions.conclusion import resume
 from functions.deliveries import Work, job_run, upload
 from functions.ingestion import NOT_STARTED, Ingestion
@@ -95,7 +96,7 @@ def _counted(restored: Iterator[Ingestion]) -> set[str]:
 
 
 def _unknown(world: World, before: str) -> Iterator[LandedObject]:
-    older = (landed for landed in world.landing.landed() if landed.landed_at < before)
+    older = (landed for landed in arrivals(world) if landed.landed_at < before)
     while chunk := {ingestion_id(landed): landed for landed in islice(older, _CHUNK)}:
         known = world.ledger.known(list(chunk))
         yield from (landed for id_, landed in chunk.items() if id_ not in known)

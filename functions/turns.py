@@ -1,13 +1,18 @@
-"""Whose turn it is among the ingestions of a table whose checks look beyond the file.
+"""Whose turn it is among the ingestions of a table.
 
-Each one that main takes has all the others audited again. So they go one after the other: first
-who is being audited again, then who landed first. Nobody waits for one that has not moved for
-longer than a job may take, so what is stuck holds up no other for ever. Turns only save work:
-whoever acts out of turn, because an index lagged behind, breaks nothing.
+Where checks look beyond the file, each one that main takes has all the others audited again. So
+they go one after the other: first who is being audited again, then who landed first. A change that
+main refused goes first as well, and every file of its table waits for it: it has to run as a whole
+once more, and a stream of files would refuse it for ever.
+
+Nobody waits for one that has not moved for longer than a job may take, so what is stuck holds up
+no other for ever. Turns only save work: whoever acts out of turn, because an index lagged behind,
+breaks nothing.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from functions.ingestion import Ingestion, State
 from functions.world import World
@@ -19,30 +24,38 @@ _MOST = 100  # that the ledger reads at once
 def must_wait(world: World, ingestion: Ingestion) -> bool:
     """Whether it is another one's turn."""
     since = _patience(world)
+    line = [i for i in in_line(world, ingestion.table) if i.goes_first or ingestion.looks_beyond]
     return any(
         each.id != ingestion.id and _place(each) < _place(ingestion) and _moved(each) > since
-        for each in in_line(world, ingestion.table)
+        for each in line
     )
 
 
 def next_in_line(world: World, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Who is to be published now that `done` is in nobody's way; None where that is nobody."""
-    if not done.looks_beyond or done.is_in_line:
+    if done.is_in_line or not (done.looks_beyond or (done.change and done.is_retried)):
         return None
-    first = next((each for each in in_line(world, done.table) if each.id not in tried), None)
+    line = in_line(world, done.table, _may_wait)
+    first = next((each for each in line if each.id not in tried), None)
     return first if first and first.state is State.AUDITED else None
 
 
-def in_line(world: World, table: str) -> list[Ingestion]:
+def in_line(
+    world: World, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_in_line")
+) -> list[Ingestion]:
     """The ingestions of a table that are in line, or the first hundred of them, in their order."""
-    listed = [*world.ledger.audited_again(table), *world.ledger.waiting(table)]
-    first = sorted((each for each in listed if each.is_in_line), key=_place)[:_MOST]
+    listed = [*world.ledger.going_first(table), *world.ledger.waiting(table)]
+    first = sorted(filter(belongs, listed), key=_place)[:_MOST]
     now = world.ledger.together([each.id for each in first])  # the index that listed them lags
-    return sorted((each for each in now if each.is_in_line), key=_place)
+    return sorted(filter(belongs, now), key=_place)
+
+
+def _may_wait(ingestion: Ingestion) -> bool:
+    return ingestion.is_in_line or ingestion.state is State.AUDITED
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.is_again, ingestion.landed.landed_at, ingestion.id
+    return not ingestion.goes_first, ingestion.landed.landed_at, ingestion.id
 
 
 def _moved(ingestion: Ingestion) -> str:

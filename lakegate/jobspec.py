@@ -15,6 +15,8 @@ class JobSpec:
     `base_hash` is the Nessie hash at which the branch was cut: a rerun resets the branch to it.
     `contract_version` is the S3 version of the contract's text in the lake bucket.
 
+    With `change` the landed object is the text of a change of the table, and no file.
+
     With `audited_from` the file is on the branch already, at `audited_hash`, and was audited on
     main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
     the table is to be looked at again.
@@ -32,6 +34,7 @@ class JobSpec:
     report_key: str
     nessie_uri: str
     token_secret: str
+    change: bool = False
     audited_from: str = ""
     audited_hash: str = ""
     earlier_report: str = ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from lakegate.change import Effect
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 
@@ -137,6 +138,9 @@ class AuditReport:
     `source_rows`. `schema_changes` say what the file or the contract changed of the table, and how
     its columns differ. `records` are what the run leaves for the tables of `history`. Times are
     ISO 8601 in UTC.
+
+    Of a change of the table, `source` is the change's text, `rows_written` are the rows that it
+    adds, and `effect` is what it made of the table, None of a file.
     """
 
     ingestion: str
@@ -165,6 +169,7 @@ class AuditReport:
     schema_changes: tuple[str, ...] = ()
     source_rows: int = 0
     records: tuple[DataFile, ...] = ()
+    effect: Effect | None = None
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
@@ -192,11 +197,12 @@ class AuditReport:
 def _from_document(document: dict[str, Any]) -> AuditReport:
     if document.pop("schema") != SCHEMA:
         raise ValueError(f"the schema is not {SCHEMA}")
-    reason = document.pop("reason")
+    reason, effect = document.pop("reason"), document.pop("effect", None)
     seconds = document.pop("cost", {})  # older releases knew no more
     report = AuditReport(
         verdict=Verdict(document.pop("verdict")),
         reason=Reason(**reason) if reason else None,
+        effect=Effect(**effect) if effect else None,
         source=LandedObject(**document.pop("source")),
         checks=tuple(_check(check) for check in document.pop("checks")),
         files=tuple(DataFile(**file) for file in document.pop("files", ())),

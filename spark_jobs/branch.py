@@ -22,6 +22,12 @@ class Branch:
         """The hash that the branch stands at."""
         return str(self._send("GET", quote(self.name, safe=""))["reference"]["hash"])
 
+    def before_head(self) -> str:
+        """The hash that the commit at its head was made on."""
+        path = f"{quote(self.name, safe='')}/history?max-records=1"
+        newest = self._send("GET", path)["logEntries"][0]["commitMeta"]
+        return str((newest.get("parentCommitHashes") or [""])[0])
+
     def reset(self, to: str) -> None:
         """Undo what an earlier try of this run committed: stand at the hash `to` again."""
         head = self.head()

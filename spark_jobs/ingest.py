@@ -73,7 +73,7 @@ def ingest(
             source = open_file(spark, path, with_undeclared(spark, contract), storage)
         if source.findings:
             refused = audit.refused(source.findings)
-            return _report(
+            return report(
                 spec,
                 meter,
                 contract,
@@ -96,7 +96,7 @@ def ingest(
         with meter.step("samples"):
             results = with_samples(results, run, source.rows)
     verdict, reason = audit.verdict(results)
-    return _report(
+    return report(
         spec,
         meter,
         contract,
@@ -117,14 +117,14 @@ def ingest(
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:
     """The report of a run that could not read or write its file."""
     reason = Reason(error.code, error.message)
-    return _report(spec, None, None, verdict=Verdict.ERRORED, reason=reason)
+    return report(spec, None, None, verdict=Verdict.ERRORED, reason=reason)
 
 
-def _report(
+def report(
     spec: JobSpec, meter: Meter | None, contract: Contract | None, **found: Any
 ) -> AuditReport:
     """The report of a run, with what it `found`, if anything."""
-    report = AuditReport(
+    empty = AuditReport(
         ingestion=spec.ingestion,
         attempt=spec.attempt,
         verdict=Verdict.ERRORED,
@@ -146,4 +146,4 @@ def _report(
         steps=meter.steps if meter else (),
         engine={"spark": spark_version},
     )
-    return replace(report, **found)
+    return replace(empty, **found)

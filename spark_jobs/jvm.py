@@ -364,6 +364,48 @@ def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
     return StructType.fromJson(json.loads(converted.json()))
 
 
+def parsed(spark: SparkSession, statement: str) -> Any:
+    """Spark's plan (`LogicalPlan`) of one statement, before any name in it is looked up."""
+    return spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+
+
+def rows_to_update(spark: SparkSession, update: Any) -> int:
+    """How many rows a parsed UPDATE (`UpdateTable`) would change, as its table now is."""
+    rows = update.table()
+    if update.condition().isDefined():
+        plans = java(spark).org.apache.spark.sql.catalyst.plans.logical
+        rows = plans.Filter(update.condition().get(), rows)
+    found = java(spark).org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, rows)
+    return int(found.count())
+
+
+def summary(table: Any) -> dict[str, str]:
+    """The summary of an Iceberg table's current snapshot; empty where it has none."""
+    snapshot = table.currentSnapshot()
+    return {} if snapshot is None else {str(k): str(v) for k, v in snapshot.summary().items()}
+
+
+def class_name(thing: Any) -> str:
+    """The name of a Java object's class, without its package."""
+    return str(thing.getClass().getSimpleName())
+
+
+def texts(sequence: Any) -> list[str]:
+    """The texts in one of Scala's sequences."""
+    return [str(sequence.apply(n)) for n in range(sequence.size())]
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether Spark refuses what it was told, by a name of its own (its "error conditions")."""
+    return isinstance(error, CapturedException) and bool(error.getCondition())
+
+
+def sentence(error: BaseException) -> str:
+    """What a Java exception says, without the statement and the plan that Spark adds."""
+    text = str(error) if isinstance(error, CapturedException) else causes(error)[0]
+    return text.split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()[:500]
+
+
 def causes(error: BaseException) -> list[str]:
     """A Java exception and what caused it, each as `class: message`, the root cause last."""
     origin = "java_exception" if isinstance(error, Py4JJavaError) else "_origin"

@@ -14,6 +14,7 @@ from lakegate.history import has_results
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.branch import Branch
+from spark_jobs.change import make_change
 from spark_jobs.ingest import errored, ingest
 from spark_jobs.reaudit import audit_again
 from spark_jobs.records import quarantined, with_results
@@ -44,6 +45,8 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
         branch.reset(spec.base_hash)
     try:
         spark = open_session(spec, token)
+        if spec.change:
+            return make_change(spec, storage, spark, branch)
         keep = partial(quarantined, storage)
         try:
             return ingest(spec, storage, spark, branch, keep)

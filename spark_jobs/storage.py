@@ -10,6 +10,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.baselines import Baselines, baselines_key
+from lakegate.change import Change
 from lakegate.contract import Contract, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -61,6 +62,13 @@ class Storage:
     def size(self) -> int:
         """The number of bytes of the landed version."""
         return self.spec.landed.size
+
+    def change(self) -> Change:
+        """The change that the run is to make. Raises Permanent."""
+        spec = self.spec
+        with _translated(spec.landed.uri):
+            found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
+            return Change.from_json(found["Body"].read(), spec.landed.key)
 
     def head(self, length: int) -> bytes:
         """The first `length` bytes of the landed version."""

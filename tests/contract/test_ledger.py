@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from functions.ingestion import Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
+from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
@@ -45,6 +46,9 @@ def ledger(request: pytest.FixtureRequest, dynamodb: Any) -> AnyLedger:
 def new_table(dynamodb: Any) -> Any:
     """An empty table with the template's keys and indexes."""
     return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
+
+
+CHANGE = Change("a.b", "DELETE FROM a.b", "t", "Ann", "why")
 
 
 def ingestion(number: int = 1, **changes: Any) -> Ingestion:
@@ -200,17 +204,21 @@ def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
     assert ids(iter(ledger.waiting("a.b"))) == [0, 1]
 
 
-def test_what_is_audited_again_is_found(ledger: AnyLedger) -> None:
-    """Of one table, and only those whose files were entered anew and that are not audited yet."""
+def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
+    """Of one table, and only those that main refused and that are not audited since."""
     states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]
     again = {"audited_from": "b" * 64, "looks_beyond": True}
     for number, state in enumerate(states):
         ledger.begin(ingestion(number, state=state, table="a.b", **again))
         ledger.begin(ingestion(number + 10, state=state, table="a.b"))
     ledger.begin(ingestion(9, state=State.SUBMITTED, table="a.c", **again))
-    found = ledger.audited_again("a.b")
-    assert ids(iter(found)) == [0, 1]
-    assert [(each.audited_from, each.looks_beyond) for each in found] == [("b" * 64, True)] * 2
+    for number, attempt in ((5, 2), (6, 1)):
+        tried = ingestion(number, state=State.SUBMITTED, table="a.b", change=CHANGE)
+        ledger.begin(replace(tried, attempt=attempt))
+    found = ledger.going_first("a.b")
+    assert ids(iter(found)) == [0, 1, 5]
+    assert [(each.audited_from, each.looks_beyond) for each in found[:2]] == [("b" * 64, True)] * 2
+    assert found[2].change == CHANGE
 
 
 def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:

@@ -14,6 +14,7 @@ from moto import mock_aws
 
 from functions.storage import Lake, Landing, Missing, Overwritten
 from lakegate.baselines import Baselines, Series, Value
+from lakegate.change import Change
 from lakegate.contract import ContractInvalid, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
@@ -187,6 +188,26 @@ def test_a_missing_report_is_missing(buckets: Buckets) -> None:
     """A report that was never written is told from one that cannot be read."""
     with pytest.raises(Missing, match=r"reports/x/1\.json"):
         buckets.lake.report("reports/x/1.json")
+
+
+def test_a_change_is_put_once(buckets: Buckets) -> None:
+    """Its text is found and listed as it was put first, whoever puts it again."""
+    change = Change("shop.orders", "DELETE FROM shop.orders -- Größe", "token", "Ann", "why")
+    put = buckets.lake.put_change(change)
+    assert buckets.lake.put_change(replace(change, by="Bob")) == put
+    assert buckets.lake.change(put.key) == change
+    (listed,) = buckets.lake.changes()
+    assert listed.landed_at
+    assert replace(listed, landed_at="") == put
+    assert put.bucket == buckets.lake.bucket
+
+
+def test_changes_are_told_from_other_texts(buckets: Buckets) -> None:
+    """Only what has a change's key is listed, and what is not there is missing."""
+    buckets.put_text("changes/shop.orders/notes.txt", b"not one of ours")
+    assert list(buckets.lake.changes()) == []
+    with pytest.raises(Missing):
+        buckets.lake.change(Change("shop.orders", "DELETE FROM shop.orders", "t").key)
 
 
 def test_deleted_objects_are_gone(buckets: Buckets) -> None:

@@ -1,15 +1,19 @@
 """Lakegate over fakes: files land, messages come and come again, jobs run, the sweep sweeps."""
 
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from functions.arrivals import ask
 from functions.deliveries import Work, job_run, upload
 from functions.ingestion import Ingestion
 from functions.recording import record_recent
 from functions.settings import Settings
 from functions.sweeping import sweep
 from functions.world import World
+from lakegate.change import Change
+from lakegate.errors import LakegateError
 from lakegate.history import RESULTS
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
@@ -70,7 +74,7 @@ class Deployment:
         self.clock = FakeClock()
         self.journal = Journal()
         self.landing = FakeLanding(self.clock)
-        self.lake = FakeLake()
+        self.lake = FakeLake(self.clock)
         self.ledger = FakeLedger()
         self.catalog = FakeCatalog(self.clock)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
@@ -100,6 +104,21 @@ class Deployment:
         if not self.loses_events:
             self.send_upload(landed)
         return landed
+
+    def change(self, nth: int = 1, script: Script = passed) -> LandedObject:
+        """Ask for a change of shop.orders, giving the command again where it fails."""
+        asked = Change(TABLE, "UPDATE shop.orders SET id = id + 1", f"token {nth}", "Ann")
+        landed = asked.landed(self.lake.bucket)
+        self._scripts[ingestion_id(landed)] = script
+        for _ in range(_MOST_RECEIVES):
+            with suppress(LakegateError, ProcessDied):
+                ask(self.world, asked)
+                break
+        return landed
+
+    def arrivals(self) -> list[LandedObject]:
+        """All files that landed, and all changes that were asked for."""
+        return [*self.landing.landed(), *self.lake.changes()]
 
     def script(self, landed: LandedObject, script: Script) -> None:
         """Have the object's next job runs go otherwise."""
@@ -257,7 +276,7 @@ class Deployment:
             not any(self.ledger.unfinished("9999"))
             and not any(self.ledger.unrecorded())
             and not self.catalog.branches(f"publish/{RESULTS.name}/")
-            and all(ingestion_id(landed) in known for landed in self.landing.landed())
+            and all(ingestion_id(landed) in known for landed in self.arrivals())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()
         )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from functions.catalog import UnknownBranch
 from functions.job_run import RunState
+from lakegate.change import Effect
 from lakegate.history import TABLES, run_id
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
@@ -138,7 +139,7 @@ def run_job(
     """
     spec = jobs.spec(run)
     try:
-        found = _look_again(spec, catalog, lake) if spec.audited_from else _append(spec, catalog)
+        found = _found(spec, catalog, lake)
         report = script(found)
         if report and _meets_others(spec, catalog, keys or {}):
             reason = Reason("CHECKS_FAILED", f"1 of 2 checks failed: {REPEATED.id}")
@@ -171,6 +172,12 @@ def _records(report: AuditReport) -> tuple[DataFile, ...]:
     return tuple(DataFile(f"{table.files('lake')}{run}-1.parquet", 2, 200) for table in tables)
 
 
+def _found(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
+    if spec.change:
+        return _change(spec, catalog, lake)
+    return _look_again(spec, catalog, lake) if spec.audited_from else _append(spec, catalog)
+
+
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     earlier = lake.report(spec.earlier_report)
     entered = catalog.table(spec.audited_hash, spec.table)
@@ -201,10 +208,36 @@ def _object(file: str) -> str:
     return file.rpartition("#")[0] or file
 
 
+def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
+    """Rewrite every file of the table, and add a row that tells how often that was done."""
+    assert lake.change(spec.landed.key).table == spec.table
+    catalog.reset(spec.branch, spec.base_hash)
+    table = catalog.table(spec.branch, spec.table)
+    if table is None:
+        return replace(
+            errored(_report(spec, "")), reason=Reason("TABLE_GONE", "there is no table to change")
+        )
+    rewritten = tuple(_rewritten(file, spec) for file in table.files)
+    changed = replace(table, files=()).append(*rewritten, data_file(spec))
+    rows = ROWS * len(table.files)
+    effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
+    audited = catalog.commit(spec.branch, spec.table, changed)
+    return replace(_report(spec, audited), effect=effect, files=())
+
+
+def _rewritten(file: str, spec: JobSpec) -> str:
+    rows = (row.partition("#")[0] for row in file.split("\n"))
+    return "\n".join(f"{row}#{spec.ingestion}-{spec.attempt}" for row in rows)
+
+
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
     catalog.reset(spec.branch, spec.base_hash)
     table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
     audited = catalog.commit(spec.branch, spec.table, table.append(data_file(spec)))
+    return _report(spec, audited)
+
+
+def _report(spec: JobSpec, audited: str) -> AuditReport:
     return AuditReport(
         ingestion=spec.ingestion,
         attempt=spec.attempt,

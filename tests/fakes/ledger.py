@@ -76,11 +76,11 @@ class FakeLedger:
         """See Ledger.versions."""
         return [i for i in self.all() if _place(i.landed) == _place(landed)]
 
-    def audited_again(self, table: str) -> list[Ingestion]:
-        """See Ledger.audited_again."""
+    def going_first(self, table: str) -> list[Ingestion]:
+        """See Ledger.going_first."""
         states = (State.BRANCHED, State.SUBMITTED)
         found = (i for state in states for i in list(self.in_state(state))[::-1])
-        return [i for i in found if i.table == table and i.is_again]
+        return [i for i in found if i.table == table and i.goes_first]
 
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""

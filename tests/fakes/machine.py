@@ -29,6 +29,9 @@ KEYS = (*(f"shop/orders/{name}.parquet" for name in "abc"), "shop/returns/a.parq
 POINTS = (
     "landing.landed",
     "lake.contracts",
+    "lake.put_change",
+    "lake.change",
+    "lake.changes",
     "lake.report",
     "lake.reports",
     "lake.baselines",
@@ -39,6 +42,7 @@ POINTS = (
     "ledger.save_all",
     "ledger.together",
     "ledger.waiting",
+    "ledger.going_first",
     "ledger.same_content",
     "ledger.versions",
     "ledger.known",
@@ -182,6 +186,21 @@ class Land:
         body = b"" if self.file is File.EMPTY else self.body
         landed = stage.deployment.land(self.file.key(self.key), body, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A person asks for a change of shop.orders, the same one for the same number."""
+
+    nth: int = 1
+
+    def happen(self, stage: Stage) -> None:
+        """Ask as often as it takes; where there is no table yet, it cannot be done."""
+        landed = stage.deployment.change(self.nth)
+        if landed.key in {each.key for each in stage.deployment.lake.changes()}:
+            stage.files[ingestion_id(landed)] = File.GOOD
+        stage.excused |= {"errored TABLE_GONE"}
+        stage.excused |= {"rejected CANNOT_REPLACE"} if stage.replaces_versions else set()
 
 
 @dataclass(frozen=True)

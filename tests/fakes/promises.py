@@ -59,7 +59,7 @@ def left_behind(deployment: Deployment) -> list[str]:
 
 
 def _nothing_is_lost(deployment: Deployment) -> None:
-    landed = {ingestion_id(landed) for landed in deployment.landing.landed()}
+    landed = {ingestion_id(landed) for landed in deployment.arrivals()}
     ended = {i.id for i in deployment.ledger.all() if i.ended and not i.unfinished}
     assert landed == ended, f"not ended, or never landed: {landed ^ ended}"
 
@@ -204,6 +204,7 @@ def unwatched(deployment: Deployment) -> World:
     return replace(
         deployment.world,
         landing=cast(Any, deployment.landing),
+        lake=cast(Any, deployment.lake),
         ledger=cast(Any, deployment.ledger),
         catalog=cast(Any, deployment.catalog),
         tables=lambda: cast(Any, deployment.tables),

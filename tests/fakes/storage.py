@@ -8,6 +8,7 @@ from hashlib import md5
 
 from functions.storage import Missing, Overwritten, StoredContract
 from lakegate.baselines import Baselines, baselines_key
+from lakegate.change import Change
 from lakegate.contract import Contract
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
@@ -51,7 +52,9 @@ class FakeLanding:
 class FakeLake:
     """What lies beside the tables: texts of contracts and reports, every version of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock | None = None) -> None:
+        self._clock = clock or FakeClock()
+        self._changes: dict[str, tuple[bytes, str]] = {}
         self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
         self.deleted: dict[str, None] = {}
         self.bucket = "lake"
@@ -77,6 +80,22 @@ class FakeLake:
         key = f"contracts/{contract.table}.yaml"
         self.put_text(key, text.encode())
         return key
+
+    def put_change(self, change: Change) -> LandedObject:
+        """See Lake.put_change."""
+        self._changes.setdefault(change.key, (change.to_json().encode(), self._clock.now()))
+        return change.landed(self.bucket)
+
+    def change(self, key: str) -> Change:
+        """See Lake.change."""
+        if key not in self._changes:
+            raise Missing("MISSING_OBJECT", f"there is no object {key}")
+        return Change.from_json(self._changes[key][0], key)
+
+    def changes(self) -> Iterator[LandedObject]:
+        """See Lake.changes."""
+        for key, (text, at) in sorted(self._changes.items()):
+            yield Change.from_json(text, key).landed(self.bucket, at)
 
     def report(self, key: str) -> AuditReport:
         """See Lake.report."""
@@ -106,6 +125,10 @@ class FakeLake:
         """Delete every version of all texts under a prefix."""
         for key in [key for key in self._texts if key.startswith(prefix)]:
             del self._texts[key]
+
+    def lose_change(self, key: str) -> None:
+        """Delete a change's text."""
+        del self._changes[key]
 
     def delete_objects(self, keys: Sequence[str]) -> None:
         """See Lake.delete_objects."""

@@ -13,6 +13,7 @@ from tests.fakes.machine import (
     KEYS,
     OTHER_TABLE,
     POINTS,
+    Ask,
     Change,
     Contract,
     Deliver,
@@ -52,6 +53,7 @@ _NTH = st.integers(0, 3)
 _FILES = st.one_of(st.just(File.GOOD), st.sampled_from(File))
 _CALM: dict[Events, int] = {
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, b"the same bytes"])): 6,
+    st.builds(Ask, st.integers(1, 2)): 1,
     st.builds(Deliver, _NTH, st.booleans()): 2,
     st.builds(RunJob, _NTH): 2,
     st.just(Time.COURSE): 3,
@@ -109,6 +111,7 @@ A_GROUP_LOSES_A_MEMBER: Story = (
     Deliver(),
 )
 VERSIONS: Story = (Contract("replaces versions"), Land(), Time.REST, Land(), Time.COURSE)
+A_CHANGE: Story = (Land(), Time.REST, Ask(), Land(ORDERS[1]), Time.COURSE)
 A_MEDDLER: Story = (Land(), Deliver(), Meddle())
 OPENINGS = (
     NOTHING,
@@ -117,6 +120,7 @@ OPENINGS = (
     WAITING_TOGETHER,
     A_LATE_FILE_AND_A_GROUP,
     VERSIONS,
+    A_CHANGE,
 )
 # Four short lists are longer than a long one.
 _PARTS = (st.lists(_weighted({**_CALM, _FAULT: 8}), max_size=10),) * 4

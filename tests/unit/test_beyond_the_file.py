@@ -192,7 +192,7 @@ class _Late:
     listed: list[Ingestion]
     ledger: FakeLedger
 
-    def audited_again(self, table: str) -> list[Ingestion]:
+    def going_first(self, table: str) -> list[Ingestion]:
         return [each for each in self.listed if each.table == table]
 
     def waiting(self, table: str) -> list[Ingestion]:

@@ -271,7 +271,7 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
     ingestion = deployment.ingestion(landed)
     found = inspection(deployment.world, ingestion, Question(), _nothing_to_open)
 
-    assert "id.required: expected 0 rows, found 1 row nothing of the file" in shown(page(found))
+    assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
 
 
 def test_without_failed_checks_there_is_nothing_to_see() -> None:

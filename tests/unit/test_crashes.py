@@ -133,6 +133,26 @@ def replaced(deployment: Deployment) -> None:
         deployment.settle()
 
 
+def changed(deployment: Deployment) -> None:
+    """A person changes the table that a file made."""
+    deployment.land(KEY)
+    deployment.settle()
+    deployment.change()
+    deployment.settle()
+
+
+def changed_in_a_stream(deployment: Deployment) -> None:
+    """A change that main refuses, for a file came first: the next one waits for it."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    deployment.land(KEY)
+    deployment.deliver()
+    deployment.change()
+    deployment.run_jobs()
+    deployment.land("shop/orders/b.parquet")
+    deployment.settle()
+
+
 def everything_again(deployment: Deployment) -> None:
     """All messages come once more, and the sweep takes over what looks forgotten."""
     deployment.send_all_again()
@@ -158,7 +178,12 @@ STORIES = [
     dead,
     repeated,
     replaced,
+    changed,
+    changed_in_a_stream,
 ]
+
+# How often a fault may let a file come before the change, which then has to run once more.
+OVERTAKEN: dict[Story, int] = {changed_in_a_stream: 1}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,7 +196,8 @@ def test_a_fault_anywhere_changes_no_end(story: Story, kind: str) -> None:
         disturbed = _told(story, number, lambda _: Fault(effect, when))
         where = f"{kind} at call {number}, {call}"
         assert ends(disturbed) == ends(undisturbed), where
-        assert len(disturbed.jobs.runs()) <= len(undisturbed.jobs.runs()), where
+        most = len(undisturbed.jobs.runs()) + OVERTAKEN.get(story, 0)
+        assert len(disturbed.jobs.runs()) <= most, where
         assert not left_behind(disturbed), where
 
 

@@ -51,8 +51,6 @@ OF_COMMANDS = {
     "tables.rows",
     "tables.doubled",
 }
-# Struck by the stories of tests/unit/test_beyond_the_file.py.
-OF_SECOND_LOOKS = {"ledger.audited_again"}
 
 
 @dataclass
@@ -102,4 +100,4 @@ def test_every_method_of_every_adapter_is_a_point() -> None:
         for method, _ in inspect.getmembers(adapter, inspect.isfunction)
         if not method.startswith("_")
     }
-    assert methods - OF_COMMANDS - OF_SECOND_LOOKS == set(POINTS)
+    assert methods - OF_COMMANDS == set(POINTS)

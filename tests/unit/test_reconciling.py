@@ -60,6 +60,7 @@ def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
     reconciled(deployment.world)
     assert deployment.journal.calls == [
         "landing.landed",
+        "lake.changes",
         "ledger.all",
         "catalog.log",
         "catalog.changed_without",

@@ -1,0 +1,50 @@
+"""`lakegate change`: one statement on a table, audited before anybody sees what it does."""
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from cli import view
+from cli.deployment import find
+from cli.drop import exit_code, explain, showing
+from cli.follow import Sight, ended, follow
+from functions.arrivals import ask
+from functions.world import World
+from lakegate.change import Change
+from lakegate.landing import ingestion_id
+
+
+def change(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="The table, as in nyc.flights.")],
+    sql: Annotated[str, typer.Option(help="One DELETE, UPDATE or MERGE on it, in Spark SQL.")],
+    message: Annotated[str, typer.Option(help="Why: it stands in main's log.")] = "",
+    by: Annotated[str, typer.Option(help="Who asks for it, if not you.")] = "",
+    token: Annotated[
+        str, typer.Option(help="That of an earlier try: it is carried on, and not made twice.")
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")] = False,
+    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 900,
+) -> None:
+    """Change a table on a branch, audit the whole of it there, and publish it if it passes.
+
+    The change is made once, however often the command is given with one token. With --wait the
+    exit code tells the end, as that of `lakegate drop` does.
+    """
+    world = find(context.obj).world()
+    asked = Change(table, sql, token or world.token(), by or getpass.getuser(), message)
+    landed = asked.landed(world.lake.bucket)
+    id_ = ingestion_id(landed)
+    view.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
+    ingestion = ask(world, asked)
+    if wait:
+        _follow(world, Sight(ingestion), seconds)
+    view.out().print(f"`lakegate show {id_[: view.SHORT_ID]}` tells how it goes")
+
+
+def _follow(world: World, sight: Sight, seconds: float) -> None:
+    with showing(view.err()) as show:
+        sights = follow(world, [sight], ended, seconds, show)
+    explain(view.err(), sights)
+    raise typer.Exit(exit_code(sights))

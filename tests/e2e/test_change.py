@@ -1,0 +1,76 @@
+"""Changes on the real stack: made once, in turn with files, told and decided like files."""
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from functions import commits
+from functions.ingestion import Ingestion, State
+from functions.reconciling import reconciled
+from tests.e2e.conftest import Gate, contract
+from tests.e2e.test_bad_input import GOOD, parquet
+
+pytestmark = pytest.mark.stack
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """What a command prints. Raises AssertionError where it ends otherwise."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def found(gate: Gate, output: str) -> Ingestion:
+    """The ingestion whose id a command printed first."""
+    return gate.world.ledger.get(output.split(maxsplit=1)[0])
+
+
+def table(gate: Gate, name: str) -> str:
+    """A table of this test's own, with two rows on main."""
+    full = f"changed.{name}"
+    gate.put_contract(contract(full, "parquet"))
+    assert gate.end(gate.drop(f"changed/{name}/good.parquet", GOOD)).state is State.PUBLISHED
+    return full
+
+
+def test_an_update_is_made_once(gate: Gate) -> None:
+    """Given twice, with a file that comes meanwhile: amounts are raised by one, no row is lost."""
+    name = table(gate, "once")
+    told = ("--token", "one", "--by", "Ann", "--message", "a cent was missing")
+    sql = f"UPDATE {name} SET amount = amount + 1 WHERE id <= 2"
+    late = gate.drop("changed/once/late.parquet", parquet(id=[7], amount=[7.0]))
+    output = run("change", name, "--sql", sql, *told)
+    assert run("change", name, "--sql", sql, *told, "--wait").split()[0] == output.split()[0]
+    assert gate.end(late).state is State.PUBLISHED
+    assert gate.rows(name) == [(1, 2.0), (2, 3.0), (7, 7.0)]
+    done = found(gate, output)
+    (entry,) = commits.published(commits.commit_of(gate.world.catalog.log(), done))
+    assert (entry.kind, entry.statement, entry.asked_by) == ("change", sql, "Ann")
+    assert (entry.rows, entry.replaced_rows) == (2, 2)
+    assert "a cent was missing" in run("show", done.id)
+    assert sql[:40] in run("runs", "--table", name)
+    assert reconciled(gate.world, name, thorough=True).problems == ()
+
+
+def test_a_rejected_change_is_a_persons_to_decide(gate: Gate) -> None:
+    """Its alert names the statement; inspect shows the rows, and published anyway it is on main."""
+    name = table(gate, "rejected")
+    sql = f"UPDATE {name} SET amount = 101 WHERE id = 1"
+    output = run("change", name, "--sql", sql, "--wait", code=3)
+    failed = found(gate, output)
+    (message,) = gate.alerts(failed)
+    assert sql in str(message)
+    assert gate.rows(name) == [(1, 1.0), (2, 2.0)]
+    assert "101.0" in run("inspect", failed.id)
+    run("publish", failed.id, "--by", "Ann", "--reason", "it is right")
+    assert gate.rows(name) == [(1, 101.0), (2, 2.0)]
+
+
+def test_what_is_no_change_is_refused(gate: Gate) -> None:
+    """A statement that drops the table ends errored, and the table is there."""
+    name = table(gate, "dropped")
+    output = run("change", name, "--sql", f"DROP TABLE {name}", "--wait", code=4)
+    reason = found(gate, output).reason
+    assert reason is not None
+    assert reason.code == "BAD_STATEMENT"
+    assert len(gate.rows(name)) == 2

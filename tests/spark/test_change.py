@@ -1,0 +1,297 @@
+"""Changes of a table over real Spark, Nessie and S3: what may be asked, made and said."""
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from infra.local.settings import LAKE_BUCKET
+from lakegate.change import Change, Effect
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport, Status, Verdict
+from spark_jobs.statement import read_statement
+from tests.services import fresh_session
+from tests.spark.conftest import Job
+from tests.spark.test_job import parquet
+
+pytestmark = pytest.mark.spark
+
+MERGE = """
+MERGE INTO {t} AS t
+USING (SELECT * FROM VALUES (1L, 'n10'), (7L, 'n70') AS given (id, name)) AS s ON t.id = s.id
+WHEN MATCHED THEN UPDATE SET name = s.name
+WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)
+WHEN NOT MATCHED BY SOURCE AND t.id = 2 THEN DELETE
+"""
+
+TWICE = """
+MERGE INTO {t} AS t USING (SELECT explode(array(1, 1)) AS id) AS s ON t.id = s.id
+WHEN MATCHED THEN UPDATE SET name = 'n'
+"""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A table with the ids 1, 2 and 3 on main, and people who want it changed."""
+
+    job: Job
+    table: str
+    contract: str
+
+    def publish(self, ids: list[int]) -> None:
+        """Have a file with these ids on main."""
+        body = parquet({"id": ids, "name": [f"n{i}" for i in ids], "day": [None] * len(ids)})
+        key = f"{self.table}/{'-'.join(map(str, ids))}"
+        _, report = self.job.ingest(body, self.contract, self.table, key)
+        self.merge(report)
+
+    def merge(self, report: AuditReport) -> None:
+        catalog = self.job.services.catalog
+        assert report.verdict is Verdict.PASSED, report.reason
+        catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+
+    def spec(self, statement: str, contract: str = "") -> JobSpec:
+        """What the job is told of a change; {t} is the table's name in the statement."""
+        services = self.job.services
+        text, token = statement.replace("{t}", self.table), uuid.uuid4().hex
+        change = Change(self.table, text, token, "Ann", "why not")
+        body = change.to_json().encode()
+        services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
+        version = services.put_contract(self.table, contract or self.contract)
+        return replace(services.spec(change.landed(LAKE_BUCKET), version, self.table), change=True)
+
+    def change(self, statement: str, contract: str = "") -> AuditReport:
+        """The report of a change."""
+        return self.job.run(self.spec(statement, contract))[1]
+
+    def rows(self, branch: str) -> list[tuple[Any, ...]]:
+        return sorted((row["id"], row["name"]) for row in self.job.rows(self.table, branch))
+
+
+def contract_of(table: str, quality: str = "") -> str:
+    return f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: {table}
+version: 1.0.0
+schema:
+  - name: {table}
+    properties:
+      - {{name: id, logicalType: integer, required: true, unique: true}}
+      - {{name: name, logicalType: string, logicalTypeOptions: {{pattern: "^n[0-9]+$"}}}}
+      - {{name: day, logicalType: date}}
+{quality}
+"""
+
+
+def made(job_runner: Job) -> Gate:
+    table = f"tests.t{uuid.uuid4().hex[:8]}"
+    gate = Gate(job_runner, table, contract_of(table))
+    gate.publish([1, 2, 3])
+    return gate
+
+
+@pytest.fixture(scope="module")
+def standing(job_runner: Job) -> Gate:
+    """A table that no test changes on main."""
+    return made(job_runner)
+
+
+@pytest.fixture
+def gate(job_runner: Job) -> Gate:
+    """A table of the test's own."""
+    return made(job_runner)
+
+
+def failed(report: AuditReport) -> list[tuple[str, str]]:
+    return [(check.id, check.found) for check in report.failed]
+
+
+@pytest.mark.parametrize(
+    ("statement", "effect", "rows"),
+    [
+        ("DELETE FROM {t} WHERE id > 1", Effect(3, 1, 0, 2), [(1, "n1")]),
+        (
+            "UPDATE {t} SET id = id + 1 WHERE id IN (SELECT max(id) FROM main.{t})",
+            Effect(3, 3, 1, 1),
+            [(1, "n1"), (2, "n2"), (4, "n3")],
+        ),
+        (MERGE, Effect(3, 3, 2, 2), [(1, "n10"), (3, "n3"), (7, "n70")]),
+        ("DELETE FROM lake.{t} AS t WHERE t.id = 2;", Effect(3, 2, 0, 1), [(1, "n1"), (3, "n3")]),
+    ],
+)
+def test_a_change_is_made_on_its_branch(
+    standing: Gate, statement: str, effect: Effect, rows: list[tuple[Any, ...]]
+) -> None:
+    """The branch has what the statement makes of the table; the report counts it, main has none."""
+    report = standing.change(statement)
+    assert report.verdict is Verdict.PASSED, report.reason
+    assert (report.effect, report.rows_written) == (effect, effect.added)
+    assert standing.rows(report.branch) == rows
+    assert standing.rows("main") == [(1, "n1"), (2, "n2"), (3, "n3")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("DROP TABLE {t}", "DropTable"),
+        ("ALTER TABLE {t} DROP COLUMN name", "DropColumns"),
+        ("INSERT INTO {t} VALUES (9, 'n9', NULL)", "InsertIntoStatement"),
+        ("INSERT OVERWRITE {t} SELECT * FROM {t}", "InsertIntoStatement"),
+        ("TRUNCATE TABLE {t}", "TruncateTable"),
+        ("SELECT 1", "Project"),
+        ("BEGIN DELETE FROM {t}; DROP TABLE {t}; END", "CompoundBody"),
+        ("EXECUTE IMMEDIATE 'DROP TABLE {t}'", "UnresolvedExecuteImmediate"),
+        ("DELETE FROM {t}; DELETE FROM {t}", "extra input"),
+        ("WITH q AS (SELECT 1 AS a) DELETE FROM {t} WHERE id IN (SELECT a FROM q)", "subquery"),
+        ("DELETE FROM other.{t}", "changes other.tests.t"),
+        ("DELETE FROM tests.elsewhere", "changes tests.elsewhere"),
+        ("DELETE FROM main.{t}", "changes main."),
+        ("DELETE FROM IDENTIFIER('{t}')", "changes something else"),
+        (TWICE.replace("MERGE", "MERGE WITH SCHEMA EVOLUTION"), "SCHEMA EVOLUTION"),
+        ("DELETE FORM {t}", "FORM"),
+    ],
+)
+def test_anything_else_is_refused(job_runner: Job, statement: str, why: str) -> None:
+    """What is not one DELETE, UPDATE or MERGE on that table is told by Spark's own parser."""
+    change = Change("tests.t", statement.replace("{t}", "tests.t"), "t")
+    with pytest.raises(Permanent, match="BAD_STATEMENT") as caught:
+        read_statement(fresh_session(job_runner.warm_spark), change)
+    assert why in caught.value.message
+    assert "== SQL" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("DELETE FROM {t} WHERE id = :id", "parameter"),
+        ("DELETE FROM {t} WHERE nothing = 1", "nothing"),
+        ("UPDATE {t} SET id = 'x'", "cast"),
+        ("UPDATE {t} SET id = id DIV (id - 1)", "ZERO"),
+        ("DELETE FROM {t} WHERE id IN (SELECT id FROM parquet.`s3a://elsewhere/x`)", "parquet"),
+        (TWICE, "multiple rows"),
+    ],
+)
+def test_what_spark_refuses_changes_nothing(standing: Gate, statement: str, why: str) -> None:
+    """It ends errored with Spark's own words, and the branch stays as it was cut."""
+    report = standing.change(statement)
+    assert report.verdict is Verdict.ERRORED
+    assert report.reason is not None
+    assert report.reason.code in ("BAD_STATEMENT", "BAD_VALUE")
+    assert why in report.reason.message
+    assert "== SQL" not in report.reason.message
+    assert standing.rows(report.branch) == [(1, "n1"), (2, "n2"), (3, "n3")]
+
+
+def test_every_check_is_asked_of_the_whole_table(gate: Gate) -> None:
+    """Rows that were on main before count as well as those that the change makes."""
+    gate.publish([4, 5])
+    broken = gate.change("UPDATE {t} SET name = 'bad' WHERE id = 4")
+    assert broken.verdict is Verdict.REJECTED
+    ((_, found),) = failed(broken)
+    assert found == "1 row"
+    (check,) = broken.failed
+    assert check.samples[0]["name"] == "bad"
+    repeated = gate.change("UPDATE {t} SET id = 1 WHERE id = 5")
+    assert [check.counted for check in repeated.failed] == [1]
+
+
+def test_statistics_answer_where_they_can(standing: Gate) -> None:
+    """What the manifests of all data files tell is not read: only the pattern takes a scan."""
+    report = standing.change("DELETE FROM {t} WHERE id = 1")
+    tiers = {check.metric: check.tier for check in report.checks}
+    assert tiers["nullValues"] == "manifests"
+    assert tiers["invalidValues"] == "scan"
+    assert tiers["duplicateValues"] == "keys"
+
+
+def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
+    """Keys that are unique in each file may be in two: a change is to blame only for more."""
+    gate.publish([1, 5])
+    kept = gate.change("DELETE FROM {t} WHERE id = 5")
+    assert kept.verdict is Verdict.PASSED
+    (told,) = [check for check in kept.checks if check.status is Status.WARN]
+    assert told.message == "rows that repeat another row's id; before the change it was 1"
+    more = gate.change("UPDATE {t} SET id = 1 WHERE id = 5")
+    assert [check.counted for check in more.failed] == [2]
+
+
+def test_what_is_about_a_file_is_skipped(standing: Gate) -> None:
+    """The rows of a file are not counted in a table; where nothing else is asked, that is all."""
+    quality = "    quality: [{metric: rowCount, mustBeGreaterThan: 100}]"
+    report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
+    assert report.verdict is Verdict.PASSED
+    assert [c.message for c in report.checks if c.status is Status.SKIPPED] == [
+        "not asked of a whole table: it counts the rows of one file"
+    ]
+    bare = contract_of(standing.table, quality).replace(", required: true, unique: true", "")
+    bare = bare.replace(', logicalTypeOptions: {pattern: "^n[0-9]+$"}', "")
+    nothing = standing.change("DELETE FROM {t} WHERE id = 2", bare)
+    assert nothing.verdict is Verdict.ERRORED
+    assert nothing.reason is not None
+    assert nothing.reason.code == "NOTHING_CHECKED"
+
+
+def test_the_rows_of_the_table_are_counted_after_the_change(standing: Gate) -> None:
+    """A contract that wants a number of rows in the table has its say."""
+    scope = "customProperties: [{property: scope, value: table}]"
+    quality = f"    quality: [{{metric: rowCount, mustBeGreaterThan: 2, {scope}}}]"
+    report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
+    assert [found for _, found in failed(report)] == ["2 rows in the whole table"]
+
+
+def test_a_change_that_meets_no_row_is_rejected(standing: Gate) -> None:
+    """A statement without an effect is a mistake, which somebody should hear of."""
+    report = standing.change("DELETE FROM {t} WHERE id = 99")
+    assert report.verdict is Verdict.REJECTED
+    assert failed(report) == [("change.has_effect", "0 rows added, 0 removed")]
+
+
+def test_a_second_run_of_a_change_does_not_make_it_twice(gate: Gate) -> None:
+    """What an earlier try of the run committed is undone before the statement is run again."""
+    spec = gate.spec("UPDATE {t} SET id = id + 10")
+    gate.job.run(spec)
+    gate.job.services.s3.delete_object(Bucket=LAKE_BUCKET, Key=spec.report_key)
+    _, again = gate.job.run(spec)
+    assert again.verdict is Verdict.PASSED
+    assert [id_ for id_, _ in gate.rows(again.branch)] == [11, 12, 13]
+    gate.merge(again)
+    assert [id_ for id_, _ in gate.rows("main")] == [11, 12, 13]
+
+
+def test_a_text_that_is_not_what_was_asked_for_is_not_run(standing: Gate) -> None:
+    """Whoever overwrites the text of a change changes nothing."""
+    spec = standing.spec("DELETE FROM {t} WHERE id = 1")
+    other = Change(standing.table, f"DELETE FROM {standing.table}", "t")
+    body = other.to_json().encode()
+    standing.job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=spec.landed.key, Body=body)
+    _, report = standing.job.run(spec)
+    assert report.reason is not None
+    assert report.reason.code == "BAD_CHANGE"
+    assert len(standing.rows(report.branch)) == 3
+
+
+def test_a_table_that_is_not_there_cannot_be_changed(job_runner: Job, table: str) -> None:
+    """Before the first file has been published there is nothing to change."""
+    report = Gate(job_runner, table, contract_of(table)).change("DELETE FROM {t}")
+    assert report.reason is not None
+    assert report.reason.code == "TABLE_GONE"
+
+
+def test_references_and_queries_are_asked_of_the_whole_table(gate: Gate) -> None:
+    """A foreign key must have its row, and a query with the scope of the table sees all rows."""
+    other = Gate(gate.job, f"{gate.table}_others", contract_of(f"{gate.table}_others"))
+    other.publish([1, 2, 3])
+    scope = "customProperties: [{property: scope, value: table}]"
+    text = "SELECT count(*) FROM {object} WHERE id > 2"
+    quality = f"    quality: [{{type: sql, query: '{text}', mustBe: 1, {scope}}}]"
+    wanted = "required: true, unique: true"
+    reference = f"{wanted}, relationships: [{{to: {other.table.split('.')[1]}.id}}]"
+    contract = contract_of(gate.table, quality).replace(wanted, reference)
+    fine = gate.change("UPDATE {t} SET name = 'n9' WHERE id = 1", contract)
+    assert fine.verdict is Verdict.PASSED, fine.reason
+    assert not [check for check in fine.checks if check.status is Status.SKIPPED]
+    bad = gate.change("UPDATE {t} SET id = id + 1", contract)
+    assert sorted(check.metric for check in bad.failed) == ["missingReferences", "sql"]
