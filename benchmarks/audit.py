@@ -26,7 +26,7 @@ from benchmarks import rivals
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Verdict
-from spark_jobs import audit, jvm
+from spark_jobs import audit, iceberg, work
 from spark_jobs import main as job
 from spark_jobs.names import table_name
 from spark_jobs.run import Run
@@ -124,10 +124,10 @@ class Bench:
 
     def cost(self, run: Callable[[], object]) -> Cost:
         """What one run takes."""
-        before, begin = jvm.work_since(self.spark, jvm.Work()), time.perf_counter()
+        before, begin = work.work_since(self.spark, work.Work()), time.perf_counter()
         run()
         seconds = time.perf_counter() - begin
-        done = jvm.work_since(self.spark, before)
+        done = work.work_since(self.spark, before)
         return Cost(
             seconds,
             done.jobs - before.jobs,
@@ -166,8 +166,8 @@ def _beside_others(bench: Bench, landed: LandedObject, runs: int) -> dict[str, o
     spec, _ = bench.ingest(landed, _TABLE)
     storage = Storage.connect(spec)
     spark = open_session(spec, token := storage.nessie_token())
-    table = jvm.find_iceberg_table(spark, table_name(_TABLE))
-    files, contract = tuple(jvm.added_files(table)), storage.contract()
+    table = iceberg.find_iceberg_table(spark, table_name(_TABLE))
+    files, contract = tuple(iceberg.added_files(table)), storage.contract()
 
     def ours() -> None:
         measured = audit.measure(Run(spark, spec, token, contract, table, files), {})

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from lakegate.checks import Window
 from lakegate.columns import Column, quoted
 from lakegate.errors import Permanent
-from spark_jobs import jvm
+from spark_jobs import iceberg, jvm
 from spark_jobs.names import table_name
 from spark_jobs.run import Run
 from spark_jobs.session import add_catalog
@@ -46,7 +46,7 @@ class Main:
         if not condition:
             return rows
         where = excluding(self.spark, self.name, condition)
-        if where is not None and not jvm.may_have(self.table, where):
+        if where is not None and not iceberg.may_have(self.table, where):
             return None
         return rows.where(condition)
 
@@ -61,7 +61,7 @@ class Main:
 def excluding(spark: SparkSession, name: str, condition: str) -> Any | None:
     """A condition on a table in Iceberg's terms; None where these have no words for it."""
     try:
-        return jvm.expression(spark, name, condition)
+        return iceberg.expression(spark, name, condition)
     except jvm.JavaError:
         return None
 
@@ -71,7 +71,7 @@ def main(run: Run, table: str = "") -> Main:
     spec = run.spec
     add_catalog(run.spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, run.token)
     name = table_name(table or run.contract.table, BASE)
-    return Main(run.spark, name, jvm.find_iceberg_table(run.spark, name))
+    return Main(run.spark, name, iceberg.find_iceberg_table(run.spark, name))
 
 
 def whole(run: Run) -> DataFrame:
@@ -88,7 +88,7 @@ def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
     limits = []
     for column, other in zip(columns, others, strict=True):
         if column.kind in _BOUNDED and len(column.steps) == 1:
-            ends = jvm.ends(run.spark, run.table, column.name, run.files)
+            ends = iceberg.ends(run.spark, run.table, column.name, run.files)
             signs = zip((">=", "<="), (_text(end, column) for end in ends), strict=True)
             limits += [
                 f"{quoted(other)} {sign} {literal(end, column.type)}" for sign, end in signs if end

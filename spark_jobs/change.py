@@ -6,7 +6,7 @@ from lakegate.change import Effect
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from spark_jobs import audit, jvm, whole
+from spark_jobs import audit, iceberg, jvm, parsing, whole
 from spark_jobs.branch import Branch
 from spark_jobs.failures import explain
 from spark_jobs.ingest import report
@@ -63,7 +63,7 @@ def make_change(
 def _at(run: Run, catalog: str, at: str) -> Whole:
     """The table as it is at a hash of the branch, which `catalog` names from then on."""
     add_catalog(run.spark, catalog, run.spec.nessie_uri, run.spec.branch, at, run.token)
-    table = jvm.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
+    table = iceberg.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
     if table is None:
         raise Permanent("TABLE_GONE", f"there is no table {run.contract.table} to change")
     return Whole(run.spark, run.spec, run.token, run.contract, table, (), catalog)
@@ -84,7 +84,7 @@ def _changed(run: Run, statement: Statement) -> int:
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     spark.conf.set("spark.sql.runSQLOnFiles", "false")  # a table's name is no path to a file
     try:
-        updated = jvm.rows_to_update(spark, statement.plan) if statement.is_update else 0
+        updated = parsing.rows_to_update(spark, statement.plan) if statement.is_update else 0
         spark.sql(statement.text)
     except jvm.JavaError as error:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""
@@ -112,7 +112,7 @@ def _effect(after: Whole, statement: Statement, updated: int, before: int) -> Ef
     if statement.is_update:
         added = removed = updated
     elif statement.is_merge:
-        counted = jvm.summary(after.table)
+        counted = iceberg.summary(after.table)
         updated = int(counted.get(f"{_MERGED}updated", 0))
         added = int(counted.get(f"{_MERGED}inserted", 0)) + updated
         removed = int(counted.get(f"{_MERGED}deleted", 0)) + updated

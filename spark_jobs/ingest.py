@@ -13,7 +13,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, DataFile, Reason, Verdict
-from spark_jobs import audit, drifts, jvm, quarantine
+from spark_jobs import audit, drifts, iceberg, quarantine
 from spark_jobs.append import append_watched
 from spark_jobs.meter import Meter, now
 from spark_jobs.read import Bytes
@@ -107,7 +107,7 @@ def ingest(
         rows_read=rows.read,
         rows_rejected=rows.kept_out,
         rows_written=rows.written,
-        files=tuple(map(jvm.described, run.files)),
+        files=tuple(map(iceberg.described, run.files)),
         source_rows=source.source_rows,
         schema_changes=(*source.changes, *table.changes),
         records=records,

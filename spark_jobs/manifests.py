@@ -11,7 +11,7 @@ from lakegate.columns import Column
 from lakegate.contract import Contract
 from lakegate.report import Tier
 from lakegate.rules import Rule
-from spark_jobs import jvm, sql
+from spark_jobs import iceberg, sql
 from spark_jobs.run import Measured, Run
 
 _COUNTED = ("binary", "struct", "array", "map")
@@ -50,7 +50,7 @@ def _number(run: Run, check: Check) -> int | None:
         case Metric.ROWS:
             return run.written
         case Metric.NULL:
-            return jvm.nulls(run.table, check.columns[0], run.files)
+            return iceberg.nulls(run.table, check.columns[0], run.files)
         case _:
             return None if _may_break(run, check) else 0
 
@@ -59,8 +59,10 @@ def _may_break(run: Run, check: Check) -> bool:
     column = run.contract.column(check.columns[0])
     limits = sql.bounds(check.rule) if isinstance(check.rule, Rule) else ()
     where = run.spark, run.table, run.files, column.name
-    outside = any(jvm.may_hold(*where, sign, _typed(text, column, sign)) for sign, text in limits)
-    return outside or (column.type in _FLOATING and jvm.may_hold_nan(*where))
+    outside = any(
+        iceberg.may_hold(*where, sign, _typed(text, column, sign)) for sign, text in limits
+    )
+    return outside or (column.type in _FLOATING and iceberg.may_hold_nan(*where))
 
 
 def _is_range(rule: object, column: Column) -> bool:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakegate import times
 from lakegate.report import Step
-from spark_jobs import jvm
+from spark_jobs import work
 
 
 def now() -> str:
@@ -24,7 +24,7 @@ class Meter:
         self.started_at = now()
         self.steps: tuple[Step, ...] = ()
         self._spark = spark
-        self._work = jvm.work_since(spark, jvm.Work())
+        self._work = work.work_since(spark, work.Work())
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -32,7 +32,7 @@ class Meter:
         start = time.perf_counter()
         yield
         seconds = round(time.perf_counter() - start, 3)
-        before, self._work = self._work, jvm.work_since(self._spark, self._work)
+        before, self._work = self._work, work.work_since(self._spark, self._work)
         done = self._work
         self.steps += (
             Step(

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from lakegate.errors import Permanent
 from lakegate.expectations import Number
-from spark_jobs import beyond, jvm
+from spark_jobs import beyond, parsing
 from spark_jobs.names import quoted, table_name
 from spark_jobs.run import Run
 
@@ -37,7 +37,7 @@ def answer(run: Run, sql: str, rows: DataFrame) -> Number:
 
 def _placed(run: Run, sql: str, view: str) -> str:
     """The query with each table by the name that it has in this session."""
-    read = jvm.tables_read(run.spark, sql)
+    read = parsing.tables_read(run.spark, sql)
     parts = {part.lower() for part in read.parts}
     if view.lower() in parts:
         raise Permanent("BAD_QUERY", f"WITH cannot give the table's own name {view} to a part")

@@ -15,7 +15,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult
-from spark_jobs import audit, beyond, jvm, keyed
+from spark_jobs import audit, beyond, iceberg, keyed
 from spark_jobs.beyond import Main
 from spark_jobs.meter import Meter, now
 from spark_jobs.names import table_name
@@ -40,12 +40,12 @@ class _Gained:
 
     def had(self, condition: str) -> DataFrame | None:
         """Rows that meet the condition in files that main has gained; None where it has none."""
-        if jvm.has_deletes(self.now.table):  # which also apply to some of these files
+        if iceberg.has_deletes(self.now.table):  # which also apply to some of these files
             return self.now.had(condition)
         name = self.now.name
         where = beyond.excluding(self.spark, name, condition) if condition else None
-        files = jvm.gained_files(self.spark, self.now.table, self.earlier, where)
-        return jvm.rows_of(self.spark, self.now.table, files) if files else None
+        files = iceberg.gained_files(self.spark, self.now.table, self.earlier, where)
+        return iceberg.rows_of(self.spark, self.now.table, files) if files else None
 
 
 def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str) -> AuditReport:
@@ -86,12 +86,12 @@ def _run(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> 
     Raises Permanent TABLE_GONE where the table is not there.
     """
     add_catalog(spark, CATALOG, spec.nessie_uri, spec.branch, spec.audited_hash, token)
-    entered = jvm.find_iceberg_table(spark, table_name(contract.table))
+    entered = iceberg.find_iceberg_table(spark, table_name(contract.table))
     run = Run(spark, spec, token, contract, entered, ())
     base = beyond.main(run).table
     if entered is None or base is None:
         raise Permanent("TABLE_GONE", f"there is no table {contract.table} on {spec.branch}")
-    return replace(run, files=tuple(jvm.gained_files(spark, entered, base)))
+    return replace(run, files=tuple(iceberg.gained_files(spark, entered, base)))
 
 
 def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
@@ -106,7 +106,7 @@ def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
     )
     name = table_name(run.contract.table, _EARLIER)
     now = beyond.main(run)
-    gained = _Gained(run.spark, now, jvm.find_iceberg_table(run.spark, name))
+    gained = _Gained(run.spark, now, iceberg.find_iceberg_table(run.spark, name))
     clean = {each.id for each in earlier.checks if each.counted == 0}
     checks = [check for check in run.contract.checks if check.looks_beyond]
     measured = keyed.answer(run, checks, lambda c: gained.had if c.id in clean else now.had)

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from lakegate.history import QUARANTINE, RESULTS, HistoryTable, of_run, results, run_id
 from lakegate.report import AuditReport, DataFile
-from spark_jobs import jvm
+from spark_jobs import iceberg, jvm
 from spark_jobs.failures import explain
+from spark_jobs.formats import footers
 from spark_jobs.storage import Storage
 
 _NO_MARKER = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
@@ -28,7 +29,7 @@ def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> 
     key = f"{_prefix(RESULTS, storage)}.parquet"
     rows = list(results(report))
     try:
-        body = jvm.parquet(spark, RESULTS.file_schema, json.dumps(rows), report.started_at)
+        body = iceberg.parquet(spark, RESULTS.file_schema, json.dumps(rows), report.started_at)
     except jvm.JavaError as error:
         raise explain(error, "the run's results cannot be written") from error
     storage.put(key, body)
@@ -56,7 +57,7 @@ def quarantined(storage: Storage, rows: DataFrame, started_at: str) -> tuple[Dat
 
 
 def _described(spark: SparkSession, storage: Storage, key: str, size: int) -> DataFile:
-    reader = jvm.parquet_reader(spark, f"s3a://{storage.spec.lake_bucket}/{key}")
+    reader = footers.parquet_reader(spark, f"s3a://{storage.spec.lake_bucket}/{key}")
     try:
         return DataFile(storage.address(key), reader.getRecordCount(), size)
     finally:

@@ -10,7 +10,7 @@ from lakegate.contract import Contract
 from lakegate.expectations import Number
 from lakegate.jobspec import JobSpec
 from lakegate.report import Tier
-from spark_jobs import jvm
+from spark_jobs import iceberg
 from spark_jobs.names import table_name
 
 
@@ -55,4 +55,4 @@ class Run:
         """The rows that the run added, read from its data files, with `_file` and `_pos`."""
         if not self.files:
             return self.spark.table(table_name(self.contract.table)).limit(0)
-        return jvm.rows_of(self.spark, self.table, self.files)
+        return iceberg.rows_of(self.spark, self.table, self.files)

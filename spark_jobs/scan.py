@@ -12,7 +12,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.report import Tier
 from lakegate.rules import Condition
-from spark_jobs import jvm, manifests, sql
+from spark_jobs import jvm, manifests, parsing, sql
 from spark_jobs.failures import BAD_VALUE, explain
 from spark_jobs.run import Measured, Run
 
@@ -91,7 +91,7 @@ def require_own_sql(spark: SparkSession, check: Check) -> None:
     """Raises Permanent BAD_CONDITION where a condition of the data owner's is not one."""
     own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
     for text in (*own, *([check.where] if check.where else [])):
-        jvm.require_expression(spark, text)
+        parsing.require_expression(spark, text)
 
 
 def _aggregate(check: Check, contract: Contract) -> str:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
-from spark_jobs import jvm
+from spark_jobs import parsing
 
 CATALOG = "lake"
 # Any Java method, by its name: what a contract's conditions could do anything with.
@@ -17,7 +17,7 @@ def open_session(spec: JobSpec, token: str) -> SparkSession:
     spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
     for name, value in session_settings(spec, token).items():
         spark.conf.set(name, value)
-    jvm.forget_functions(spark, _REFLECTION)
+    parsing.forget_functions(spark, _REFLECTION)
     return spark
 
 

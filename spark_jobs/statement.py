@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from lakegate.change import Change
 from lakegate.errors import Permanent
-from spark_jobs import jvm
+from spark_jobs import jvm, parsing
 from spark_jobs.session import CATALOG
 
 _TARGETS = {"DeleteFromTable": "table", "UpdateTable": "table", "MergeIntoTable": "targetTable"}
@@ -34,7 +34,7 @@ class Statement:
 def read_statement(spark: SparkSession, change: Change) -> Statement:
     """The statement of a change. Raises Permanent BAD_STATEMENT when it is anything else."""
     try:
-        plan = jvm.parsed(spark, change.statement)
+        plan = parsing.parsed(spark, change.statement)
     except jvm.JavaError as error:
         raise Permanent("BAD_STATEMENT", f"Spark cannot read it: {jvm.sentence(error)}") from error
     kind = jvm.class_name(plan)

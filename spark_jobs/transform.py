@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
-from spark_jobs import jvm
+from spark_jobs import jvm, parsing
 from spark_jobs.conform import columns_of, landed
 from spark_jobs.failures import explain
 from spark_jobs.read import BAD_ROW, Bytes, Source, open_source
@@ -54,7 +54,7 @@ def _selected(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
     """What the SELECT makes of the rows. Raises Permanent BAD_TRANSFORM where it cannot be run."""
     rows.createOrReplaceTempView(_VIEW)
     try:
-        read = jvm.tables_read(spark, sql)
+        read = parsing.tables_read(spark, sql)
         known = {_VIEW, *(part.lower() for part in read.parts)}
         if others := [place.name for place in read.tables if place.name.lower() not in known]:
             raise Permanent("BAD_TRANSFORM", f"the transform can only read file, not {others[0]}")

@@ -15,7 +15,7 @@ from lakegate.checks import OF_ROWS, Check, Metric, Scope, Severity
 from lakegate.errors import Permanent
 from lakegate.expectations import Unit
 from lakegate.report import CheckResult, Status, Tier
-from spark_jobs import audit, jvm, keyed, manifests, scan
+from spark_jobs import audit, iceberg, keyed, manifests, scan
 from spark_jobs.names import table_name
 from spark_jobs.run import Measured, Run
 
@@ -101,11 +101,11 @@ def _measured(run: Whole, checks: Sequence[Check]) -> dict[str, Measured]:
 
 def _asked(run: Whole, checks: Sequence[Check]) -> dict[str, Measured]:
     """What the tiers find of all data files, as if this run had added them."""
-    files = tuple(jvm.gained_files(run.spark, run.table, None))
+    files = tuple(iceberg.gained_files(run.spark, run.table, None))
     own = replace(run, contract=replace(run.contract, checks=tuple(checks)), files=files)
     found: dict[str, Measured] = {}
     # Statistics also count rows that were deleted without rewriting their files.
-    first = () if jvm.has_deletes(run.table) else (manifests.answer,)
+    first = () if iceberg.has_deletes(run.table) else (manifests.answer,)
     for answer in (*first, scan.answer, keyed.answer):
         found |= answer(own, [check for check in checks if check.id not in found])
     return found

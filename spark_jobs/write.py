@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract import Contract
 from lakegate.errors import Permanent, Transient
-from spark_jobs import jvm
+from spark_jobs import iceberg, jvm
 from spark_jobs.conform import not_null, struct_of
 from spark_jobs.evolution import growth
 from spark_jobs.failures import explain
@@ -41,12 +41,12 @@ def open_table(spark: SparkSession, contract: Contract) -> Opened:
     the table's columns differ in any other way.
     """
     name = table_name(contract.table)
-    table = jvm.find_iceberg_table(spark, name)
+    table = iceberg.find_iceberg_table(spark, name)
     if table is None:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
         spark.sql(_create_statement(name, contract))
-        return Opened(jvm.find_iceberg_table(spark, name))
-    schema = jvm.schema_of(spark, table)
+        return Opened(iceberg.find_iceberg_table(spark, name))
+    schema = iceberg.schema_of(spark, table)
     changes = growth(name, struct_of(schema), list(not_null(schema)), contract)
     for change in changes:
         spark.sql(change.statement)
@@ -58,13 +58,13 @@ def open_table(spark: SparkSession, contract: Contract) -> Opened:
 def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
     """The contract with the columns that files have added to its table, where it lets them."""
     name = table_name(contract.table)
-    table = jvm.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
+    table = iceberg.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
     if table is None:
         return contract
     declared = {column.name.lower() for column in contract.columns}
     added = [
         undeclared(name, type_)
-        for name, type_ in struct_of(jvm.schema_of(spark, table)).fields
+        for name, type_ in struct_of(iceberg.schema_of(spark, table)).fields
         if name.lower() not in declared
     ]
     return replace(contract, columns=(*contract.columns, *added))
@@ -91,7 +91,7 @@ def append(rows: DataFrame, table: Any, contract: Contract, ingestion: str) -> l
     added = _records(table, "added-records")
     if _records(table, "total-records") != before + added:
         raise Transient("BRANCH_SHARED", f"another run writes on the branch of {ingestion}")
-    files = jvm.added_files(table)
+    files = iceberg.added_files(table)
     held = sum(file.recordCount() for file in files)
     if held != added:
         message = f"{added:,} rows were written, but the new data files hold {held:,}"

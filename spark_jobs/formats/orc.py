@@ -12,6 +12,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from spark_jobs import jvm
 from spark_jobs.failures import explain
+from spark_jobs.formats import footers
 from spark_jobs.formats.columnar import Odd, typed
 from spark_jobs.formats.lines import measure
 from spark_jobs.formats.source import Source
@@ -27,19 +28,19 @@ def read_orc(spark: SparkSession, path: str, contract: Contract) -> Source:
     Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, Transient when storage does not answer.
     """
     try:
-        reader = jvm.orc_reader(spark, path)
+        reader = footers.orc_reader(spark, path)
         try:
             described = str(reader.getSchema().toString())
             if _INSTANT in described or "uniontype<" in described:
                 message = f"Spark reads no ORC columns of the types {_INSTANT} and uniontype"
                 raise Permanent("UNREADABLE_TYPE", f"{message}: the file has {described[:300]}")
-            schema = jvm.orc_schema(spark, reader.getSchema())
+            schema = footers.orc_schema(spark, reader.getSchema())
             promised, totals = reader.getNumberOfRows(), _totals(reader)
         finally:
             reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the ORC footer cannot be read", "CORRUPT_FILE") from error
-    zone = jvm.time_zone(spark)
+    zone = footers.time_zone(spark)
     odd = {f.name: found for f in schema if (found := _odd(f, zone))}
     read = partial(spark.read.schema(schema).orc, path)
     source = typed(spark, schema, read, odd, promised, contract)

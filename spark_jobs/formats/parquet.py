@@ -12,6 +12,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from spark_jobs import jvm
 from spark_jobs.failures import explain
+from spark_jobs.formats import footers
 from spark_jobs.formats.columnar import Odd, typed
 from spark_jobs.formats.source import Source
 
@@ -26,10 +27,10 @@ def read_parquet(spark: SparkSession, path: str, contract: Contract) -> Source:
     Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, Transient when storage does not answer.
     """
     try:
-        reader = jvm.parquet_reader(spark, path)
+        reader = footers.parquet_reader(spark, path)
         try:
             described = reader.getFileMetaData()
-            schema = jvm.spark_schema(spark, described.getSchema())
+            schema = footers.spark_schema(spark, described.getSchema())
             odd = _nanoseconds(str(described.getSchema()), schema)
             options = _OPTIONS | _calendar(described)
             promised = reader.getRecordCount()

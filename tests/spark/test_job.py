@@ -127,7 +127,7 @@ def test_one_broken_row_rejects_the_file(
     """One row that breaks one check rejects the file by that check alone, and exit is 3."""
     code, report = job_runner.ingest(changed(**columns), contract(), table)
     assert (code, report.verdict) == (3, Verdict.REJECTED)
-    assert [(c.id, c.found) for c in report.failed] == [(check, "1 row")]
+    assert [(c.id, c.counted) for c in report.failed] == [(check, 1)]
 
 
 def test_a_rejected_file_shows_its_bad_rows(

@@ -13,7 +13,7 @@ import pytest
 
 from lakegate.contract import parse
 from lakegate.report import Status, Verdict
-from spark_jobs import jvm, manifests, scan
+from spark_jobs import iceberg, manifests, scan
 from spark_jobs.names import table_name
 from spark_jobs.run import Run
 from tests.spark.conftest import Job
@@ -113,8 +113,8 @@ def test_every_tier_gives_the_same_answer(job_runner: Job, table: str) -> None:
     body = _parquet({column["name"]: values for column, values in columns})
     _, report = job_runner.ingest(body, text, table)
     session, contract = job_runner.session(report.branch), parse(text, "tiers.yaml")
-    there = jvm.find_iceberg_table(session, table_name(table))
-    run = Run(session, NOBODY, "", contract, there, tuple(jvm.added_files(there)))
+    there = iceberg.find_iceberg_table(session, table_name(table))
+    run = Run(session, NOBODY, "", contract, there, tuple(iceberg.added_files(there)))
     scanned = {id_: each.value for id_, each in scan.answer(run, contract.checks).items()}
     stated = {id_: each.value for id_, each in manifests.answer(run, contract.checks).items()}
     assert stated == {id_: scanned[id_] for id_ in stated}
@@ -153,8 +153,8 @@ def test_the_appends_pass_counts_as_a_scan_does(job_runner: Job, table: str) -> 
     names, tags = ["n1", "n1\n", "", None], [["a"], [None], [], None]
     _, report = job_runner.ingest(_parquet({"name": names, "tags": tags}), text, table)
     session, contract = job_runner.session(report.branch), parse(text, "tiers.yaml")
-    there = jvm.find_iceberg_table(session, table_name(table))
-    run = Run(session, NOBODY, "", contract, there, tuple(jvm.added_files(there)))
+    there = iceberg.find_iceberg_table(session, table_name(table))
+    run = Run(session, NOBODY, "", contract, there, tuple(iceberg.added_files(there)))
     scanned = {id_: each.value for id_, each in scan.answer(run, contract.checks).items()}
     ridden = {c.id: c.counted for c in report.checks if c.tier == "append"}
     assert ridden == scanned == dict(zip(scanned, (2, 2, 1), strict=True))
