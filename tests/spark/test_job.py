@@ -1,5 +1,6 @@
 """The job over real Spark, Nessie and S3: what it writes, what it says, and how it ends."""
 
+import gzip
 import io
 from collections.abc import Callable
 from datetime import date
@@ -225,6 +226,22 @@ def test_csv_takes_its_types_from_the_contract(
     rows = sorted(job_runner.rows(table, report.branch), key=lambda row: row["id"])
     assert rows[0] == {"id": 1, "name": "n1", "amount": 0.5, "day": date(2013, 1, 1)}
     assert rows[2] == {"id": 3, "name": None, "amount": None, "day": None}
+
+
+@pytest.mark.parametrize(
+    ("key", "body"),
+    [
+        ("packed.csv", gzip.compress(CSV.encode())),
+        ("packed.csv.gz", gzip.compress(CSV.encode())),
+        ("plain.csv.gz", CSV.encode()),
+    ],
+)
+def test_a_file_is_unpacked_by_its_content(
+    job_runner: Job, contract: Contract, table: str, key: str, body: bytes
+) -> None:
+    """Whether a file is gzip its bytes tell, whatever its name says."""
+    _, report = job_runner.ingest(body, contract("csv"), table, key=f"tests/{key}")
+    assert (report.verdict, report.rows_written) == (Verdict.PASSED, 3)
 
 
 def test_csv_columns_are_matched_by_name(job_runner: Job, contract: Contract, table: str) -> None:
