@@ -7,6 +7,7 @@ import pytest
 
 from functions import commits
 from functions.arrivals import ask
+from functions.conclusion import judge
 from functions.failed import discard, publish_anyway, replay
 from functions.ingestion import Approval, Ingestion, State
 from functions.ledger_items import from_item, to_item
@@ -18,7 +19,7 @@ from lakegate.change import Change
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.faults import Fault, unavailable
+from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
 from tests.fakes.promises import check_promises, left_behind, unwatched
 
@@ -56,6 +57,13 @@ def refused_once(deployment: Deployment) -> LandedObject:
     assert deployment.ingestion(change).attempt == 2
     assert deployment.ingestion(change).state is State.SUBMITTED
     return change
+
+
+def judged(deployment: Deployment, landed: LandedObject) -> Ingestion:
+    """What an ended job run made of an ingestion, which is still to be published."""
+    found = judge(deployment.world, deployment.ingestion(landed).job_run)
+    assert found is not None
+    return found
 
 
 def test_a_change_is_published_by_a_commit_that_tells_it(deployment: Deployment) -> None:
@@ -195,6 +203,26 @@ def test_a_refused_version_is_not_taken_from_rewritten_files(deployment: Deploym
     reason = deployment.ingestion(newer).reason
     assert reason is not None
     assert reason.code == "CANNOT_REPLACE"
+
+
+def test_a_try_to_replace_leaves_nothing_when_a_change_comes_between(
+    deployment: Deployment,
+) -> None:
+    """The branch of a publisher that died is gone when its version is left to a person."""
+    deployment.ask(onNewVersion="replace")
+    deployment.land("shop/orders/v.parquet")
+    deployment.settle()
+    newer = deployment.land("shop/orders/v.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike_later("ledger.save", Fault(die), 1)
+    deployment.deliver()
+    assert len(deployment.catalog.branches("publish/")) == 1
+    change = deployment.change()
+    deployment.run_jobs()
+    publish(deployment.world, judged(deployment, change))
+    deployment.settle()
+    assert deployment.ingestion(newer).state is State.REJECTED
 
 
 def test_a_change_of_versions_replaces_none(deployment: Deployment) -> None:
