@@ -9,9 +9,9 @@ from lakegate.report import AuditReport
 from spark_jobs import audit, iceberg, jvm, parsing, whole
 from spark_jobs.branch import Branch
 from spark_jobs.failures import explain
-from spark_jobs.ingest import report
 from spark_jobs.meter import Meter
 from spark_jobs.names import table_name
+from spark_jobs.reports import report
 from spark_jobs.run import Run
 from spark_jobs.samples import with_samples
 from spark_jobs.session import CATALOG, add_catalog

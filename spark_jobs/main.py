@@ -15,9 +15,10 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.branch import Branch
 from spark_jobs.change import make_change
-from spark_jobs.ingest import errored, ingest
+from spark_jobs.ingest import ingest
 from spark_jobs.reaudit import audit_again
 from spark_jobs.records import quarantined, with_results
+from spark_jobs.reports import errored
 from spark_jobs.session import open_session
 from spark_jobs.storage import Replaced, Storage
 

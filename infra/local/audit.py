@@ -29,8 +29,9 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport, CheckResult, Status
-from spark_jobs.ingest import errored, ingest
+from spark_jobs.ingest import ingest
 from spark_jobs.read import LocalFile
+from spark_jobs.reports import errored
 from spark_jobs.session import CATALOG, session_settings
 from spark_jobs.sniff import is_gzip
 from spark_jobs.storage import plain_name
