@@ -72,14 +72,8 @@ def _broken_rules(value: str, rule: Rule, type_: str) -> Iterator[str]:
         yield f"{value} NOT IN {_literals(rule.valid_values, type_)}"
     if rule.pattern is not None:
         yield f"NOT {FOUND}"
-    for comparison, bound in (
-        ("<", rule.minimum),
-        (">", rule.maximum),
-        ("<=", rule.exclusive_minimum),
-        (">=", rule.exclusive_maximum),
-    ):
-        if bound is not None:
-            yield f"{value} {comparison} {_literal(bound, type_)}"
+    for comparison, bound in rule.bounds:
+        yield f"{value} {comparison} {_literal(bound, type_)}"
     if rule.min_length is not None:
         yield f"length({value}) < {rule.min_length}"
     if rule.max_length is not None:

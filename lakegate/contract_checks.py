@@ -6,6 +6,7 @@ from lakegate.checks import LIBRARY, OF_ROWS, Behind, Check, Metric, Severity
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_custom import Custom, read_custom
+from lakegate.contract_declared import declared_rule
 from lakegate.contract_drafts import Draft, with_ids, with_window
 from lakegate.contract_fields import Field
 from lakegate.contract_keys import RULE_IGNORED, RULE_KNOWN, RULE_REFUSED
@@ -15,7 +16,7 @@ from lakegate.contract_options import (
     rule_options,
 )
 from lakegate.contract_relationships import read_relationships
-from lakegate.contract_rules import declared_rule, facets, missing_values, read_rule
+from lakegate.contract_rules import facets, missing_values, read_rule
 from lakegate.contract_sql import read_query
 from lakegate.contract_thresholds import NONE, read_expectation, read_warning
 from lakegate.contract_yaml import suggestion

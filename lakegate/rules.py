@@ -37,6 +37,17 @@ class Rule:
     required_properties: tuple[str, ...] = ()
 
     @property
+    def bounds(self) -> tuple[tuple[str, str], ...]:
+        """The comparisons that are true of values out of range, as (operator, literal)."""
+        every = (
+            ("<", self.minimum),
+            (">", self.maximum),
+            ("<=", self.exclusive_minimum),
+            (">=", self.exclusive_maximum),
+        )
+        return tuple((comparison, bound) for comparison, bound in every if bound is not None)
+
+    @property
     def wording(self) -> str:
         """What a valid value is, for people: `one of EWR, JFK, LGA`."""
         return " and ".join(self._parts())

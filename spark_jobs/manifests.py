@@ -11,7 +11,7 @@ from lakegate.columns import Column
 from lakegate.contract import Contract
 from lakegate.report import Tier
 from lakegate.rules import Rule
-from spark_jobs import iceberg, sql
+from spark_jobs import iceberg
 from spark_jobs.run import Measured, Run
 
 _COUNTED = ("binary", "struct", "array", "map")
@@ -57,7 +57,7 @@ def _number(run: Run, check: Check) -> int | None:
 
 def _may_break(run: Run, check: Check) -> bool:
     column = run.contract.column(check.columns[0])
-    limits = sql.bounds(check.rule) if isinstance(check.rule, Rule) else ()
+    limits = check.values.bounds
     where = run.spark, run.table, run.files, column.name
     outside = any(
         iceberg.may_hold(*where, sign, _typed(text, column, sign)) for sign, text in limits

@@ -166,7 +166,7 @@ def _broken(value: str, rule: Rule, column: Column) -> Iterator[str]:
     for pattern in (rule.pattern, PATTERNS.get(rule.format or "")):
         if pattern is not None:
             yield f"NOT {value} RLIKE {string(java_pattern(pattern))}"
-    for comparison, bound in bounds(rule):
+    for comparison, bound in rule.bounds:
         yield f"{value} {comparison} {literal(bound, column.type)}"
     if rule.multiple_of is not None:
         yield _no_multiple(value, rule.multiple_of, column)
@@ -192,18 +192,6 @@ def _of_other_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[st
         yield from [f"{size} > {high}"] if high is not None else []
     for name in rule.required_properties:
         yield f"({value} IS NOT NULL AND {value}.{quoted(name)} IS NULL)"
-
-
-def bounds(rule: Rule) -> Iterator[tuple[str, str]]:
-    """The comparisons that are true of values out of the rule's range, as (operator, literal)."""
-    for comparison, bound in (
-        ("<", rule.minimum),
-        (">", rule.maximum),
-        ("<=", rule.exclusive_minimum),
-        (">=", rule.exclusive_maximum),
-    ):
-        if bound is not None:
-            yield comparison, bound
 
 
 def _no_multiple(value: str, step: str, column: Column) -> str:
