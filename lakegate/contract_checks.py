@@ -67,20 +67,25 @@ def _of_primary_key(table: Field, properties: list[Property]) -> list[Draft]:
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
-    return [_implied(table, Metric.DUPLICATE, tuple(found.column.name for found in keys))]
+    check = Check("", Metric.DUPLICATE, tuple(found.column.name for found in keys), Rule(), NONE)
+    return [Draft(table, replace(check, description=check.measure))]
 
 
 def _implied(
     field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule | None = None
 ) -> Draft:
-    """A check that a declaration stands for; the table's own properties are no property's."""
-    check = Check("", metric, columns, rule or Rule(), NONE)
-    if metric in OF_ROWS:
-        options = property_options(field)
-        severity = options.severity or Severity.ERROR
-        check = replace(
-            check, severity=severity, where=options.where, quarantine=options.quarantine
-        )
+    """A check that a property's declaration stands for, with the property's options."""
+    options = property_options(field)
+    check = Check(
+        "",
+        metric,
+        columns,
+        rule or Rule(),
+        NONE,
+        severity=options.severity or Severity.ERROR,
+        where=options.where,
+        quarantine=options.quarantine and metric in OF_ROWS,
+    )
     return Draft(field, replace(check, description=check.measure))
 
 

@@ -124,6 +124,18 @@ def test_a_declaration_takes_options() -> None:
     assert parsed(column).checks[-1].severity is Severity.WARNING
 
 
+def test_a_declared_key_takes_options() -> None:
+    """What is declared unique can be so among some rows alone, and milder."""
+    options = "[{property: where, value: id > 1}, {property: severity, value: warning}]"
+    column = f"- {{name: c, logicalType: string, unique: true, customProperties: {options}}}"
+    (found,) = [each for each in parsed(column).checks if each.columns == ("c",)]
+    assert (found.metric, found.where, found.severity) == (
+        Metric.DUPLICATE,
+        "id > 1",
+        Severity.WARNING,
+    )
+
+
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
