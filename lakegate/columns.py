@@ -70,6 +70,9 @@ class Column:
     alerts. `path` is the way into a nested column, such as ("lines", ITEM, "sku"), whose `name` is
     then `lines[].sku`; of a column of the table it is only the name. `fields` are the names of a
     struct's.
+    In a file of text cells, `written` is the pattern of its dates and times (Java's
+    DateTimeFormatter), "" for ISO 8601, and `zone` is where those timestamps are from that name no
+    time zone, "" for UTC.
     """
 
     name: str
@@ -79,6 +82,8 @@ class Column:
     sensitive: bool = False
     description: str = ""
     path: tuple[str, ...] = ()
+    written: str = ""
+    zone: str = ""
     fields: tuple[str, ...] = ()
 
     @property

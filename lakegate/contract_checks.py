@@ -32,14 +32,14 @@ _OF_SQL = (*_OF_ANY, "query", *Operator)
 
 
 def read_checks(
-    table: Field, name: str, properties: list[Property], *, text: bool
+    table: Field, name: str, properties: list[Property], *, format_: str
 ) -> tuple[Check, ...]:
-    """All checks of a schema object, each with an id of its own; `text` as in `declared_rule`.
+    """All checks of a schema object, each with an id of its own; `format_` is the file's.
 
     `name` is the table's: `<namespace>.<table>`.
     """
     every = [inner for found in properties for inner in found.walk()]
-    drafts = [draft for found in every for draft in _of_property(found, name, every, text=text)]
+    drafts = [draft for found in every for draft in _of_property(found, name, every, format_)]
     drafts += _of_primary_key(table, properties)
     quality = table.at("quality").items()
     drafts += [draft for field in quality for draft in _on_object(field, name, properties)]
@@ -48,7 +48,9 @@ def read_checks(
     return with_ids(drafts)
 
 
-def _of_property(found: Property, table: str, every: list[Property], *, text: bool) -> list[Draft]:
+def _of_property(
+    found: Property, table: str, every: list[Property], format_: str
+) -> list[Draft]:
     names = (found.column.name,)
     drafts = []
     if found.column.required:
@@ -56,7 +58,7 @@ def _of_property(found: Property, table: str, every: list[Property], *, text: bo
     if found.field.flag("unique"):
         _refuse_items(found)
         drafts.append(_implied(found.field, Metric.DUPLICATE, names))
-    rule = declared_rule(found, text=text)
+    rule = declared_rule(found, format_)
     if rule != Rule():
         drafts.append(_implied(found.field, Metric.INVALID, names, rule))
     stated = found.field.at("quality").items()

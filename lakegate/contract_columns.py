@@ -15,12 +15,12 @@ from lakegate.columns import (
 )
 from lakegate.contract_fields import Field
 from lakegate.contract_keys import PROPERTY_IGNORED, PROPERTY_KNOWN
+from lakegate.contract_written import read_pattern, read_zone
 
 _MAX_NAME = 255
 _NESTED = ("object", "array", "map", "vector")
 _ELEMENTS = {"float32": "float", "float64": "double"}
 _OPEN_CLASSES = ("", "public", "internal")
-_UTC = ("", "UTC", "Etc/UTC")
 # fmt: off
 _RESERVED = (
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
@@ -125,6 +125,8 @@ def _property(field: Field, place: _Place) -> Property:
         sensitive=place.sensitive,
         description=field.text("description"),
         path=place.path if len(place.path) > 1 else (),
+        written=read_pattern(field.at("logicalTypeOptions"), logical),
+        zone=read_zone(field.at("logicalTypeOptions"), logical),
         fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
     )
     return Property(field, field.text("name"), column, length, within)
@@ -204,8 +206,6 @@ def _type(field: Field, logical: str) -> tuple[str, int | None]:
 
 def _type_by_option(options: Field, logical: str) -> str:
     """The type that the options of a logical type ask for, "" where they leave it open."""
-    if options.text("defaultTimezone") not in _UTC:
-        options.refuse("only UTC is supported", "defaultTimezone")
     if logical == "timestamp" and options.has("timezone"):
         return "timestamp" if options.flag("timezone") else "timestamp_ntz"
     if logical in _FORMATS and options.has("format"):

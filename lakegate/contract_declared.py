@@ -6,6 +6,7 @@ from decimal import Decimal
 from lakegate.columns import Column
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
+from lakegate.contract_file import CELLS
 from lakegate.contract_rules import facets, literals, read_rule
 from lakegate.literals import TIME_PATTERN
 from lakegate.rules import Rule
@@ -16,21 +17,19 @@ _VECTOR = (
     *("embeddingModel", "embeddingModelVersion", "normalized"),
 )
 _UNSIGNED = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
-_FORMATS = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
 
 
-def declared_rule(found: Property, *, text: bool) -> Rule:
+def declared_rule(found: Property, format_: str) -> Rule:
     """The rule of a property's own declaration: `logicalTypeOptions`, `enum` and `VARCHAR(n)`.
 
-    In a file of `text` (CSV, JSON) it matters how dates are written; parquet types its own.
+    `format_` is the file's: where it has types of its own, how dates are written does not matter.
     """
     column = found.column
     rule = Rule()
     if found.field.has("logicalTypeOptions") or column.logical_type == "vector":
         options = found.field.at("logicalTypeOptions")
         rule = _options_rule(options, column)
-        if text:
-            _refuse_other_format(options, column)
+        _refuse_unread(options, column, format_)
     if column.kind == "time":
         rule = replace(rule, pattern=TIME_PATTERN)
     if found.length is not None:
@@ -88,12 +87,12 @@ def _smaller(given: str | None, high: int | None) -> str | None:
     return f"{min(known):f}" if high is not None else given
 
 
-def _refuse_other_format(options: Field, column: Column) -> None:
-    known = _FORMATS.get(column.logical_type)
-    given = options.text("format") if known else ""
-    instant = column.logical_type == "timestamp" and given.startswith(_FORMATS["date"])
-    if given and given != known and not instant:
-        options.refuse(f"text is read as ISO 8601 alone, that is {known}", "format")
+def _refuse_unread(options: Field, column: Column, format_: str) -> None:
+    """Refuse what is said of how values are written where they are read in one way alone."""
+    if column.written and format_ == "json":
+        options.refuse("dates and times in JSON are read as ISO 8601 alone", "format")
+    if column.zone and format_ not in CELLS:
+        options.refuse(f"only UTC is supported in {format_}", "defaultTimezone")
 
 
 def _enum(entries: Field, column: Column) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from lakegate.contract_fields import Field
 from lakegate.contract_yaml import Node, suggestion
 
 FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
-TEXT_FORMATS = ("csv", "tsv", "json")
+CELLS = ("csv", "tsv")
 FLAT_FORMATS = ("csv", "tsv")
 
 ON_DUPLICATE = ("publish", "hold")

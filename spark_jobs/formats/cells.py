@@ -8,10 +8,14 @@ as numbers and `1e400` as infinity. Here each of them is a text that does not fi
 import re
 from dataclasses import dataclass
 
+from lakegate.columns import Column
+from spark_jobs.formats.lines import literal
+
 _DIGITS = "'0123456789'"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
 _ZONE = "( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?"
+_NAMED_ZONE = "(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)\\\\z"
 _NO_NUMBERS = "('nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-infinity')"
 _TRUTHS = "('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', '1', '0')"
 _FITS = {
@@ -45,6 +49,29 @@ class Cell:
 
     value: str
     broken: str
+
+
+def read_cell(text: str, column: Column) -> Cell:
+    """The cell of a column whose dates and times may be written in a way of their own."""
+    if not column.written and not column.zone:
+        return read_text(text, column.type)
+    if column.written:
+        pattern = literal(column.written)
+        value = f"CAST(try_to_timestamp({text}, {pattern}) AS {column.type})"
+        cell = Cell(value, f"({text} IS NOT NULL AND {value} IS NULL)")
+    else:
+        cell = read_text(text, column.type)
+    return _in_zone(cell, text, column) if column.zone else cell
+
+
+def _in_zone(cell: Cell, text: str, column: Column) -> Cell:
+    """A moment that names no time zone as one of the column's, if its clocks ever showed it."""
+    zone = literal(column.zone)
+    named = f"{text} RLIKE '{_NAMED_ZONE}'"
+    moment = f"to_utc_timestamp({cell.value}, {zone})"
+    skipped = f"from_utc_timestamp({moment}, {zone}) <> {cell.value}"
+    broken = f"({cell.broken} OR coalesce(NOT ({named}) AND {skipped}, false))"
+    return Cell(f"if({named}, {cell.value}, {moment})", broken)
 
 
 def read_text(text: str, type_: str) -> Cell:

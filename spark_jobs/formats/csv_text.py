@@ -10,7 +10,7 @@ from lakegate.columns import quoted
 from lakegate.contract import Column, Contract
 from lakegate.errors import Permanent
 from spark_jobs.formats import inflate
-from spark_jobs.formats.cells import read_text
+from spark_jobs.formats.cells import read_cell
 from spark_jobs.formats.csv_grammar import Options, complete_line, count_rows, header
 from spark_jobs.formats.lines import BY_BYTES, LINE, literal, measure, read_lines
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
@@ -103,7 +103,7 @@ def _typed(
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
     texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
-    cells = [(column.name, read_text(text, column.type)) for text, _, column in found]
+    cells = [(column.name, read_cell(text, column)) for text, _, column in found]
     broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
     return rows.selectExpr(*texts, _BAD, LINE).selectExpr(
         *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],

@@ -255,3 +255,37 @@ def test_nested_json_is_read_as_strictly(reading: Reading) -> None:
     found = reading((good + "\n".join(bad)).encode(), "json", NESTED)
     assert found.rows == [(1, ("x", 5), ["a", None]), (2, None, [])]
     assert found.bad == bad
+
+
+def _moment(logical: str, **options: Any) -> list[dict[str, Any]]:
+    column = {"name": "t", "logicalType": logical, "logicalTypeOptions": options}
+    return [{"name": "id", "logicalType": "integer"}, column]
+
+
+@pytest.mark.parametrize(
+    ("logical", "pattern", "good", "bad"),
+    [
+        ("date", "dd/MM/yyyy", ("31/12/2013", date(2013, 12, 31)), "12/31/2013"),
+        ("date", "yyyyMMdd", ("20131231", date(2013, 12, 31)), "20131301"),
+        ("date", "d.M.yyyy", ("1.2.2013", date(2013, 2, 1)), "1.2.2013 x"),
+        ("timestamp", "dd/MM/yyyy HH:mm", ("01/01/2013 12:00", NOON), "01/01/2013"),
+        ("timestamp", "yyyy-MM-dd HH:mm:ssXXX", ("2013-01-01 14:00:00+02:00", NOON), "2013-01-01"),
+    ],
+)
+def test_dates_are_read_as_the_contract_says_they_are_written(
+    reading: Reading, logical: str, pattern: str, good: tuple[str, Any], bad: str
+) -> None:
+    """A date in the contract's pattern is that day; in any other, its row is bad."""
+    body = f"id,t\n1,{good[0]}\n2,{bad}\n3,\n".encode()
+    found = reading(body, "csv", _moment(logical, format=pattern))
+    assert found.rows == [(1, good[1]), (3, None)]
+    assert len(found.bad) == 1
+
+
+def test_a_time_without_a_zone_is_of_the_contracts_zone(reading: Reading) -> None:
+    """Noon in Berlin is 11 in UTC; a zone in the text counts; an hour that was skipped is bad."""
+    texts = ["2013-01-01T13:00:00", "2013-01-01T12:00:00Z", "2013-03-31T02:30:00"]
+    body = "".join(f"{n},{text}\n" for n, text in enumerate(texts)).encode()
+    found = reading(b"id,t\n" + body, "csv", _moment("timestamp", defaultTimezone="Europe/Berlin"))
+    assert found.rows == [(0, NOON), (1, NOON)]
+    assert found.bad == ["2,2013-03-31T02:30:00"]

@@ -495,15 +495,43 @@ def test_bounds_are_compared_as_instants() -> None:
     assert_refused(text, f"{PROPERTY}.logicalTypeOptions.minimum", "no value is valid")
 
 
-@pytest.mark.parametrize("format_", ["csv", "json"])
-def test_dates_in_text_are_read_as_iso_alone(format_: str) -> None:
-    """In text, no other way to write dates is taken; in parquet it says nothing."""
-    settings = f"- {{property: format, value: {format_}}}"
+JSON, CSV = (f"- {{property: format, value: {format_}}}" for format_ in ("json", "csv"))
+
+
+def test_dates_in_json_are_read_as_iso_alone() -> None:
+    """In JSON, no other way to write dates is taken; in CSV it is, in parquet it says nothing."""
     column = "- {name: c, logicalType: date, logicalTypeOptions: {format: dd.MM.yyyy}}"
-    text = contract_text(column, settings=settings)
+    text = contract_text(column, settings=JSON)
     assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", "ISO 8601 alone")
     assert not problems_of(text.replace("dd.MM.yyyy", "yyyy-MM-dd"))
     assert not problems_of(contract_text(column))
+    assert parsed(column, settings=CSV).columns[-1].written == "dd.MM.yyyy"
+
+
+@pytest.mark.parametrize(
+    ("logical", "pattern", "reason"),
+    [
+        ("date", "dd.MM", "needs y"),
+        ("date", "dd.MMM.yyyy", "not supported in a pattern"),
+        ("date", "EEE dd.MM.yyyy", "not supported in a pattern"),
+        ("timestamp", "HH:mm", "needs y, M, d"),
+        ("time", "HH:mm", "HH:mm:ss alone"),
+    ],
+)
+def test_a_pattern_that_cannot_be_read_is_refused(logical: str, pattern: str, reason: str) -> None:
+    """What no locale decides, and leaves no part of a date open, is all that is read."""
+    column = f"- {{name: c, logicalType: {logical}, logicalTypeOptions: {{format: '{pattern}'}}}}"
+    text = contract_text(column, settings=CSV)
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", reason)
+
+
+def test_a_time_zone_is_one_of_text_cells() -> None:
+    """Timestamps in CSV may be from another zone; where the file has types they are in UTC."""
+    column = "- {name: c, logicalType: timestamp, logicalTypeOptions: {defaultTimezone: %s}}"
+    berlin, field = column % "Europe/Berlin", f"{PROPERTY}.logicalTypeOptions.defaultTimezone"
+    assert parsed(berlin, settings=CSV).columns[-1].zone == "Europe/Berlin"
+    assert_refused(contract_text(berlin), field, "only UTC")
+    assert_refused(contract_text(column % "Europe/Berlim", settings=CSV), field, "no time zone")
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:
