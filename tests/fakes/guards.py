@@ -33,7 +33,7 @@ GUARDS = (
     ),
     Guard(
         "a save fails where another process was faster",
-        "doubled|cannot read|never at rest",
+        "doubled|cannot read|never at rest|recorded",
         (
             Cut(
                 "tests.fakes.ledger",
@@ -121,7 +121,7 @@ GUARDS = (
     ),
     Guard(
         "the end of an earlier attempt is no verdict on this one",
-        "must not end|evidence is gone",
+        "must not end|evidence is gone|recorded",
         (
             Cut(
                 "functions.conclusion",
@@ -132,7 +132,7 @@ GUARDS = (
     ),
     Guard(
         "a run that goes on is not judged",
-        "must not end",
+        "must not end|recorded",
         (
             Cut(
                 "functions.conclusion",
@@ -180,8 +180,8 @@ GUARDS = (
         (
             Cut(
                 "functions.decisions",
-                "if report.failed or not report.checks:",
-                "if False:",
+                "if report.failed or all(",
+                "if False and all(",
             ),
         ),
     ),
@@ -213,8 +213,8 @@ GUARDS = (
         (
             Cut(
                 "tests.fakes.job",
-                "    catalog.reset(spec.branch, spec.base_hash)\n",
-                "",
+                "FakeCatalog) -> AuditReport:\n    catalog.reset(spec.branch, spec.base_hash)\n",
+                "FakeCatalog) -> AuditReport:\n",
             ),
         ),
         opening="A_MEDDLER",

@@ -89,7 +89,7 @@ WAITING_TOGETHER: Story = (
     *A_TABLE,
     *map(Land, (*ORDERS, ORDERS[0])),
     Time.COURSE,
-    *(Strike("catalog.merge", Kind.UNAVAILABLE, skipped) for skipped in (1, 2, 3)),
+    *(Strike("catalog.merge", Kind.UNAVAILABLE, skipped) for skipped in (1, 2, 3, 4)),
     Time.COURSE,
 )
 A_LATE_FILE_AND_A_GROUP: Story = (
