@@ -9,7 +9,7 @@ from cli.breaking import about_rows
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from functions.world import World
-from lakegate.checks import Check
+from lakegate.checks import Check, Metric
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, CheckResult
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _UNWRITTEN = "nothing was written, so there are no rows to show"
 _NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"
+_IN_REPORT = "the rows are those of the audit report: nothing was looked up on the branch"
+_QUERY = "in Spark SQL, at the branch"
 _BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
 _AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
 _FORBIDDEN = "the contract lets nobody see rows (allowSamples: false); --show-rows shows them"
@@ -55,7 +57,8 @@ class Finding:
     @property
     def agrees(self) -> bool:
         """Whether the branch holds what the report found."""
-        return self.on_branch in ("", self.result.found)
+        found = f"{self.result.found} ("  # what a report adds in parentheses is more than a number
+        return not self.on_branch or found.startswith(f"{self.on_branch} (")
 
 
 @dataclass(frozen=True)
@@ -126,9 +129,12 @@ def _of_contract(
 ) -> Finding:
     if check.looks_beyond:
         return Finding(result, notes=(_BEYOND,))
-    if not about_rows(check, contract):
+    if check.metric is Metric.ROWS:
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))
+    if not about_rows(check, contract):
+        notes = _IN_REPORT, *([f"{_QUERY}: {result.query}"] if result.query else [])
+        return Finding(result, rows=result.samples, notes=notes)
     forbidden = not (contract.allow_samples or question.reveal)
     hidden = [c.name for c in contract.columns if c.sensitive and not question.reveal]
     broken = evidence.broken(check, contract, 0 if forbidden else question.limit, hidden)

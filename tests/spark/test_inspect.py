@@ -42,6 +42,12 @@ schema:
     logicalType: object
     quality:
       - {{id: few, metric: rowCount, mustBeLessThan: 3}}
+      - type: custom
+        engine: lakegate
+        implementation: {{check: mean, column: small, mustBe: 77}}
+      - type: custom
+        engine: lakegate
+        implementation: {{check: rowExpression, expression: "coalesce(small, 0) > 1000"}}
       - {{id: pairs, metric: duplicateValues, arguments: {{properties: [word, "odd \\"name\\", too"]}}, mustBe: 0}}
     properties:
       - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
