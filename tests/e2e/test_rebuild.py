@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from functions import commits
 from functions.ingestion import State
 from tests.e2e.conftest import Gate, contract
 
@@ -20,7 +21,7 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
     landed = [gate.drop(f"rebuild/orders/{name}.csv", body) for name, body in bodies.items()]
     before = [gate.end(each) for each in landed]
     assert [each.state for each in before] == [State.PUBLISHED, State.PUBLISHED, State.REJECTED]
-    rows, main = gate.rows("rebuild.orders"), gate.world.catalog.head("main")
+    rows, merges = gate.rows("rebuild.orders"), _merges(gate)
 
     ledger = boto3.resource("dynamodb").Table(gate.stack.ledger_table)
     for each in before:
@@ -37,6 +38,11 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
     same = [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in after]
     assert same == [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in before]
     assert gate.rows("rebuild.orders") == rows
-    assert gate.world.catalog.head("main") == main
+    assert _merges(gate) == merges
     assert gate.world.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]
     assert len(gate.alerts(before[2])) == 2
+
+
+def _merges(gate: Gate) -> list[str]:
+    """The commits on main that published a file; those that record audits come when they come."""
+    return [commit.hash for commit in gate.world.catalog.log() if commits.published(commit)]
