@@ -48,9 +48,7 @@ def read_checks(
     return with_ids(drafts)
 
 
-def _of_property(
-    found: Property, table: str, every: list[Property], format_: str
-) -> list[Draft]:
+def _of_property(found: Property, table: str, every: list[Property], format_: str) -> list[Draft]:
     names = (found.column.name,)
     drafts = []
     if found.column.required:

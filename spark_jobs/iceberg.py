@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,8 @@ from pyspark.sql.types import StructType
 from lakegate.report import DataFile
 from spark_jobs.jvm import JavaError, causes, gateway, java, java_class, java_session
 
+_ICEBERG = "org.apache.iceberg"
+_JACKSON = "com.fasterxml.jackson.databind"
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
 _EVALUATOR = "org.apache.iceberg.expressions.InclusiveMetricsEvaluator"
 _COMPARISONS = {
@@ -195,19 +198,17 @@ def parquet(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
     `schema` is Iceberg's, `rows` a list of objects, both as JSON; all rows get the time `run_ts`.
     Whole numbers must be `long` in the schema.
     """
-    iceberg, jackson = java(spark).org.apache.iceberg, java(spark).com.fasterxml.jackson.databind
-    columns = iceberg.SchemaParser.fromJson(schema)
-    row = iceberg.data.GenericRecord.create(columns)
-    row.setField("run_ts", java(spark).java.time.OffsetDateTime.parse(run_ts))
-    out = iceberg.inmemory.InMemoryOutputFile()
-    kind = iceberg.FileFormat.PARQUET
-    appender = iceberg.data.GenericAppenderFactory(columns).newAppender(out, kind)
-    longs = jackson.DeserializationFeature.USE_LONG_FOR_INTS
-    list_ = java(spark).java.lang.Class.forName("java.util.List")
+    known = partial(java_class, spark)
+    columns = known(f"{_ICEBERG}.SchemaParser").fromJson(schema)
+    row = known(f"{_ICEBERG}.data.GenericRecord").create(columns)
+    row.setField("run_ts", known("java.time.OffsetDateTime").parse(run_ts))
+    out = known(f"{_ICEBERG}.inmemory.InMemoryOutputFile")()
+    factory = known(f"{_ICEBERG}.data.GenericAppenderFactory")(columns)
+    appender = factory.newAppender(out, known(f"{_ICEBERG}.FileFormat").PARQUET)
     # In one go: each value handed over by itself would be a call of its own.
-    mapper = jackson.ObjectMapper()
-    mapper.configure(longs, True)
-    for values in mapper.readValue(rows, list_):
+    mapper = known(f"{_JACKSON}.ObjectMapper")()
+    mapper.configure(known(f"{_JACKSON}.DeserializationFeature").USE_LONG_FOR_INTS, True)
+    for values in mapper.readValue(rows, known("java.lang.Class").forName("java.util.List")):
         appender.add(row.copy(values))
     appender.close()
     return bytes(out.toByteArray())
