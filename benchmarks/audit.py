@@ -123,7 +123,8 @@ class Bench:
         return session
 
     def cost(self, run: Callable[[], object]) -> Cost:
-        """What one run takes."""
+        """What one run takes, with nothing that an earlier one cached."""
+        self.spark.catalog.clearCache()
         before, begin = work.work_since(self.spark, work.Work()), time.perf_counter()
         run()
         seconds = time.perf_counter() - begin
