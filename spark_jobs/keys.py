@@ -56,16 +56,14 @@ def count(keys: DataFrame) -> Keys:
     if len(keys.columns) == 1 and _is_narrow(keys.schema[0].dataType):
         return _exact(keys)
     hashed = keys.withColumn("hash", F.xxhash64(*keys.columns))
-    groups = hashed.groupBy("hash").agg(F.count(F.lit(1)).alias("n")).persist()
-    try:
-        found = _summed(groups)
-        if found.repeated == 0:
-            return found
-        if found.repeated > _FEW:
-            return _exact(keys)
-        hashes = [row[0] for row in groups.where(F.col("n") > 1).collect()]
-    finally:
-        groups.unpersist()
+    groups = hashed.groupBy("hash").agg(F.count(F.lit(1)).alias("n"))
+    found = _summed(groups)
+    if found.repeated == 0:
+        return found
+    if found.repeated > _FEW:
+        return _exact(keys)
+    # Counted again: to keep the groups would cost every good file more than this costs a bad one.
+    hashes = [row[0] for row in groups.where(F.col("n") > 1).collect()]
     compared = _exact(hashed.where(F.col("hash").isin(hashes)).drop("hash"))
     distinct = found.distinct - found.repeated + compared.distinct
     return Keys(distinct, compared.repeated, compared.rows)
