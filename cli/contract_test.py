@@ -81,8 +81,8 @@ def _facts(report: AuditReport) -> RenderableType:
             ("verdict", Text(report.verdict, _COLOURS[report.verdict])),
             ("why", f"{reason.message} ({reason.code})" if reason else ""),
             ("table", report.table),
-            ("rows", f"{report.rows_read:,}" if report.rows_read else ""),
-            ("kept out", f"{report.rows_rejected:,} rows" if report.rows_rejected else ""),
+            ("rows read", f"{report.rows_read:,}" if report.rows_read else ""),
+            ("rows kept out", f"{report.rows_rejected:,}" if report.rows_rejected else ""),
             ("changes", "; ".join(report.schema_changes)),
             ("checks", view.tally(counted)),
         ]
