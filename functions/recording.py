@@ -78,14 +78,14 @@ def record(world: World, ended: Sequence[Ingestion]) -> None:
     metrics.add_metric("Recorded", "Count", len(saved))
 
 
-def strays(world: World) -> list[str]:
+def strays(world: World) -> Iterator[str]:
     """The branches of those who hung on the way, while others recorded the same and got to the end.
 
     Nobody needs them: main has moved on since they were cut, and takes none of them.
     """
     due = tuple(fresh_branch(RESULTS.name, each.id, "") for each in world.ledger.unrecorded())
     there = world.catalog.branches(f"publish/{RESULTS.name}/")
-    return [name for name in there if not name.startswith(due)]
+    yield from (name for name in there if not name.startswith(due))
 
 
 def _delete_leftovers(world: World, ended: Sequence[Ingestion]) -> None:

@@ -42,7 +42,7 @@ def sweep(world: World) -> dict[str, int]:
         _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
         _each("resumed", _due(world, before), partial(_resume, world)),
         _each("recorded", batches(world), partial(record, world)),
-        _each("deleted", _strays(world), world.catalog.delete_branch),
+        _each("deleted", strays(world), world.catalog.delete_branch),
     )
     kinds = ("dead_letters", "forgotten", "resumed", "recorded", "deleted", "failed")
     done = dict.fromkeys(kinds, 0)
@@ -116,7 +116,3 @@ def _redeliver(world: World, queue: DeadLetters, work: Work, letter: DeadLetter)
     except LakegateError as error:
         world.alerts.post("", unreadable_event(queue.name, letter.body, error.message))
     queue.forget(letter)
-
-
-def _strays(world: World) -> Iterator[str]:
-    yield from strays(world)

@@ -97,15 +97,7 @@ class Tables:
             found = [each for each in _files(current) if each.file_path in removed]
             if gone := set(removed) - {file.file_path for file in found}:
                 raise FilesGone(gone)
-            with current.transaction() as change:
-                if found:
-                    with change.update_snapshot().overwrite() as removal:
-                        for file in found:
-                            removal.delete_data_file(file)
-                # A snapshot of its own: it also drops the manifests that the removal emptied.
-                with change.update_snapshot().merge_append() as append:
-                    for file in added:
-                        append.append_data_file(file)
+            _exchange(current, found, added)
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
         """Enter data files into the tables of history on `target`, made where there are none.
@@ -172,15 +164,21 @@ def _enter(current: Table, entries: Sequence[Entry]) -> None:
     again = {entry.file.path for entry in entries if entry.again}
     old = [file for file in _files(current) if file.file_path in again] if again else []
     there = {file.file_path for file in old}
-    with current.transaction() as change:
+    due = [entry for entry in entries if not entry.again or entry.file.path in there]
+    _exchange(current, old, [data_file(current, entry) for entry in due])
+
+
+def _exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
+    """Take data files out of the table and enter others, in one commit."""
+    with table.transaction() as change:
         if old:
             with change.update_snapshot().overwrite() as removal:
                 for file in old:
                     removal.delete_data_file(file)
+        # A snapshot of its own: it also drops the manifests that the removal emptied.
         with change.update_snapshot().merge_append() as append:
-            for entry in entries:
-                if not entry.again or entry.file.path in there:
-                    append.append_data_file(data_file(current, entry))
+            for file in new:
+                append.append_data_file(file)
 
 
 def _files(table: Table) -> Iterator[DataFile]:
@@ -233,14 +231,11 @@ def _totals(table: Table) -> tuple[int, int, int]:
 
 
 def _doubled(table: Table) -> list[DoubledFile]:
-    snapshot = table.current_snapshot()
     rows: dict[str, int] = {}
     times: Counter[str] = Counter()
-    for manifest in snapshot.manifests(table.io) if snapshot else []:
-        if manifest.content == ManifestContent.DATA:
-            for entry in manifest.fetch_manifest_entry(table.io):
-                rows[entry.data_file.file_path] = entry.data_file.record_count
-                times[entry.data_file.file_path] += 1
+    for file in _files(table):
+        rows[file.file_path] = file.record_count
+        times[file.file_path] += 1
     return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]
 
 

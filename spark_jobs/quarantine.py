@@ -5,10 +5,9 @@ from pyspark.sql import functions as F
 
 from lakegate.contract import Contract
 from spark_jobs import sql
+from spark_jobs.audit import READABLE
 from spark_jobs.names import quoted
 from spark_jobs.read import BAD_ROW
-
-UNREADABLE = "file.rows_readable"
 
 
 def condition(contract: Contract) -> str:
@@ -32,6 +31,6 @@ def kept_out(rows: DataFrame, contract: Contract) -> DataFrame:
 def _reasons(contract: Contract) -> list[tuple[str, str]]:
     """What keeps a row out: the id of the check, and the condition."""
     unreadable = contract.quarantine and contract.quarantine.unreadable
-    bad = [(UNREADABLE, f"{quoted(BAD_ROW)} IS NOT NULL")] if unreadable else []
+    bad = [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")] if unreadable else []
     checks = [check for check in contract.checks if check.quarantine]
     return [*bad, *((check.id, sql.counted(check, contract)) for check in checks)]
