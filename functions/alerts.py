@@ -1,4 +1,4 @@
-"""Where alerts go: Slack's Web API, or the log where no Slack is set up."""
+"""Where people see alerts: Slack's Web API, or the log where no Slack is set up."""
 
 from http.client import HTTPException
 from typing import Any, Protocol
@@ -7,6 +7,8 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
 from functions.messages import Alert
+from functions.queues import unqueued
+from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 
 _TRANSIENT = ("ratelimited", "service_unavailable", "internal_error", "fatal_error")
@@ -20,6 +22,19 @@ class Alerts(Protocol):
 
         Raises Transient when trying again may help, Permanent SLACK_REFUSED when it will not.
         """
+
+
+def tell(alerts: Alerts, body: str) -> None:
+    """Show people the alert in a message's body; in the default channel where its own refuses.
+
+    Raises what `post` raises: nothing is lost, the message comes again.
+    """
+    channel, alert = unqueued(body)
+    try:
+        alerts.post(channel, alert)
+    except Permanent as refused:
+        logger.error("alert refused, trying the default channel", extra={"refusal": str(refused)})
+        alerts.post("", alert)
 
 
 class SlackAlerts:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from aws_lambda_powertools.utilities.batch import (
     BatchProcessor,
@@ -18,6 +18,7 @@ from functions.intake import take_in
 from functions.telemetry import logger, metrics
 from functions.world import World
 
+With = TypeVar("With")  # what the work is done with
 Work = Callable[[World, str], None]
 Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
@@ -38,19 +39,19 @@ def job_run_judged(world: World, body: str) -> None:
     judge(world, ended_run(body))
 
 
-def _nothing(world: World, body: str) -> None:
+def _nothing(world: Any, body: str) -> None:
     """Nothing needs to be done first."""
 
 
-def _nothing_more(world: World) -> None:
+def _nothing_more(world: Any) -> None:
     """Nothing is left to do at last."""
 
 
 def sqs_handler(
-    work: Work,
-    world: Callable[[], World],
-    first: Work = _nothing,
-    last: Callable[[World], None] = _nothing_more,
+    work: Callable[[With, str], None],
+    world: Callable[[], With],
+    first: Callable[[With, str], None] = _nothing,
+    last: Callable[[With], None] = _nothing_more,
 ) -> Handler:
     """A Lambda handler that does `work` for the body of each message of a batch.
 

@@ -101,12 +101,7 @@ def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
 
 
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:
-    message = _message(world, ingestion)
-    try:
-        world.alerts.post(ingestion.channel, message)
-    except Permanent as refused:
-        logger.error("alert refused, trying the default channel", extra={"refusal": str(refused)})
-        world.alerts.post("", message)
+    world.alerts.post(ingestion.channel, _message(world, ingestion))
     return world.ledger.save(ingestion.step("alerted", world.now(), alerted=True))
 
 

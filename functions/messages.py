@@ -24,10 +24,14 @@ _ADVICE = {  # to a person who is to decide, by the reason's code
 
 @dataclass(frozen=True)
 class Alert:
-    """One message: `text` is what notifications show, `blocks` what the channel shows."""
+    """One message: `text` is what notifications show, `blocks` what the channel shows.
+
+    `about` names what happened: whoever tells it again, after a crash, gives it the same name.
+    """
 
     text: str
     blocks: tuple[Mapping[str, Any], ...]
+    about: str = ""
 
 
 def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
@@ -44,6 +48,7 @@ def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
             *([_section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
             _section(_what_to_do(ingestion)),
         ),
+        about=_about(ingestion),
     )
 
 
@@ -64,6 +69,7 @@ def duplicate(ingestion: Ingestion, first: Ingestion) -> Alert:
     return Alert(
         text=_cut(_escaped(title), _SECTION),
         blocks=(_header(title), _section("\n".join(lines)), _section(f"{advice}\n{commands}")),
+        about=_about(ingestion),
     )
 
 
@@ -71,7 +77,12 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     """The alert for a message that no handler could work off."""
     title = "Errored: an event could not be handled"
     lines = [f"*Queue* {_code(queue)}", f"*Reason* {_escaped(reason)}", f"```{_plain(body)}```"]
-    return Alert(text=title, blocks=(_section("\n".join([f"*{title}*", *lines])),))
+    blocks = (_section("\n".join([f"*{title}*", *lines])),)
+    return Alert(title, blocks, about=f"{queue} {body}")
+
+
+def _about(ingestion: Ingestion) -> str:
+    return f"{ingestion.id} {ingestion.revision}"
 
 
 def _what_happened(ingestion: Ingestion) -> str:

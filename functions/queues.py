@@ -1,13 +1,16 @@
-"""Dead-letter queues: messages that no handler could work off."""
+"""SQS: what no handler could work off, and what people are to be told."""
 
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakegate.errors import Transient
+from functions.messages import Alert
+from lakegate.errors import Permanent, Transient
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,50 @@ class DeadLetters:
         """Delete a message that has been dealt with."""
         with _translated(self.name):
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.receipt)
+
+
+class AlertQueue:
+    """What people are to be told; `on_alert` shows it to them, however long Slack is away.
+
+    A queue of SQS's kind "FIFO": a channel's alerts keep their order, and the same alert given
+    twice within five minutes is in it once (Amazon SQS, "Exactly-once processing").
+    """
+
+    def __init__(self, client: Any, url: str) -> None:
+        """`client` is boto3's `sqs` client."""
+        self._client = client
+        self._url = url
+
+    def post(self, channel: str, alert: Alert) -> None:
+        """See Alerts.post."""
+        with _translated("alerts"):
+            self._client.send_message(
+                QueueUrl=self._url,
+                MessageBody=queued(channel, alert),
+                MessageGroupId=_digest(channel),
+                MessageDeduplicationId=_digest(f"{channel} {alert.about or alert}"),
+            )
+
+
+def queued(channel: str, alert: Alert) -> str:
+    """An alert for a channel, as a message's body."""
+    return json.dumps({"channel": channel, **asdict(alert)}, ensure_ascii=False)
+
+
+def unqueued(body: str) -> tuple[str, Alert]:
+    """The channel and the alert in a message's body. Raises Permanent BAD_ALERT."""
+    try:
+        told = json.loads(body)
+        return str(told["channel"]), Alert(
+            told["text"], tuple(told["blocks"]), told.get("about", "")
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise Permanent("BAD_ALERT", f"this is no alert ({error!r}): {body[:300]}") from error
+
+
+def _digest(text: str) -> str:
+    """Text of any kind and length as what SQS takes for an id."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from lakegate.errors import Permanent
+
+Of = TypeVar("Of")
 
 
 @dataclass(frozen=True)
@@ -12,9 +14,9 @@ class Settings:
     """A deployment's settings, each from the variable `LAKEGATE_<NAME>`; secrets by name only.
 
     `nessie_uri` has no path. `job_entry_point` and `job_package` are the S3 addresses of the job's
-    code. Without `slack_token_secret` alerts go to the log; `slack_url` replaces Slack's own
-    address. `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `job_tries`
-    is how many runs of one ingestion may fail without a report before people are told,
+    code. `alert_queue`, `upload_dead_letters` and `job_run_dead_letters` are queue addresses.
+    `clean_up_role_arn` is the role that may delete in the lake; without it that is done as oneself.
+    `job_tries` is how many runs of one ingestion may fail without a report before people are told,
     `max_attempts` how many fresh branches it may take in all.
     `grace_seconds` is how long the sweep leaves events time to do the work, `keep_days` how long
     failed branches are kept.
@@ -30,11 +32,10 @@ class Settings:
     emr_role_arn: str
     job_entry_point: str
     job_package: str
+    alert_queue: str
     upload_dead_letters: str
     job_run_dead_letters: str
-    slack_token_secret: str = ""
-    slack_channel: str = ""
-    slack_url: str = ""
+    clean_up_role_arn: str = ""
     job_tries: int = 2
     job_timeout_minutes: int = 60
     max_attempts: int = 20
@@ -48,18 +49,41 @@ class Settings:
         Raises Permanent MISSING_SETTING, naming every variable that must be set and is not, or
         BAD_SETTING when one must be a whole number and is not.
         """
-        given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(cls)}
-        needed = {f.name for f in fields(cls) if f.default is MISSING}
-        missing = sorted(f"LAKEGATE_{name.upper()}" for name in needed if not given[name])
-        if missing:
-            raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
-        numbers = {f.name for f in fields(cls) if f.type is int}
-        values: dict[str, Any] = {
-            name: _number(name, text) if name in numbers else text
-            for name, text in given.items()
-            if text
-        }
-        return cls(**values)
+        return _read(cls, environment)
+
+
+@dataclass(frozen=True)
+class SlackSettings:
+    """Where alerts are shown, each from the variable `LAKEGATE_<NAME>`.
+
+    `slack_token_secret` is a secret's name: without it alerts go to the log. `slack_url` replaces
+    Slack's own address.
+    """
+
+    slack_token_secret: str = ""
+    slack_channel: str = ""
+    slack_url: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "SlackSettings":
+        """The settings in an environment."""
+        return _read(cls, environment)
+
+
+def _read(kind: type[Of], environment: Mapping[str, str]) -> Of:
+    known: Any = kind
+    given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(known)}
+    needed = {f.name for f in fields(known) if f.default is MISSING}
+    missing = sorted(f"LAKEGATE_{name.upper()}" for name in needed if not given[name])
+    if missing:
+        raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
+    numbers = {f.name for f in fields(known) if f.type is int}
+    values: dict[str, Any] = {
+        name: _number(name, text) if name in numbers else text
+        for name, text in given.items()
+        if text
+    }
+    return kind(**values)
 
 
 def _number(name: str, text: str) -> int:

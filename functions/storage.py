@@ -1,6 +1,6 @@
 """The two buckets on S3: what landed, and what lies beside the lake (contracts, reports)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -86,9 +86,10 @@ class Landing:
 class Lake:
     """What lies beside the tables in the lake bucket."""
 
-    def __init__(self, client: Any, bucket: str) -> None:
-        """`client` is boto3's `s3` client."""
+    def __init__(self, client: Any, bucket: str, clean_up: Callable[[], Any] | None = None) -> None:
+        """`client` is boto3's `s3` client; `clean_up` makes the one that deletes, if not this."""
         self._client = client
+        self._clean_up = clean_up or (lambda: client)
         self._parsed: dict[tuple[str, str], StoredContract] = {}
         self.bucket = bucket
 
@@ -186,7 +187,7 @@ class Lake:
         for start in range(0, len(keys), _MOST_DELETED):
             batch = [{"Key": key} for key in keys[start : start + _MOST_DELETED]]
             with _translated(batch[0]["Key"]):
-                answer = self._client.delete_objects(
+                answer = self._clean_up().delete_objects(
                     Bucket=self.bucket, Delete={"Objects": batch, "Quiet": True}
                 )
             for refused in answer.get("Errors", []):

@@ -14,9 +14,9 @@ from functions.alerts import Alerts, LogAlerts, SlackAlerts
 from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
-from functions.queues import DeadLetters
+from functions.queues import AlertQueue, DeadLetters
 from functions.secret_store import secret
-from functions.settings import Settings
+from functions.settings import Settings, SlackSettings
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
 from functions.world import World
@@ -34,6 +34,19 @@ def world() -> World:
     return connect(Settings.of(os.environ))
 
 
+@cache
+def alerts() -> Alerts:
+    """Where this Lambda's environment has people see alerts, made once an instance."""
+    settings = SlackSettings.of(os.environ)
+    if not settings.slack_token_secret:
+        return LogAlerts(logger)
+    vault = boto3.client("secretsmanager", config=_CONFIG)
+    client = WebClient(secret(vault, settings.slack_token_secret), timeout=10)
+    if settings.slack_url:
+        client.base_url = settings.slack_url
+    return SlackAlerts(client, settings.slack_channel)
+
+
 def connect(settings: Settings) -> World:
     """The adapters that the settings describe; AWS's own variables say which account."""
     s3 = boto3.client("s3", config=_CONFIG)
@@ -44,12 +57,12 @@ def connect(settings: Settings) -> World:
     return World(
         settings=settings,
         landing=Landing(s3, settings.landing_bucket),
-        lake=Lake(s3, settings.lake_bucket),
+        lake=Lake(s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3))),
         ledger=Ledger(dynamodb.Table(settings.ledger_table)),
         catalog=Catalog(settings.nessie_uri, token),
         tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=_CONFIG), settings),
-        alerts=_alerts(settings, vault),
+        alerts=AlertQueue(sqs, settings.alert_queue),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
         job_run_dead_letters=DeadLetters(sqs, settings.job_run_dead_letters),
         now=lambda: times.text(datetime.now(UTC)),
@@ -57,13 +70,20 @@ def connect(settings: Settings) -> World:
     )
 
 
-def _alerts(settings: Settings, vault: Any) -> Alerts:
-    if not settings.slack_token_secret:
-        return LogAlerts(logger)
-    client = WebClient(secret(vault, settings.slack_token_secret), timeout=10)
-    if settings.slack_url:
-        client.base_url = settings.slack_url
-    return SlackAlerts(client, settings.slack_channel)
+def _clean_up(settings: Settings, s3: Any) -> Any:
+    """The S3 client that may delete in the lake."""
+    if not settings.clean_up_role_arn:
+        return s3
+    given = boto3.client("sts", config=_CONFIG).assume_role(
+        RoleArn=settings.clean_up_role_arn, RoleSessionName="lakegate"
+    )["Credentials"]
+    return boto3.client(
+        "s3",
+        aws_access_key_id=given["AccessKeyId"],
+        aws_secret_access_key=given["SecretAccessKey"],
+        aws_session_token=given["SessionToken"],
+        config=_CONFIG,
+    )
 
 
 def _tables(nessie_uri: str, token: str, s3: Any) -> "Tables":

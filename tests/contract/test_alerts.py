@@ -1,8 +1,8 @@
-"""What a place for alerts does, in memory and in Slack; Slack is the local stand-in."""
+"""How people see alerts in Slack, which is the local stand-in, or in the log."""
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,27 +10,18 @@ import pytest
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.alerts import LogAlerts, SlackAlerts
+from functions.alerts import LogAlerts, SlackAlerts, tell
 from functions.messages import Alert, alert
+from functions.queues import queued
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
-from tests.fakes.alerts import FakeAlerts
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
 TOKEN = "xoxb-test"
 DEFAULT = "#lakegate"
 ALERT = alert(INGESTION, REPORT)
-
-
-@dataclass(frozen=True)
-class Place:
-    """The adapter, what can be seen there, and how a channel is closed."""
-
-    alerts: SlackAlerts | FakeAlerts
-    posted: Callable[[], list[tuple[str, Alert]]]
-    close: Callable[[str], object]
 
 
 @dataclass
@@ -47,7 +38,10 @@ class LocalSlack:
     def posted(self) -> list[tuple[str, Alert]]:
         """Each message's channel and what it shows."""
         return [
-            (message["channel"], Alert(message["text"], tuple(message["blocks"])))
+            (
+                message["channel"],
+                replace(ALERT, text=message["text"], blocks=tuple(message["blocks"])),
+            )
             for message in self.slack.messages.all()
         ]
 
@@ -67,46 +61,38 @@ def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     server.server_close()
 
 
-@pytest.fixture(params=["in memory", "Slack"])
-def place(request: pytest.FixtureRequest, local_slack: LocalSlack) -> Place:
-    """A place where nothing was posted yet."""
-    if request.param == "in memory":
-        fake = FakeAlerts(DEFAULT)
-        return Place(fake, lambda: fake.posted, fake.closed.add)
-    return Place(
-        local_slack.alerts(),
-        local_slack.posted,
-        lambda channel: local_slack.suffer(Faults(missing_channels=(channel,))),
-    )
+def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
+    """What is told is seen, text and blocks, in the channel that was named."""
+    tell(local_slack.alerts(), queued("#orders", ALERT))
+    assert local_slack.posted() == [("#orders", ALERT)]
 
 
-def test_an_alert_is_seen_in_its_channel(place: Place) -> None:
-    """What is posted is there, text and blocks, in the channel that was named."""
-    place.alerts.post("#orders", ALERT)
-    assert place.posted() == [("#orders", ALERT)]
-
-
-def test_without_a_channel_it_is_the_default_one(place: Place) -> None:
+def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
     """An alert whose contract names no channel goes to the deployment's."""
-    place.alerts.post("", ALERT)
-    assert place.posted() == [(DEFAULT, ALERT)]
+    tell(local_slack.alerts(), queued("", ALERT))
+    assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
-def test_alerts_keep_their_order(place: Place) -> None:
-    """Alerts are seen in the order in which they were posted, each as often as it was."""
-    for channel in ("#a", "#b", "#a"):
-        place.alerts.post(channel, ALERT)
-    assert [channel for channel, _ in place.posted()] == ["#a", "#b", "#a"]
-
-
-def test_a_channel_that_is_not_there_refuses(place: Place) -> None:
+def test_a_channel_that_is_not_there_refuses(local_slack: LocalSlack) -> None:
     """A channel that does not exist, or not for us, is an error that no retry mends."""
-    place.close("#orders")
+    local_slack.suffer(Faults(missing_channels=("#orders",)))
     with pytest.raises(Permanent, match=r"SLACK_REFUSED.*channel_not_found"):
-        place.alerts.post("#orders", ALERT)
-    assert place.posted() == []
-    place.alerts.post("", ALERT)
-    assert len(place.posted()) == 1
+        local_slack.alerts().post("#orders", ALERT)
+    assert local_slack.posted() == []
+
+
+def test_what_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlack) -> None:
+    """A contract that names a channel that is not there still gets its people told."""
+    local_slack.suffer(Faults(missing_channels=("#orders",)))
+    tell(local_slack.alerts(), queued("#orders", ALERT))
+    assert local_slack.posted() == [(DEFAULT, ALERT)]
+
+
+def test_what_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
+    """Where the default channel refuses too, the message is not done: it comes again."""
+    local_slack.suffer(Faults(missing_channels=("#orders", DEFAULT)))
+    with pytest.raises(Permanent, match="SLACK_REFUSED"):
+        tell(local_slack.alerts(), queued("#orders", ALERT))
 
 
 @pytest.mark.parametrize("faults", [Faults(fail_next=1), Faults(ratelimit_next=1)])

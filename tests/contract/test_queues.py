@@ -1,8 +1,8 @@
-"""What a dead-letter queue does, in memory and on SQS."""
+"""What a dead-letter queue and the queue of alerts do, in memory and on SQS."""
 
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import boto3
@@ -11,8 +11,10 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.queues import DeadLetter, DeadLetters
-from lakegate.errors import Transient
+from functions.messages import Alert
+from functions.queues import AlertQueue, DeadLetter, DeadLetters, unqueued
+from lakegate.errors import Permanent, Transient
+from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
 from tests.waiting import eventually
 
@@ -113,3 +115,70 @@ def calls(client: Any) -> list[Callable[[], object]]:
     """Each of the adapter's methods, ready to be called."""
     queue = DeadLetters(client, "https://sqs/000000000000/uploads-dead")
     return [lambda: list(queue.read()), lambda: queue.forget(DeadLetter("", "r"))]
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """The queue of alerts, and what whoever reads it is given."""
+
+    queue: AlertQueue | FakeAlerts
+    received: Callable[[], list[tuple[str, Alert]]]
+
+
+@pytest.fixture(params=["in memory", "SQS"])
+def alerts(request: pytest.FixtureRequest, sqs: Any) -> Alerts:
+    """An empty queue of alerts."""
+    if request.param == "in memory":
+        fake = FakeAlerts()
+        return Alerts(fake, lambda: fake.posted)
+    name = f"alerts-{uuid.uuid4().hex}.fifo"
+    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+
+    def received() -> list[tuple[str, Alert]]:
+        got = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        return [unqueued(message["Body"]) for message in got]
+
+    return Alerts(AlertQueue(sqs, url), received)
+
+
+def rejected(nth: int) -> Alert:
+    """The alert of one file's end."""
+    return Alert(f"Rejected: {nth} ü", ({"type": "divider"}, {"type": "divider"}), f"id {nth}")
+
+
+def test_alerts_keep_their_order(alerts: Alerts) -> None:
+    """What is told of one channel comes in the order in which it was told, all of it."""
+    told = [("#orders ü", rejected(n)) for n in range(5)]
+    for channel, alert in told:
+        alerts.queue.post(channel, alert)
+    assert alerts.received() == told
+
+
+def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:
+    """Who died after telling and tells again is heard once; what only looks the same is not it."""
+    first, second = rejected(1), replace(rejected(1), about="id 1, replayed")
+    for alert in (first, first, second):
+        alerts.queue.post("", alert)
+    assert alerts.received() == [("", first), ("", second)]
+
+
+def test_an_alert_of_an_older_shape_is_read() -> None:
+    """What was queued before alerts were named is shown all the same."""
+    body = '{"channel": "#a", "text": "t", "blocks": []}'
+    assert unqueued(body) == ("#a", Alert("t", ()))
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"channel": "#a"}', "nonsense"])
+def test_what_is_no_alert_is_refused(body: str) -> None:
+    """A message that is no alert is an error that says so."""
+    with pytest.raises(Permanent, match="BAD_ALERT"):
+        unqueued(body)
+
+
+def test_an_alert_that_sqs_refuses_is_told_again() -> None:
+    """A refusal of SQS's is transient: the ledger still says that nobody was told."""
+    client = boto3.client("sqs", **ACCOUNT)
+    with Stubber(client) as stubber:
+        stubber.add_client_error("send_message", "ThrottlingException")
+        with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
+            AlertQueue(client, "https://sqs/000000000000/alerts.fifo").post("", rejected(1))

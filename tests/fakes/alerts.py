@@ -1,20 +1,16 @@
-"""Slack in memory."""
+"""The queue of alerts, in memory."""
 
 from functions.messages import Alert
-from lakegate.errors import Permanent
 
 
 class FakeAlerts:
-    """Keeps what was posted, by channel; `closed` channels refuse."""
+    """Keeps what was posted, with its channel; what is posted again is there once."""
 
-    def __init__(self, default_channel: str = "#lakegate") -> None:
-        self._default = default_channel
+    def __init__(self) -> None:
         self.posted: list[tuple[str, Alert]] = []
-        self.closed: set[str] = set()
 
     def post(self, channel: str, alert: Alert) -> None:
         """See Alerts.post."""
-        shown_in = channel or self._default
-        if shown_in in self.closed:
-            raise Permanent("SLACK_REFUSED", "Slack refused the alert: channel_not_found")
-        self.posted.append((shown_in, alert))
+        told = {(each, known.about) for each, known in self.posted if known.about}
+        if (channel, alert.about) not in told:
+            self.posted.append((channel, alert))

@@ -39,6 +39,7 @@ SETTINGS = Settings(
     emr_role_arn="arn:aws:iam::000000000000:role/job",
     job_entry_point="s3://lake/jobs/1/main.py",
     job_package="s3://lake/jobs/1/lakegate_job.zip",
+    alert_queue="http://sqs/alerts.fifo",
     upload_dead_letters="http://sqs/uploads-dead",
     job_run_dead_letters="http://sqs/job-runs-dead",
 )

@@ -232,17 +232,6 @@ GUARDS = (
         ),
     ),
     Guard(
-        "an alert that its channel refuses goes to the default one",
-        "never at rest",
-        (
-            Cut(
-                "functions.ending",
-                '        world.alerts.post("", message)\n',
-                "        raise\n",
-            ),
-        ),
-    ),
-    Guard(
         "published branches are deleted",
         "left behind",
         (

@@ -244,7 +244,6 @@ class Time(Enum):
     REDELIVERY = "every message ever sent is sent again"
     SWEEP = "the sweep comes by"
     GARBAGE = "a message comes that nobody can read"
-    ARCHIVED = "the channel of the contracts is archived"
     SILENCE = "from now on S3 and EMR announce nothing"
     SOUND = "from now on they announce again"
     REST = "everything goes on until nothing is left to do"
@@ -264,7 +263,6 @@ _IN_TIME: dict[Time, Callable[[Deployment], object]] = {
     Time.REDELIVERY: Deployment.send_all_again,
     Time.SWEEP: Deployment.sweep,
     Time.GARBAGE: Deployment.send_garbage,
-    Time.ARCHIVED: lambda deployment: deployment.alerts.closed.add("#orders"),
     Time.SILENCE: lambda deployment: setattr(deployment, "loses_events", True),
     Time.SOUND: lambda deployment: setattr(deployment, "loses_events", False),
     Time.REST: Deployment.settle,

@@ -4,11 +4,10 @@ import inspect
 
 import pytest
 
-from functions.alerts import LogAlerts, SlackAlerts
 from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
-from functions.queues import DeadLetters
+from functions.queues import AlertQueue, DeadLetters
 from functions.storage import Lake, Landing
 from functions.tables import Tables
 from tests.fakes.alerts import FakeAlerts
@@ -29,8 +28,7 @@ from tests.fakes.storage import FakeLake, FakeLanding
         (Landing, FakeLanding),
         (Lake, FakeLake),
         (DeadLetters, FakeDeadLetters),
-        (SlackAlerts, FakeAlerts),
-        (LogAlerts, FakeAlerts),
+        (AlertQueue, FakeAlerts),
     ],
 )
 def test_a_fake_is_called_like_the_real_one(real: type, fake: type) -> None:

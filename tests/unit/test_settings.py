@@ -4,7 +4,7 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from functions.settings import Settings
+from functions.settings import Settings, SlackSettings
 from lakegate.errors import Permanent
 
 NEEDED = {f"LAKEGATE_{f.name.upper()}": f.name for f in fields(Settings) if f.default is MISSING}
@@ -15,7 +15,7 @@ def test_each_setting_is_a_variable() -> None:
     """Each setting that is needed comes from the variable of its name; the others have defaults."""
     settings = Settings.of({**ENVIRONMENT, "HOME": "/root"})
     assert {getattr(settings, name) for name in NEEDED.values()} == set(ENVIRONMENT.values())
-    assert settings.slack_token_secret == ""
+    assert settings.clean_up_role_arn == ""
     assert settings.max_attempts == 20
 
 
@@ -44,3 +44,9 @@ def test_all_missing_settings_are_named_at_once() -> None:
     with pytest.raises(Permanent) as refusal:
         Settings.of({})
     assert all(variable in refusal.value.message for variable in NEEDED)
+
+
+def test_slack_needs_no_setting() -> None:
+    """A deployment without Slack sets nothing for it; one with Slack names its secret."""
+    assert SlackSettings.of({}) == SlackSettings("", "", "")
+    assert SlackSettings.of({"LAKEGATE_SLACK_TOKEN_SECRET": "s"}).slack_token_secret == "s"

