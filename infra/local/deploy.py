@@ -31,6 +31,13 @@ def put_secrets(endpoint: str, secrets: Mapping[str, str]) -> None:
             manager.put_secret_value(SecretId=name, SecretString=value)
 
 
+def put_facts(endpoint: str, facts: Mapping[str, str]) -> None:
+    """Have each SSM parameter hold its value."""
+    parameters = ministack.client("ssm", endpoint)
+    for name, value in facts.items():
+        parameters.put_parameter(Name=name, Value=value, Type="String", Overwrite=True)
+
+
 def deploy(
     endpoint: str, name: str, template: Path, package: Package, parameters: Mapping[str, str]
 ) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the local deployment is told: the template's parameters, and the secrets it names."""
+"""What the local deployment is told: parameters, SSM's and the template's, and secrets."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,25 @@ def secrets(tokens: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def parameters(at: Mapping[str, str], job_release: str) -> dict[str, str]:
+def facts(at: Mapping[str, str], job_release: str) -> dict[str, str]:
+    """What the functions are told through SSM, by the names of its parameters.
+
+    `at` maps the parts to their addresses. The network is a name only: the functions are processes.
+    """
+    return {
+        f"/lakegate/{STAGE}/{name}": value
+        for name, value in {
+            "nessie-uri": at["nessie"],
+            "emr-application-id": APPLICATION,
+            "subnet-a": "subnet-0000000a",
+            "subnet-b": "subnet-0000000b",
+            "function-security-group": "sg-00000000",
+            "job-release": job_release,
+        }.items()
+    }
+
+
+def parameters(at: Mapping[str, str]) -> dict[str, str]:
     """The template's parameters; `at` maps the parts to their addresses.
 
     Times are short, so that a person sees a retry happen: a message comes again after 10 seconds,
@@ -28,17 +46,16 @@ def parameters(at: Mapping[str, str], job_release: str) -> dict[str, str]:
     """
     return {
         "Stage": STAGE,
-        "NessieUri": at["nessie"],
-        "UploaderTokenSecret": _token_secret("uploader"),
-        "JobTokenSecret": _token_secret("job"),
-        "PublisherTokenSecret": _token_secret("publisher"),
+        "NessieUri": f"/lakegate/{STAGE}/nessie-uri",
+        "EmrApplicationId": f"/lakegate/{STAGE}/emr-application-id",
+        "SubnetA": f"/lakegate/{STAGE}/subnet-a",
+        "SubnetB": f"/lakegate/{STAGE}/subnet-b",
+        "FunctionSecurityGroup": f"/lakegate/{STAGE}/function-security-group",
+        "JobRelease": f"/lakegate/{STAGE}/job-release",
         "SlackTokenSecret": _slack_secret(),
         "SlackUrl": f"{at['slack']}/api/",
-        "EmrApplicationId": APPLICATION,
-        "EmrJobRoleArn": f"arn:aws:iam::{ministack.ACCOUNT}:role/lakegate-job",
         "EmrEndpoint": at["emr"],
         "EmrEventSource": EVENT_SOURCE,
-        "JobRelease": job_release,
         "SweepSchedule": "rate(1 minute)",
         "GraceSeconds": "30",
         "FunctionTimeout": "20",

@@ -139,7 +139,8 @@ def _deploy(
     at = {name: part.address for name, part in all_parts.items()}
     endpoint = at["ministack"]
     deploy.put_secrets(endpoint, settings.secrets(tokens))
-    parameters = settings.parameters(at, built.job_release)
+    deploy.put_facts(endpoint, settings.facts(at, built.job_release))
+    parameters = settings.parameters(at)
     outputs = deploy.deploy(endpoint, settings.STACK, root / "template.yaml", built, parameters)
     deploy.upload_job(endpoint, outputs["LakeBucketName"], built)
     return _stack(at, outputs, tokens["reader"])
