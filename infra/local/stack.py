@@ -141,8 +141,7 @@ def _deploy(
     deploy.put_secrets(endpoint, settings.secrets(tokens))
     deploy.put_facts(endpoint, settings.facts(at, built.job_release))
     parameters = settings.parameters(at)
-    outputs = deploy.deploy(endpoint, settings.STACK, root / "template.yaml", built, parameters)
-    deploy.upload_job(endpoint, outputs["LakeBucketName"], built)
+    outputs = deploy.deploy(endpoint, settings.STAGE, root / "template.yaml", built, parameters)
     return _stack(at, outputs, tokens["reader"])
 
 

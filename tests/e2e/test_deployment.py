@@ -14,7 +14,7 @@ import pytest
 from infra import package
 from infra.local import ministack, parts, processes
 from infra.local.deploy import deploy
-from infra.local.settings import APPLICATION, EVENT_SOURCE, STACK, parameters
+from infra.local.settings import APPLICATION, EVENT_SOURCE, STAGE, parameters
 from lakegate.errors import LakegateError
 from tests.waiting import eventually
 
@@ -53,7 +53,7 @@ class Aws:
         """Deploy what the checkout has by now."""
         built = package.build(self.root, lambda _: None)
         told = parameters(_NOWHERE, built.job_release) | _TIMES
-        self.outputs = deploy(self.endpoint, STACK, _ROOT / "template.yaml", built, told)
+        self.outputs = deploy(self.endpoint, STAGE, _ROOT / "template.yaml", built, told)
 
     def stop(self) -> None:
         processes.stop(self.home, "ministack")
@@ -229,9 +229,9 @@ Outputs:"""
     told = parameters(_NOWHERE, built.job_release) | {"Stage": "other"}
 
     with pytest.raises(LakegateError, match="Wrong"):
-        deploy(aws.endpoint, "lakegate-other", bad, built, told)
+        deploy(aws.endpoint, "other", bad, built, told)
 
-    assert deploy(aws.endpoint, "lakegate-other", good, built, told)["LedgerTableName"]
+    assert deploy(aws.endpoint, "other", good, built, told)["LedgerTableName"]
 
 
 def test_changed_code_is_what_runs_next(aws: Aws) -> None:

@@ -1,0 +1,1 @@
+"""Lakegate on AWS."""
