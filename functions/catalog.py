@@ -61,6 +61,24 @@ class Catalog:
         auth = {"type": "bearer", "token": token}
         self._nessie = pynessie.init(config_dict={"endpoint": f"{uri}/api/v1", "auth": auth})
 
+    def begin(self, namespace: str) -> bool:
+        """Give main its first commit, without which nothing can be merged into it.
+
+        It makes a namespace. Returns False where main has a commit already, also where somebody
+        else was quicker.
+        """
+        with _translated():
+            nowhere = self._send("GET", "/config")["noAncestorHash"]
+            if self.head(MAIN) != nowhere:
+                return False
+            try:
+                self._send("POST", f"/trees/{MAIN}@{nowhere}/history/commit", json=_put(namespace))
+            except Transient:
+                if self.head(MAIN) == nowhere:
+                    raise
+                return False
+        return True
+
     def create_branch(self, name: str) -> str:
         """Cut a branch off main's head; returns the hash it stands at.
 
@@ -190,6 +208,15 @@ def _refusal(answer: requests.Response) -> LakegateError:
     if answer.status_code == 404:
         return UnknownBranch("UNKNOWN_BRANCH", detail)
     return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
+
+
+def _put(namespace: str) -> dict[str, Any]:
+    name = {"elements": [namespace]}
+    content = {"type": "NAMESPACE", **name}
+    return {
+        "commitMeta": {"message": "Begin", "authors": ["lakegate"]},
+        "operations": [{"type": "PUT", "key": name, "content": content}],
+    }
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

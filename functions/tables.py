@@ -6,7 +6,7 @@ table instead. No data file is read or written.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +33,7 @@ from functions.schema_fit import reads_as_written
 from functions.table_files import TableFiles, TableFilesReader
 from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
-from lakegate.history import Entry
+from lakegate.history import Entry, HistoryTable
 
 _AT_ONCE = 8
 _PASSING = (
@@ -110,6 +110,15 @@ class Tables:
             for table in dict.fromkeys(entry.table for entry in entries):
                 current = opened(catalog, table, lake_bucket)
                 _enter(current, [entry for entry in entries if entry.table == table])
+
+    def make(self, tables: Iterable[HistoryTable], lake_bucket: str, target: str) -> None:
+        """Have tables of history be on `target`, empty where there are none.
+
+        Raises Permanent where another table has the name of one of these.
+        """
+        with _translated():
+            for table in tables:
+                opened(self._catalog(target), table, lake_bucket)
 
     def _audited(
         self, table: str, source: Intent, current: Table

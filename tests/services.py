@@ -84,9 +84,9 @@ def services(home: Path) -> Iterator[Services]:
             processes.start(home, part.command)
         for part in wanted.values():
             part.wait(home)
-        nessie.seed(wanted["nessie"].address, tokens["publisher"])
-        os.environ.update(aws_environment(wanted["ministack"].address, "http://127.0.0.1:9"))
         catalog = Catalog(wanted["nessie"].address, tokens["publisher"])
+        catalog.begin("ops")
+        os.environ.update(aws_environment(wanted["ministack"].address, "http://127.0.0.1:9"))
         yield _prepared(Services(wanted["nessie"].address, tokens, boto3.client("s3"), catalog))
     finally:
         os.environ.clear()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,17 +10,22 @@ from pathlib import Path
 import pytest
 import requests
 
+from functions.catalog import Catalog
 from infra.local import keys, nessie, processes
 from tests.fakes import wire
 
 
 @dataclass(frozen=True)
 class Servers:
-    """Where Nessie and S3 answer, and each role's token for Nessie."""
+    """Where Nessie and S3 answer, and each role's token for Nessie.
+
+    `began` are the answers that those got who gave the virgin main its first commit at once.
+    """
 
     nessie: str
     tokens: dict[str, str]
     s3: str
+    began: list[bool]
 
 
 @pytest.fixture(scope="session")
@@ -40,8 +46,10 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
             processes.start(home, command)
         for name, answers in checks.items():
             processes.wait_until(home, name, answers, timeout=90)
-        nessie.seed(address, tokens["publisher"])
-        yield Servers(address, tokens, storage)
+        several = [Catalog(address, tokens["publisher"]) for _ in range(4)]
+        with ThreadPoolExecutor() as at_once:
+            began = list(at_once.map(lambda catalog: catalog.begin("ops"), several))
+        yield Servers(address, tokens, storage, began)
     finally:
         for command in commands:
             processes.stop(home, command.part)

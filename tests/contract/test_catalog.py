@@ -112,6 +112,27 @@ def lake(request: pytest.FixtureRequest) -> Lake:
     )
 
 
+def test_main_begins_once(lake: Lake) -> None:
+    """A main that has commits is left as it is."""
+    before = lake.catalog.head("main")
+    assert lake.catalog.begin("ops") is False
+    assert lake.catalog.head("main") == before
+
+
+def test_a_virgin_main_begins_once_in_memory() -> None:
+    """Of those who give main its first commit one does; branches can then be cut and merged."""
+    catalog = FakeCatalog(FakeClock(), virgin=True)
+    assert [catalog.begin("ops") for _ in range(3)] == [True, False, False]
+    assert len(list(catalog.log())) == 1
+
+
+@pytest.mark.stack
+def test_a_virgin_main_begins_once_in_nessie(servers: Servers) -> None:
+    """Of those who give main its first commit at the same moment one does, and none fails."""
+    assert sorted(servers.began) == [False, False, False, True]
+    assert list(Catalog(servers.nessie, servers.tokens["reader"]).log())[-1].message == "Begin"
+
+
 def test_a_branch_begins_at_main(lake: Lake) -> None:
     """A new branch stands where main does, and the answer says where that is."""
     main = lake.catalog.head("main")
@@ -407,6 +428,7 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: list(catalog.changes(NO_HASH, "a.b")),
         lambda: catalog.metadata(NO_HASH, "a.b"),
         lambda: next(catalog.log()),
+        lambda: catalog.begin("ops"),
         lambda: catalog.changed_without("k"),
     ]
 

@@ -649,3 +649,16 @@ def test_nothing_is_entered_on_a_branch_that_is_gone(lake: Lake) -> None:
     """Somebody else deleted it: that passes."""
     with pytest.raises(Transient):
         lake.tables.enter([entry("x", RESULTS, published=True)], "lake", "publish/x/gone")
+
+
+def test_tables_of_history_are_made_once(lake: Lake) -> None:
+    """What a branch lacks it gets, empty; what is there keeps its rows and is not changed."""
+    name = lake.table.partition(".")[0]
+    lake.publish(*entered(lake, entry(f"{name}-1", RESULTS, published=True)))
+    before, fresh = histories(lake), lake.branch("fresh")
+    lake.tables.make(TABLES, "lake", fresh)
+    at = lake.catalog.head(fresh)
+    lake.tables.make(TABLES, "lake", fresh)
+    assert lake.catalog.head(fresh) == at
+    assert all(lake.catalog.metadata(at, table.name) for table in TABLES)
+    assert {t.name: lake.tables.rows(t.name, fresh).records for t in TABLES} == before

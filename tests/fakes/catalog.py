@@ -6,7 +6,7 @@ Like Nessie it takes any hash that it knows, whether or not the named branch lea
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from functions.ingestion import Intent
 from functions.table_files import TableFiles
 from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
-from lakegate.history import Entry
+from lakegate.history import Entry, HistoryTable
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
@@ -50,15 +50,23 @@ class _Stored:
 
 
 class FakeCatalog:
-    """The catalog in memory; main has its first commit."""
+    """The catalog in memory; main has its first commit unless it is virgin."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, *, virgin: bool = False) -> None:
         self._clock = clock
         self._commits: dict[str, _Stored] = {}
         self._heads: dict[str, str] = {}
         self._states: dict[str, FakeTable] = {}
         self._older: dict[str, frozenset[str]] = {}
-        self._add(MAIN, "first commit", "set-up", {}, {})
+        if not virgin:
+            self.begin("ops")
+
+    def begin(self, namespace: str) -> bool:
+        """See Catalog.begin."""
+        if MAIN in self._heads:
+            return False
+        self._add(MAIN, f"first commit, with {namespace}", "set-up", {}, {})
+        return True
 
     def create_branch(self, name: str) -> str:
         """See Catalog.create_branch."""
@@ -258,6 +266,13 @@ class FakeTables:
             new = (e for e in mine if not e.again or e.file.path in there)
             files = [f"{entry.file.path}|{entry.published}" for entry in new]
             self._catalog.commit(target, table.name, kept.append(*files))
+
+    def make(self, tables: Iterable[HistoryTable], lake_bucket: str, target: str) -> None:
+        """See Tables.make."""
+        self._require(target)
+        for table in tables:
+            if not self._catalog.table(target, table.name):
+                self._catalog.commit(target, table.name, FakeTable(f"uuid of {target}"))
 
     def _audited(self, table: str, source: Intent, current: FakeTable) -> tuple[str, ...]:
         audited = self._load(table, source.branch, source.hash)

@@ -70,14 +70,14 @@ class _Message:
 class Deployment:
     """One deployment with a contract for shop.orders, which claims the keys under shop/orders/."""
 
-    def __init__(self, settings: Settings = SETTINGS) -> None:
+    def __init__(self, settings: Settings = SETTINGS, *, virgin: bool = False) -> None:
         self.settings = settings
         self.clock = FakeClock()
         self.journal = Journal()
         self.landing = FakeLanding(self.clock)
         self.lake = FakeLake(self.clock)
         self.ledger = FakeLedger()
-        self.catalog = FakeCatalog(self.clock)
+        self.catalog = FakeCatalog(self.clock, virgin=virgin)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)

@@ -43,11 +43,13 @@ OF_COMMANDS = {
     "lake.delete_objects",
     "ledger.in_state",
     "ledger.all",
+    "catalog.begin",
     "catalog.references",
     "catalog.changes",
     "catalog.changed_without",
     "catalog.metadata",
     "tables.files",
+    "tables.make",
     "tables.rows",
     "tables.doubled",
 }

@@ -1,0 +1,57 @@
+"""What a deployment's catalog has before its first file: a first commit, and the ops tables."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from functions.catalog import MAIN, MergeConflict
+from functions.world import World
+from lakegate.errors import Transient
+from lakegate.history import RESULTS, TABLES, HistoryTable
+from lakegate.landing import fresh_branch
+
+_MOST_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """What was done: whether main got its first commit, and the names of the tables it got."""
+
+    first_commit: bool
+    tables: tuple[str, ...]
+
+
+def seed(world: World) -> Seeded:
+    """Give main what it lacks; safe to do again, and by two at once.
+
+    Raises Permanent where another table has the name of one of these.
+    """
+    began = world.catalog.begin(RESULTS.name.partition(".")[0])
+    return Seeded(began, _tables(world))
+
+
+def _tables(world: World) -> tuple[str, ...]:
+    for _ in range(_MOST_TRIES):
+        if not _lacking(world, world.catalog.head(MAIN)):
+            return ()
+        with suppress(MergeConflict):  # somebody else makes them
+            return _make(world)
+    message = f"main moved {_MOST_TRIES} times while its ops tables were made; try again"
+    raise Transient("TABLE_BUSY", message)
+
+
+def _make(world: World) -> tuple[str, ...]:
+    """Make what main lacks on a branch, and merge it: main gets all at once, and nothing twice."""
+    branch = fresh_branch(RESULTS.name, "seed", world.token())
+    try:
+        lacking = _lacking(world, world.catalog.create_branch(branch))
+        world.tables().make(lacking, world.settings.lake_bucket, branch)
+        names = tuple(table.name for table in lacking)
+        message = f"Make {' and '.join(names)}"
+        world.catalog.merge(branch, world.catalog.head(branch), message, {})
+    finally:
+        world.catalog.delete_branch(branch)
+    return names
+
+
+def _lacking(world: World, at: str) -> list[HistoryTable]:
+    return [table for table in TABLES if not world.catalog.metadata(at, table.name)]
