@@ -1,4 +1,4 @@
-"""Lambda: what must be seen and done from inside the network, for `lakegate deploy` and `doctor`."""
+"""Lambda: what can only be seen and done from inside the network."""
 
 from dataclasses import asdict
 from typing import Any
