@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit check format bench-append bench-audit bench-keys bench-publish package lock clean
+.PHONY: help setup demo test test-unit check format bench-append bench-audit bench-keys bench-nessie bench-publish package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -46,6 +46,12 @@ bench-audit: setup ## Time the audit beside Great Expectations and cuallee, inst
 
 bench-keys: setup ## Time a key that must be unique in the whole table, beside grouping it
 	@.venv/bin/python -m benchmarks.keys
+
+bench-nessie: setup ## Time Nessie on RocksDB and on PostgreSQL: files a second, many at once
+	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-bench
+	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
+		requirements-dev.txt requirements-bench.txt
+	@.venv-bench/bin/python -m benchmarks.nessie
 
 bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
 	@.venv/bin/python -m benchmarks.publish

@@ -63,7 +63,7 @@ class _Traffic:
     of_data_files: int = 0
 
 
-class _Bench:
+class Bench:
     """One table on a real lake, and the publisher's world."""
 
     def __init__(self, running: Services, table: str, ledger: Any) -> None:
@@ -209,8 +209,8 @@ def main() -> None:
         tables = iter(range(1000))
         ledger = ledger_table(boto3.resource("dynamodb"), "ledger")
 
-        def bench() -> _Bench:
-            made = _Bench(running, f"bench.t{next(tables)}", ledger)
+        def bench() -> Bench:
+            made = Bench(running, f"bench.t{next(tables)}", ledger)
             made.create()
             return made
 
@@ -226,7 +226,7 @@ def main() -> None:
     print(f"written to {_RESULT}")
 
 
-def _one(bench: _Bench, runs: int) -> dict[str, object]:
+def _one(bench: Bench, runs: int) -> dict[str, object]:
     """One branch that main takes as it is, beside refused ones of a small and of a large file."""
     taken, small, large, traffic = [], [], [], _Traffic()
     for _ in range(runs):
@@ -246,7 +246,7 @@ def _one(bench: _Bench, runs: int) -> dict[str, object]:
     }
 
 
-def _at_once(bench: _Bench, files: int) -> dict[str, object]:
+def _at_once(bench: Bench, files: int) -> dict[str, object]:
     """Files whose branches were all cut off one head of main, each delivered to a publisher."""
     waiting = [bench.audited() for _ in range(files)]
     before, log = bench.rows_on_main(), bench.commits()
@@ -261,7 +261,7 @@ def _at_once(bench: _Bench, files: int) -> dict[str, object]:
     return {"files": files, "seconds": seconds, "commits": bench.commits() - log}
 
 
-def _by_table(few: _Bench, many: _Bench, runs: int) -> dict[str, object]:
+def _by_table(few: Bench, many: Bench, runs: int) -> dict[str, object]:
     """A refused branch for a table of few files, beside one for a table of many."""
     few.fill(_FEW_FILES)
     many.fill(_MANY_FILES)

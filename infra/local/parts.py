@@ -89,7 +89,7 @@ def choose_ports(home: Path) -> dict[str, int]:
         if name in known and (processes.running(home, part) or _is_free(known[name])):
             ports[name] = known[name]
         else:
-            ports[name] = _free_port({*known.values(), *ports.values()})
+            ports[name] = free_port({*known.values(), *ports.values()})
     (home / "ports.json").write_text(json.dumps(ports))
     return ports
 
@@ -119,7 +119,8 @@ def _answers(address: str) -> bool:
     return True
 
 
-def _free_port(taken: set[int]) -> int:
+def free_port(taken: set[int]) -> int:
+    """A port that nobody listens at, and that is none of `taken`."""
     while True:
         port = secrets.choice(_PORTS)
         if port not in taken and _is_free(port):

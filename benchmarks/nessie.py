@@ -1,0 +1,173 @@
+"""How many files a second does Nessie take, on RocksDB and on PostgreSQL?
+
+`python -m benchmarks.nessie [--rounds N] [--files N]`: two real servers side by side, in turn. What
+is asked of them for a file is what Lakegate asks: cut a branch, commit one snapshot on it through
+the Iceberg REST catalog (by metadata alone: no data is written), merge it into main, delete it.
+"""
+
+import argparse
+import json
+import secrets
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import boto3
+
+from benchmarks.nessie_client import Client, create_tables
+from benchmarks.postgres import postgres
+from benchmarks.publish import Bench
+from functions.catalog import Catalog
+from functions.ingestion import Ingestion
+from functions.publishing import publish
+from functions.telemetry import logger
+from infra.local import nessie, processes
+from infra.local.parts import free_port
+from infra.local.settings import LAKE_BUCKET
+from tests.services import Services, services
+from tests.template import ledger_table
+
+_RESULT = Path("build/bench-nessie.json")
+_AT_ONCE = (1, 4, 16)
+_STEPS = ("create", "commit", "merge", "delete")
+_SECONDS_TO_START = 180.0
+
+
+def main() -> None:
+    """Measure, print, and write the figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.nessie")
+    parser.add_argument("--rounds", type=int, default=3, help="counted rounds of each")
+    parser.add_argument("--files", type=int, default=96, help="files in a round")
+    args = parser.parse_args()
+    logger.setLevel("CRITICAL")
+    tables = [f"bench.t{nth}" for nth in range(args.files)]
+    with tempfile.TemporaryDirectory() as home, _servers(Path(home)) as running:
+        for server in running.values():
+            create_tables(server, tables)
+            _round(server, 4, tables)  # warms up
+        results = {
+            "rounds": args.rounds,
+            "files": args.files,
+            **_measured(running, tables, args.rounds),
+        }
+    text = json.dumps(results, indent=2)
+    _RESULT.parent.mkdir(exist_ok=True)
+    _RESULT.write_text(f"{text}\n")
+    print(f"{text}\nwritten to {_RESULT}")
+
+
+def _measured(
+    running: Mapping[str, Services], tables: Sequence[str], rounds: int
+) -> dict[str, dict[str, float]]:
+    """The medians of rounds that take turns."""
+    figures: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
+    for _ in range(rounds):
+        for clients in _AT_ONCE:
+            for store, server in running.items():
+                figures[f"{store}, {clients} at once"].append(_round(server, clients, tables))
+    return {
+        name: {each: round(statistics.median(f[each] for f in found), 1) for each in found[0]}
+        for name, found in figures.items()
+    }
+
+
+def _round(running: Services, clients: int, tables: Sequence[str]) -> dict[str, float]:
+    """Files a second: each step for all files before the next one begins; then one table."""
+    shares = [tables[nth::clients] for nth in range(clients)]
+    made = [Client(_own_session(running), share) for share in shares]
+    rates = {step: _rate([getattr(c, step) for c in made], len(tables)) for step in _STEPS}
+    whole = 1 / sum(1 / rate for rate in rates.values())
+    busy = sum(client.busy for client in made)
+    return {**rates, "all": whole, "busy": busy, **_one_table(running, clients, len(tables))}
+
+
+def _one_table(running: Services, clients: int, files: int) -> dict[str, float]:
+    """Files a second of one table, published by the use case that the Lambdas call."""
+    ledger = ledger_table(boto3.resource("dynamodb"), f"ledger-{secrets.token_hex(4)}")
+    table = f"bench.t{secrets.token_hex(4)}"
+    benches = [Bench(_own_session(running), table, ledger) for _ in range(clients)]
+    benches[0].create()
+    waiting = [benches[0].audited() for _ in range(files)]
+    shares = [waiting[nth::clients] for nth in range(clients)]
+    before = benches[0].commits()
+    rate = _rate([_published(b, mine) for b, mine in zip(benches, shares, strict=True)], files)
+    return {"one_table": rate, "one_table_commits": benches[0].commits() - before}
+
+
+def _published(bench: Bench, waiting: Sequence[Ingestion]) -> Callable[[], None]:
+    def work() -> None:
+        for ingestion in waiting:
+            now = bench.world.ledger.get(ingestion.id)
+            if not now.ended:
+                publish(bench.world, now)
+
+    return work
+
+
+def _rate(clients: Sequence[Callable[[], None]], files: int) -> float:
+    """Files a second while all clients are at work at once."""
+    with ThreadPoolExecutor(len(clients)) as pool:
+        begin = time.perf_counter()
+        for done in [pool.submit(client) for client in clients]:
+            done.result()
+    return files / (time.perf_counter() - begin)
+
+
+@contextmanager
+def _servers(home: Path) -> Iterator[dict[str, Services]]:
+    """The same services with a Nessie on each store."""
+    with services(home) as running, ExitStack() as stack:
+        jdbc = stack.enter_context(postgres(home, free_port(set())))
+        stores = {
+            "rocksdb": {
+                "nessie.version.store.type": "ROCKSDB",
+                "nessie.version.store.persist.rocks.database-path": str(home / "rocks"),
+            },
+            "postgresql": {
+                "nessie.version.store.type": "JDBC2",
+                "nessie.version.store.persist.jdbc.datasource": "postgresql",
+                "quarkus.datasource.postgresql.jdbc.url": jdbc,
+                "quarkus.datasource.postgresql.username": "nessie",
+                "quarkus.datasource.postgresql.password": "none",
+            },
+        }
+        yield {
+            name: stack.enter_context(_nessie(home, name, running, options))
+            for name, options in stores.items()
+        }
+
+
+@contextmanager
+def _nessie(
+    home: Path, name: str, running: Services, options: Mapping[str, str]
+) -> Iterator[Services]:
+    """A server as the local stack runs it, but with a whole JVM and another store."""
+    port, management = free_port(set()), free_port(set())
+    storage = running.s3.meta.endpoint_url
+    local = nessie.command(home, port, management, storage, f"s3://{LAKE_BUCKET}/warehouse")
+    kept = (argument for argument in local.argv[1:-2] if not argument.startswith("-X"))
+    chosen = (f"-D{option}={value}" for option, value in options.items())
+    argv = (local.argv[0], "-Xmx1g", *kept, *chosen, *local.argv[-2:])
+    address, token = f"http://127.0.0.1:{port}", running.tokens["publisher"]
+    processes.start(home, replace(local, part=name, argv=argv))
+    try:
+        processes.wait_until(home, name, lambda: nessie.answers(address, token), _SECONDS_TO_START)
+        nessie.seed(address, token)
+        yield _own_session(replace(running, nessie_uri=address))
+    finally:
+        processes.stop(home, name)
+
+
+def _own_session(running: Services) -> Services:
+    """The same services, with connections to Nessie that nobody else uses."""
+    return replace(running, catalog=Catalog(running.nessie_uri, running.tokens["publisher"]))
+
+
+if __name__ == "__main__":
+    main()
