@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,24 +15,32 @@ from lakegate.errors import LakegateError, Transient
 _MARKS = re.compile(
     r"```(?P<block>.*?)```|`(?P<code>[^`]+)`|\*(?P<bold>[^*\n]+)\*|(?P<cross>:x:)", re.DOTALL
 )
+_PATIENCE, _PAUSE = 30, 0.2  # seconds
 _STYLES = {"block": "cyan", "code": "cyan", "bold": "bold", "cross": "red"}
 
 
 def message_about(address: str, ingestion: str) -> Mapping[str, Any]:
     """The newest message that the stand-in at `address` got about an ingestion.
 
-    Raises LakegateError NO_MESSAGE when there is none.
+    What was told a moment ago may still be in the queue of alerts, so it is waited for. Raises
+    LakegateError NO_MESSAGE when none comes.
     """
+    deadline = time.monotonic() + _PATIENCE
+    while not (about := [m for m in _messages(address) if ingestion in str(m.get("blocks"))]):
+        if time.monotonic() > deadline:
+            message = f"Slack got no message about the ingestion {ingestion}"
+            raise LakegateError("NO_MESSAGE", message)
+        time.sleep(_PAUSE)
+    return dict(about[-1])
+
+
+def _messages(address: str) -> list[Mapping[str, Any]]:
     try:
         answer = requests.get(f"{address}/messages", timeout=10)
         answer.raise_for_status()
-        messages = [m for m in answer.json() if ingestion in str(m.get("blocks"))]
+        return list(answer.json())
     except (requests.RequestException, ValueError) as error:
         raise Transient("SLACK_UNAVAILABLE", f"the Slack stand-in: {error}") from error
-    if not messages:
-        message = f"Slack got no message about the ingestion {ingestion}"
-        raise LakegateError("NO_MESSAGE", message)
-    return dict(messages[-1])
 
 
 def panel(message: Mapping[str, Any]) -> Panel:

@@ -16,7 +16,7 @@ from cli import deployment, local
 from functions.ingestion import Ingestion
 from functions.ledger import UnknownIngestion
 from functions.world import World
-from infra.local import stack
+from infra.local import ministack, stack
 from infra.local.stack import Stack
 from lakegate.contract import parse
 from lakegate.landing import LandedObject, ingestion_id
@@ -52,9 +52,17 @@ class Gate:
         return eventually(finished, PATIENCE, f"{landed.key} has not ended")
 
     def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
-        """The messages in Slack that name the ingestion."""
+        """The messages in Slack that name the ingestion, once all that was told is shown."""
+        eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty")
         messages = requests.get(f"{self.stack.slack}/messages", timeout=10).json()
         return [message for message in messages if ingestion.id in str(message)]
+
+    def _all_is_shown(self) -> bool:
+        counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        found = ministack.client("sqs", self.stack.s3).get_queue_attributes(
+            QueueUrl=self.stack.queues["alert_queue"], AttributeNames=counts
+        )
+        return not any(int(found["Attributes"][count]) for count in counts)
 
     def misbehave(self, part: str, told: Mapping[str, Any]) -> None:
         """Tell a stand-in what is to go wrong; an empty mapping ends it."""
