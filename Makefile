@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit check format bench-append bench-audit bench-keys bench-nessie bench-publish package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit check check-deploy format bench-append bench-audit bench-keys bench-nessie bench-publish package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -17,14 +17,20 @@ setup: ## Install everything that is missing: .venv, Java and the jars
 	done; \
 	echo 'No Python 3.11 was found on the PATH (tried python3.11, python3, python).' >&2; exit 1
 
+deploy-tools: setup ## Install what deploys and checks it: sam, osls, cfn-lint, pip-audit
+	@.venv/bin/python -m infra.setup deploy
+
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
-test: setup ## Run all tests: units, then Spark, then the whole stack
+test: deploy-tools ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest
 
 test-unit: setup ## Run the tests that need no Java: seconds
-	@.venv/bin/python -m pytest -m 'not spark and not stack'
+	@.venv/bin/python -m pytest -m 'not spark and not stack and not deploy'
+
+check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
+	@.venv/bin/python -m pytest -m deploy
 
 check: setup ## Lint, check the formatting and the types
 	@.venv/bin/ruff check
@@ -71,8 +77,9 @@ lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest ver
 	@$(LOCK) pyproject.toml -c requirements-dev.txt -o requirements.txt
 	@$(LOCK) --group build -c requirements-dev.txt -o requirements-build.txt
 	@$(LOCK) --group bench -c requirements-dev.txt -o requirements-bench.txt
+	@$(LOCK) --group deploy -o requirements-deploy.txt
 	@$(LOCK) --group ministack -c build/versions.txt -o requirements-ministack.txt
 
 clean: ## Remove what was made here; the jars, shared by all clones, stay
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-bench .venv-ministack .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """Sets the project up: two environments, the Java runtime and the jars; only what is not right yet.
 
+With the argument `deploy` it makes a third environment: the tools that deploy, and what checks them.
 Runs on the machine's own Python with nothing installed, so it needs the standard library only.
 """
 
@@ -89,6 +90,24 @@ def ministack_environment(root: Path) -> Environment:
     )
 
 
+def deploy_environment(root: Path) -> Environment:
+    """The environment of the tools that deploy: sam, cfn-lint, pip-audit, node and, by it, osls."""
+    uv = ".venv/bin/uv pip sync --quiet --python .venv-deploy/bin/python --only-binary :all:"
+    return Environment(
+        root / ".venv-deploy",
+        tuple(
+            (root / name).read_bytes()
+            for name in ("requirements-deploy.txt", "package.json", "package-lock.json")
+        ),
+        (
+            f"{shlex.quote(sys.executable)} -m venv --clear --without-pip .venv-deploy",
+            f"{uv} --require-hashes requirements-deploy.txt",
+            # Nothing that a package brings may run when it is installed.
+            ".venv-deploy/bin/npm ci --ignore-scripts --no-audit --no-fund --loglevel=error",
+        ),
+    )
+
+
 def make(environment: Environment, run: Run) -> bool:
     """Make the environment anew unless it is current; the answer is whether it had to be made.
 
@@ -129,6 +148,9 @@ def main() -> int:
     """Set up, say in one line what there is, and answer the exit status."""
     try:
         with only_one(ROOT):
+            if sys.argv[1:] == ["deploy"]:
+                make(deploy_environment(ROOT), run_command)
+                return 0
             make(project_environment(ROOT), run_command)
             make(ministack_environment(ROOT), run_command)
             run_command(".venv/bin/python -m infra.local.jars")

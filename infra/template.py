@@ -12,7 +12,6 @@ import yaml
 
 Template = dict[str, Any]
 _PLAIN = ("Ref", "Condition")
-_CODE = "build/lambda.zip"
 
 
 class _Loader(yaml.SafeLoader):
@@ -42,13 +41,8 @@ def read(file: Path) -> Template:
 
 def with_code(template: Mapping[str, Any], address: str) -> Template:
     """The template with its functions' code at an address (s3://) instead of in `build/`."""
-    resources = {
-        name: {**resource, "Properties": {**resource["Properties"], "CodeUri": address}}
-        if resource.get("Properties", {}).get("CodeUri") == _CODE
-        else resource
-        for name, resource in template["Resources"].items()
-    }
-    return {**template, "Resources": resources}
+    shared = template["Globals"]["Function"]
+    return {**template, "Globals": {"Function": {**shared, "CodeUri": address}}}
 
 
 def body(template: Mapping[str, Any]) -> str:
