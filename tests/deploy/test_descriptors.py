@@ -1,0 +1,152 @@
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from moto.server import ThreadedMotoServer
+
+from infra import package, template
+from infra.aws import app
+from infra.setup import deploy_environment
+from infra.stage import Stage
+from infra.template import Template
+
+pytestmark = pytest.mark.deploy
+
+ROOT = Path(__file__).parents[2]
+BIN = ROOT / ".venv-deploy" / "bin"
+STAGE = Stage("dev", "123456789012", "eu-central-1")  # moto's account
+# Nothing of the machine's own account, and nothing that tells on us.
+ENVIRONMENT = {
+    "PATH": f"{BIN}:{os.environ['PATH']}",
+    "AWS_REGION": STAGE.region,
+    "AWS_DEFAULT_REGION": STAGE.region,
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "SAM_CLI_TELEMETRY": "0",
+    "SLS_TELEMETRY_DISABLED": "1",
+}
+
+
+def run(*command: object, home: Path, given: str = "", **more: str) -> str:
+    """What a command prints; it must succeed, and no home or account of a person's matters."""
+    if not deploy_environment(ROOT).is_current():
+        pytest.fail("the tools that deploy are not there, or are old: run `make deploy-tools`")
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=ROOT,
+        env=ENVIRONMENT | {"HOME": str(home)} | more,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def sts() -> Iterator[str]:
+    """Who tells osls which account it is in."""
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def packaged(home: Path, sts: str) -> Path:
+    """Where `osls package` put what it would deploy."""
+    package.build(ROOT, print)
+    osls = ROOT / "node_modules" / ".bin" / "osls"
+    out = home / "packaged"
+    run(osls, "package", "--stage", STAGE.name, "--package", out, home=home, AWS_ENDPOINT_URL=sts)
+    return out
+
+
+@pytest.fixture(scope="module")
+def by_osls(packaged: Path) -> Template:
+    """The template that osls deploys."""
+    made: Template = json.loads(
+        (packaged / "cloudformation-template-update-stack.json").read_text()
+    )
+    return made
+
+
+@pytest.fixture(scope="module")
+def by_sam(home: Path) -> Template:
+    """The template that CloudFormation makes of template.yaml."""
+    source = template.with_code(template.read(ROOT / "template.yaml"), "s3://bucket/code.zip")
+    translate = Path(__file__).with_name("translate.py")
+    made: Template = json.loads(
+        run(BIN / "python", translate, home=home, given=template.body(source))
+    )
+    return made
+
+
+def test_the_templates_are_without_a_fault(home: Path) -> None:
+    """cfn-lint finds nothing to say of any template, and SAM takes its own for valid."""
+    templates = [ROOT / "template.yaml", *ROOT.glob("infra/*.yml")]
+    assert run(BIN / "cfn-lint", *templates, home=home) == ""
+    assert "valid SAM Template" in run(BIN / "sam", "validate", "--lint", home=home)
+
+
+def test_both_descriptors_are_one_stack(by_osls: Template, by_sam: Template) -> None:
+    """osls and SAM make the same of every resource, parameter, condition and output."""
+    ours, theirs = neutral(by_osls), neutral(by_sam)
+    assert ours["Resources"].keys() == theirs["Resources"].keys()
+    for name, resource in theirs["Resources"].items():
+        assert ours["Resources"][name] == resource, name
+    assert ours == theirs
+
+
+def neutral(made: Template) -> Template:
+    """A compiled template without what differs by nature.
+
+    Where the code lies, SAM's tag, that osls has functions wait for their roles as well (which they
+    refer to anyway), the name of the bucket that osls uploads to, and what cfn-lint is told.
+    """
+    outputs = {k: v for k, v in made["Outputs"].items() if k != "ServerlessDeploymentBucketName"}
+    resources = {name: _neutral(resource) for name, resource in made["Resources"].items()}
+    rest = {key: value for key, value in made.items() if key != "Metadata"}
+    return {**rest, "Resources": resources, "Outputs": outputs}
+
+
+def _neutral(resource: dict[str, Any]) -> dict[str, Any]:
+    if resource["Type"] != "AWS::Lambda::Function":
+        return resource
+    properties = {k: v for k, v in resource["Properties"].items() if k not in ("Code", "Tags")}
+    awaited = [name for name in resource["DependsOn"] if not name.endswith("Role")]
+    return {**resource, "Properties": properties, "DependsOn": awaited}
+
+
+def test_every_function_is_the_one_package(by_osls: Template) -> None:
+    """osls uploads one zip to the bucket of `lakegate deploy`, and all functions run it."""
+    functions = [r for r in by_osls["Resources"].values() if r["Type"] == "AWS::Lambda::Function"]
+    code = [function["Properties"]["Code"] for function in functions]
+    assert {each["S3Bucket"] for each in code} == {STAGE.artifact_bucket}
+    assert len({each["S3Key"] for each in code}) == 1
+
+
+def test_a_stage_is_told_alike(packaged: Path) -> None:
+    """osls gives the stack the parameters that `lakegate deploy` gives it."""
+    state = json.loads((packaged / "serverless-state.json").read_text())
+    told = {
+        each["ParameterKey"]: each["ParameterValue"]
+        for each in state["service"]["provider"]["stackParameters"]
+    }
+    known = template.read(ROOT / "template.yaml")
+    chosen = yaml.safe_load((ROOT / "stages" / "dev.yml").read_text())
+    mine = {name: str(value) for name, value in chosen.items() if name in known["Parameters"]}
+    assert told == app.parameters(known, STAGE, mine)
