@@ -1,7 +1,7 @@
 """Real services for tests and benchmarks of the job alone: Nessie, S3, and a warm Spark."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,9 +12,11 @@ import boto3
 from pyspark.sql import SparkSession
 
 from functions.catalog import Catalog
-from infra.local import keys, nessie, processes
+from infra import keys
+from infra.local import nessie, processes
 from infra.local.jars import spark_jars
 from infra.local.java import java_home
+from infra.local.key_files import KeyFiles
 from infra.local.parts import aws_environment, choose_ports, parts
 from infra.local.settings import LAKE_BUCKET
 from lakegate.jobspec import JobSpec
@@ -34,7 +36,7 @@ class Services:
     """
 
     nessie_uri: str
-    tokens: dict[str, str]
+    tokens: Mapping[str, str]
     s3: Any
     catalog: Catalog
 
@@ -75,7 +77,7 @@ class Services:
 @contextmanager
 def services(home: Path) -> Iterator[Services]:
     """Nessie and ministack, running; this process's environment leads boto3 to them."""
-    tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts(home, ROOT, choose_ports(home), tokens["reader"])
     wanted = {name: part for name, part in every.items() if name in _NEEDED}
     before = dict(os.environ)

@@ -13,16 +13,6 @@ from infra.package import Package
 from infra.stage import Stage
 
 
-def put_secrets(endpoint: str, secrets: Mapping[str, str]) -> None:
-    """Have each secret hold its value."""
-    manager = ministack.client("secretsmanager", endpoint)
-    for name, value in secrets.items():
-        try:
-            manager.create_secret(Name=name, SecretString=value)
-        except manager.exceptions.ResourceExistsException:
-            manager.put_secret_value(SecretId=name, SecretString=value)
-
-
 def put_facts(endpoint: str, facts: Mapping[str, str]) -> None:
     """Have each SSM parameter hold its value."""
     parameters = ministack.client("ssm", endpoint)

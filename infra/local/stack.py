@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra import package
-from infra.local import deploy, keys, ministack, nessie, processes, settings
+from infra import keys, package
+from infra.aws.secrets import put
+from infra.local import deploy, ministack, nessie, processes, settings
+from infra.local.key_files import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
 from lakegate.errors import LakegateError
 
@@ -50,7 +52,7 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
     """
     home, root = home.resolve(), root.resolve()
     with _alone(home):
-        tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+        tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
         all_parts = parts(home, root, choose_ports(home), tokens["reader"])
         started: list[str] = []
         try:
@@ -138,11 +140,17 @@ def _deploy(
     tell("deploying template.yaml")
     at = {name: part.address for name, part in all_parts.items()}
     endpoint = at["ministack"]
-    deploy.put_secrets(endpoint, settings.secrets(tokens))
+    _put_secrets(endpoint, settings.secrets(tokens))
     deploy.put_facts(endpoint, settings.facts(at, built.job_release))
     parameters = settings.parameters(at)
     outputs = deploy.deploy(endpoint, settings.STAGE, root / "template.yaml", built, parameters)
     return _stack(at, outputs, tokens["reader"])
+
+
+def _put_secrets(endpoint: str, every: Mapping[str, str]) -> None:
+    client = ministack.client("secretsmanager", endpoint)
+    for name, text in every.items():
+        put(client, name, text)
 
 
 def _stack(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:

@@ -1,7 +1,7 @@
 """Servers that several behaviour suites share."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +11,9 @@ import pytest
 import requests
 
 from functions.catalog import Catalog
-from infra.local import keys, nessie, processes
+from infra import keys
+from infra.local import nessie, processes
+from infra.local.key_files import KeyFiles
 from tests.fakes import wire
 
 
@@ -23,7 +25,7 @@ class Servers:
     """
 
     nessie: str
-    tokens: dict[str, str]
+    tokens: Mapping[str, str]
     s3: str
     began: list[bool]
 
@@ -33,7 +35,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Nessie with its tokens and rules, and an S3 with its warehouse."""
     home = tmp_path_factory.mktemp("servers")
     (home / "tmp").mkdir()
-    tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     storage, address, management = wire.nobody(), wire.nobody(), wire.nobody()
     warehouse = "s3://lake/warehouse"
     commands = (
@@ -69,7 +71,7 @@ def _bucket(storage: str) -> bool:
         return False
 
 
-def _answers(address: str, tokens: dict[str, str]) -> bool:
+def _answers(address: str, tokens: Mapping[str, str]) -> bool:
     return nessie.answers(address, tokens["reader"])
 
 
