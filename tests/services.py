@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from functions.catalog import Catalog
 from infra import keys
-from infra.local import nessie, processes
+from infra.local import processes
 from infra.local.jars import spark_jars
 from infra.local.java import java_home
 from infra.local.key_files import KeyFiles
