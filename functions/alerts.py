@@ -1,5 +1,6 @@
 """Where people see alerts: Slack's Web API, or the log where no Slack is set up."""
 
+from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from functions.queues import unqueued
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 
+_TOKEN_REFUSED = ("invalid_auth", "not_authed", "token_expired", "token_revoked")
 _TRANSIENT = ("ratelimited", "service_unavailable", "internal_error", "fatal_error")
 
 
@@ -40,13 +42,29 @@ def tell(alerts: Alerts, body: str) -> None:
 class SlackAlerts:
     """Alerts in Slack's channels."""
 
-    def __init__(self, client: WebClient, default_channel: str) -> None:
-        """`client` holds the bot's token."""
+    def __init__(
+        self,
+        client: WebClient,
+        default_channel: str,
+        newer: Callable[[str], str] = lambda token: token,
+    ) -> None:
+        """`client` holds the bot's token; `newer` gives what to try where Slack refuses that."""
         self._client = client
         self._default = default_channel
+        self._newer = newer
 
     def post(self, channel: str, alert: Alert) -> None:
-        """See Alerts.post."""
+        """See Alerts.post. Raises Transient SLACK_TOKEN_REFUSED, too."""
+        try:
+            self._send(channel, alert)
+        except _TokenRefused:
+            refused = str(self._client.token)
+            self._client.token = self._newer(refused)
+            if self._client.token == refused:
+                raise
+            self._send(channel, alert)
+
+    def _send(self, channel: str, alert: Alert) -> None:
         try:
             self._client.chat_postMessage(
                 channel=channel or self._default,
@@ -72,10 +90,17 @@ class LogAlerts:
         self._logger.error(alert.text, extra={"channel": channel, "blocks": alert.blocks})
 
 
+class _TokenRefused(Transient):
+    """Slack does not take the bot's token: people must put another into its secret."""
+
+
 def _refusal(error: SlackApiError) -> Transient | Permanent:
     answer = error.response
     status = getattr(answer, "status_code", 0)
     code = str(answer.get("error") or f"HTTP {status}") if hasattr(answer, "get") else str(answer)
     if code in _TRANSIENT or status >= 429:
         return Transient("SLACK_UNAVAILABLE", f"Slack answered: {code}")
+    if code in _TOKEN_REFUSED:
+        message = f"Slack refuses the bot's token ({code}): put a valid one into Slack's secret"
+        return _TokenRefused("SLACK_TOKEN_REFUSED", message)
     return Permanent("SLACK_REFUSED", f"Slack refused the alert: {code}")

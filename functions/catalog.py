@@ -9,16 +9,21 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-import pynessie
 import requests
+from pynessie import NessieClient
+from pynessie.conf import build_config
 from pynessie.error import (
     NessieConflictException,
     NessieException,
     NessieNotFoundException,
     NessieReferenceAlreadyExistsException,
+    NessieUnauthorizedException,
 )
 
+from functions.bearer import Bearer
 from functions.history import Change, Commit, changed
+from functions.secret_store import Secret
+from lakegate import tokens
 from lakegate.errors import LakegateError, Transient
 
 MAIN = "main"
@@ -53,13 +58,12 @@ class NotOnMain(LakegateError):
 class Catalog:
     """Nessie, seen by the holder of one token."""
 
-    def __init__(self, uri: str, token: str) -> None:
-        """`uri` is the server's address without a path; `token` a bearer token."""
+    def __init__(self, uri: str, token: str | Secret) -> None:
+        """`uri` is the server's address without a path; `token` a bearer token, or its secret."""
         self._v2 = f"{uri}/api/v2"
         self._session = requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {token}"
-        auth = {"type": "bearer", "token": token}
-        self._nessie = pynessie.init(config_dict={"endpoint": f"{uri}/api/v1", "auth": auth})
+        self._session.auth = self._bearer = Bearer(token)
+        self._nessie = _Nessie(f"{uri}/api/v1", self._bearer)
 
     def begin(self, namespace: str) -> bool:
         """Give main its first commit, without which nothing can be merged into it.
@@ -67,7 +71,7 @@ class Catalog:
         It makes a namespace. Returns False where main has a commit already, also where somebody
         else was quicker.
         """
-        with _translated():
+        with self._translated():
             nowhere = self._send("GET", "/config")["noAncestorHash"]
             if self.head(MAIN) != nowhere:
                 return False
@@ -84,7 +88,7 @@ class Catalog:
 
         A branch that exists already is left as it is.
         """
-        with _translated():
+        with self._translated():
             head = self._nessie.get_reference(MAIN).hash_
             try:
                 return str(self._nessie.create_branch(name, MAIN, head).hash_)
@@ -93,7 +97,7 @@ class Catalog:
 
     def head(self, branch: str) -> str:
         """The hash that a branch stands at. Raises UnknownBranch."""
-        with _translated():
+        with self._translated():
             return str(self._nessie.get_reference(branch).hash_)
 
     def branches(self, *prefixes: str) -> list[str]:
@@ -110,7 +114,7 @@ class Catalog:
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, whatever it holds; a branch that is gone already is no error."""
         try:
-            with _translated():
+            with self._translated():
                 self._nessie.delete_branch(branch, self.head(branch))
         except UnknownBranch:
             return
@@ -129,7 +133,7 @@ class Catalog:
             # A conflict is then told from a server that was too busy to commit: only that is a 409.
             "isReturnConflictAsResult": True,
         }
-        with _translated():
+        with self._translated():
             onto = quote(f"{MAIN}@{self.head(MAIN)}", safe="@")
             merged = self._send("POST", f"/trees/{onto}/history/merge", json=body)
         if not merged["wasSuccessful"]:
@@ -168,7 +172,7 @@ class Catalog:
         Raises UnknownBranch when the hash is not known.
         """
         try:
-            with _translated():
+            with self._translated():
                 found = self._send("GET", f"/trees/@{at}/contents/{table}")
         except _NoContent:
             return ""
@@ -183,7 +187,7 @@ class Catalog:
         """What lies under `name` in the pages of an answer, each asked for when it is needed."""
         page: dict[str, str] = {}
         while True:
-            with _translated():
+            with self._translated():
                 found = self._send("GET", path, params={**query, **page})
             yield from found[name]
             if not found.get("hasMore"):
@@ -194,7 +198,30 @@ class Catalog:
         answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
         if answer.ok:
             return dict(answer.json())
+        if answer.status_code == 401:
+            raise tokens.refused(self._bearer.whose)
         raise _refusal(answer)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except NessieUnauthorizedException as error:
+            raise tokens.refused(self._bearer.whose) from error
+        except NessieNotFoundException as error:
+            raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
+        except NessieConflictException as error:
+            raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
+        except (NessieException, requests.RequestException) as error:
+            raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
+
+
+class _Nessie(NessieClient):
+    """pynessie's client, which by itself would keep the token that it was made with."""
+
+    def __init__(self, endpoint: str, bearer: Bearer) -> None:
+        super().__init__(build_config({"endpoint": endpoint, "auth": {"type": "none"}}))
+        self._auth = bearer
 
 
 class _NoContent(LakegateError):
@@ -229,15 +256,3 @@ def _message(answer: requests.Response) -> str:
         return str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
         return answer.text[:200]
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except NessieNotFoundException as error:
-        raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
-    except NessieConflictException as error:
-        raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
-    except (NessieException, requests.RequestException) as error:
-        raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error

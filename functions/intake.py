@@ -154,6 +154,7 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         nessie_uri=world.settings.nessie_uri,
         token_secret=world.settings.job_token_secret,
         change=ingestion.change is not None,
+        timeout_minutes=world.settings.job_timeout_minutes,
     )
     if ingestion.is_again:
         spec = replace(

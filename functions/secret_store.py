@@ -1,10 +1,51 @@
 """Secrets Manager."""
 
+import time
+from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.errors import Transient
+
+_SECONDS = 30.0
+
+
+class Secret:
+    """A secret whose text is kept, and read again once somebody refuses it: it may have changed."""
+
+    def __init__(
+        self, client: Any, name: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`client` is boto3's `secretsmanager` client."""
+        self.name = name
+        self._client = client
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._text = ""
+        self._wait_until = 0.0
+
+    def text(self) -> str:
+        """What the secret holds. Raises Transient SECRET_UNAVAILABLE."""
+        with self._lock:
+            return self._text or self._read()
+
+    def after(self, refused: str) -> str:
+        """What to try in place of a text that was refused: itself where there is nothing newer.
+
+        Where there is not, the secret is not read again for half a minute, however often its text
+        is refused. Raises Transient SECRET_UNAVAILABLE.
+        """
+        with self._lock:
+            now = self._monotonic()
+            if self._text == refused and now >= self._wait_until and self._read() == refused:
+                self._wait_until = now + _SECONDS
+            return self._text
+
+    def _read(self) -> str:
+        self._text = secret(self._client, self.name)
+        return self._text
 
 
 def secret(client: Any, name: str) -> str:

@@ -21,17 +21,21 @@ from pyiceberg.exceptions import (
     CommitStateUnknownException,
     NoSuchTableError,
     RESTError,
+    UnauthorizedError,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 
+from functions.bearer import Bearer
 from functions.catalog import CannotRebase, FilesGone
 from functions.entries import data_file, opened
 from functions.file_io import CLIENT, S3FileIO
 from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
+from functions.secret_store import Secret
 from functions.table_files import TableFiles, TableFilesReader
 from functions.table_rows import DoubledFile, TableRows
+from lakegate import tokens
 from lakegate.errors import LakegateError, Transient
 from lakegate.history import Entry, HistoryTable
 
@@ -51,10 +55,10 @@ _PASSING = (
 class Tables:
     """The tables that one token may change."""
 
-    def __init__(self, nessie_uri: str, token: str, s3: Any) -> None:
-        """`nessie_uri` has no path; `s3` is boto3's client."""
+    def __init__(self, nessie_uri: str, token: str | Secret, s3: Any) -> None:
+        """`nessie_uri` has no path; `token` is a token or its secret, `s3` boto3's client."""
         self._uri = nessie_uri
-        self._token = token
+        self._bearer = Bearer(token)
         self._s3 = s3
         self._reader = TableFilesReader(S3FileIO({CLIENT: s3}))
 
@@ -67,7 +71,7 @@ class Tables:
         on `target` could not read them as they were written, or what the catalog answered. Raises
         such an error where the table on `target` itself is the reason.
         """
-        with _translated():
+        with self._translated():
             current = self._load(table, target)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             read = pool.map(lambda source: self._audited(table, source, current), sources)
@@ -75,7 +79,7 @@ class Tables:
         files = [each for each in found.values() if not isinstance(each, LakegateError)]
         if files:
             with (
-                _translated(),
+                self._translated(),
                 current.transaction() as change,
                 change.update_snapshot().merge_append() as append,
             ):
@@ -89,7 +93,7 @@ class Tables:
         `removed` are addresses of data files. Raises CannotRebase where the table on `target` could
         not read the files as they were written, FilesGone where it has not all of `removed`.
         """
-        with _translated():
+        with self._translated():
             current = self._load(table, target)
             added = self._audited(table, source, current)
             if isinstance(added, LakegateError):
@@ -105,7 +109,7 @@ class Tables:
         One that is there already moves to its new partition, unless it was rewritten since.
         Raises Permanent where another table has the name of one of these.
         """
-        with _translated():
+        with self._translated():
             catalog = self._catalog(target)
             for table in dict.fromkeys(entry.table for entry in entries):
                 current = opened(catalog, table, lake_bucket)
@@ -116,7 +120,7 @@ class Tables:
 
         Raises Permanent where another table has the name of one of these.
         """
-        with _translated():
+        with self._translated():
             for table in tables:
                 opened(self._catalog(target), table, lake_bucket)
 
@@ -124,7 +128,7 @@ class Tables:
         self, table: str, source: Intent, current: Table
     ) -> list[DataFile] | LakegateError:
         try:
-            with _translated():
+            with self._translated():
                 audited = self._load(table, f"{source.branch}@{source.hash}")
                 _check(audited, current)
                 return list(added(audited))
@@ -133,7 +137,7 @@ class Tables:
 
     def files(self, metadata: str) -> TableFiles:
         """All files of the table state that the file at the address `metadata` describes."""
-        with _translated():
+        with self._translated():
             return self._reader.read(metadata)
 
     def rows(self, table: str, reference: str) -> TableRows:
@@ -142,7 +146,7 @@ class Tables:
         Read from its list of manifests, and from those of its delete files.
         """
         try:
-            with _translated():
+            with self._translated():
                 found = self._load(table, reference)
                 return TableRows(str(found.metadata.table_uuid), *_totals(found))
         except CannotRebase:
@@ -151,7 +155,7 @@ class Tables:
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
         """The data files that a table lists more than once, by path; reads all its manifests."""
         try:
-            with _translated():
+            with self._translated():
                 return _doubled(self._load(table, reference))
         except CannotRebase:
             return []
@@ -163,9 +167,23 @@ class Tables:
         return RestCatalog(
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
-            token=self._token,
+            token=self._bearer.text(),
             **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
         )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        token = self._bearer.text()
+        try:
+            yield
+        except UnauthorizedError as error:
+            self._bearer.after(token)  # for the next try
+            raise tokens.refused(self._bearer.whose) from error
+        except NoSuchTableError as error:
+            raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
+        except _PASSING as error:
+            message = f"the catalog did not answer: {error}"
+            raise Transient("CATALOG_UNAVAILABLE", message) from error
 
 
 def _enter(current: Table, entries: Sequence[Entry]) -> None:
@@ -246,13 +264,3 @@ def _doubled(table: Table) -> list[DoubledFile]:
         rows[file.file_path] = file.record_count
         times[file.file_path] += 1
     return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except NoSuchTableError as error:
-        raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
-    except _PASSING as error:
-        raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer: {error}") from error

@@ -15,7 +15,7 @@ from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
-from functions.secret_store import secret
+from functions.secret_store import Secret
 from functions.settings import Settings, SlackSettings
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
@@ -41,10 +41,11 @@ def alerts() -> Alerts:
     if not settings.slack_token_secret:
         return LogAlerts(logger)
     vault = boto3.client("secretsmanager", config=_CONFIG)
-    client = WebClient(secret(vault, settings.slack_token_secret), timeout=10)
+    token = Secret(vault, settings.slack_token_secret)
+    client = WebClient(token.text(), timeout=10)
     if settings.slack_url:
         client.base_url = settings.slack_url
-    return SlackAlerts(client, settings.slack_channel)
+    return SlackAlerts(client, settings.slack_channel, token.after)
 
 
 def connect(settings: Settings) -> World:
@@ -53,7 +54,7 @@ def connect(settings: Settings) -> World:
     sqs = boto3.client("sqs", config=_CONFIG)
     dynamodb = boto3.resource("dynamodb", config=_CONFIG)
     vault = boto3.client("secretsmanager", config=_CONFIG)
-    token = secret(vault, settings.nessie_token_secret)
+    token = Secret(vault, settings.nessie_token_secret)
     return World(
         settings=settings,
         landing=Landing(s3, settings.landing_bucket),
@@ -86,7 +87,7 @@ def _clean_up(settings: Settings, s3: Any) -> Any:
     )
 
 
-def _tables(nessie_uri: str, token: str, s3: Any) -> "Tables":
+def _tables(nessie_uri: str, token: Secret, s3: Any) -> "Tables":
     from functions.tables import Tables  # two seconds, only for a rebase
 
     return Tables(nessie_uri, token, s3)

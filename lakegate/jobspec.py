@@ -20,6 +20,8 @@ class JobSpec:
     With `audited_from` the file is on the branch already, at `audited_hash`, and was audited on
     main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
     the table is to be looked at again.
+
+    `timeout_minutes` is how long the run may take.
     """
 
     ingestion: str
@@ -38,6 +40,7 @@ class JobSpec:
     audited_from: str = ""
     audited_hash: str = ""
     earlier_report: str = ""
+    timeout_minutes: int = 0
 
     def to_argument(self) -> str:
         """This spec as one JSON text: keys with any character in them survive unchanged."""

@@ -3,11 +3,12 @@
 import json
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from lakegate.errors import Transient
+from lakegate.tokens import refused
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Branch:
 
     nessie_uri: str
     name: str
-    token: str
+    token: str = field(repr=False)
 
     def head(self) -> str:
         """The hash that the branch stands at."""
@@ -46,6 +47,13 @@ class Branch:
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
                 return dict(json.load(answer))
+        except urllib.error.HTTPError as error:
+            if error.code == 401:
+                raise refused("the job's token") from error
+            raise self._unavailable(error) from error
         except (OSError, ValueError) as error:
-            message = f"Nessie did not answer for branch {self.name}: {error}"
-            raise Transient("CATALOG_UNAVAILABLE", message) from error
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> Transient:
+        message = f"Nessie did not answer for branch {self.name}: {error}"
+        return Transient("CATALOG_UNAVAILABLE", message)

@@ -5,6 +5,7 @@ publishes what was not audited. The report explains every other end; a crash lea
 """
 
 import sys
+from datetime import UTC, datetime
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from lakegate.errors import Permanent
 from lakegate.history import has_results
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
+from lakegate.tokens import check_lasts
 from spark_jobs.branch import Branch
 from spark_jobs.change import make_change
 from spark_jobs.ingest import ingest
@@ -36,6 +38,7 @@ def main(argument: str) -> int:
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
     token = storage.nessie_token()
+    check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
     if spec.audited_from:
         return _run_again(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)

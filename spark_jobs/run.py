@@ -1,6 +1,6 @@
 """What the audit of one run looks at, and what it measures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +40,7 @@ class Run:
 
     spark: SparkSession
     spec: JobSpec
-    token: str
+    token: str = field(repr=False)
     contract: Contract
     table: Any
     files: tuple[Any, ...]

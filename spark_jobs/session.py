@@ -59,6 +59,8 @@ def _catalog_settings(name: str, nessie_uri: str, reference: str, token: str) ->
         f"{catalog}.type": "rest",
         f"{catalog}.uri": f"{nessie_uri}/iceberg/{quote(reference, safe='')}",
         f"{catalog}.token": token,
+        # Near its end Iceberg would offer the token for exchange, which Nessie does not do.
+        f"{catalog}.token-refresh-enabled": "false",
         f"{catalog}.cache-enabled": "false",
         f"{catalog}.s3.delete-enabled": "true",
     }

@@ -107,10 +107,17 @@ def test_a_busy_slack_is_tried_again(local_slack: LocalSlack, faults: Faults) ->
 
 
 def test_a_wrong_token_is_refused(local_slack: LocalSlack) -> None:
-    """A token that Slack does not know is an error that no retry mends, and is not told."""
-    with pytest.raises(Permanent, match="invalid_auth") as refusal:
+    """A token that Slack does not know is an error that names the secret and not the token."""
+    with pytest.raises(Transient, match=r"invalid_auth.*secret") as refusal:
         local_slack.alerts("xoxb-wrong").post("", ALERT)
     assert "xoxb-wrong" not in str(refusal.value)
+
+
+def test_a_token_that_was_replaced_is_read_again(local_slack: LocalSlack) -> None:
+    """An alert goes out with the secret's newer token where Slack refuses the one at hand."""
+    client = WebClient("xoxb-old", base_url=f"{local_slack.url}/api/")
+    SlackAlerts(client, DEFAULT, {"xoxb-old": TOKEN}.__getitem__).post("", ALERT)
+    assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
 def test_a_message_that_slack_cannot_show_is_refused(local_slack: LocalSlack) -> None:

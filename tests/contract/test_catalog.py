@@ -453,7 +453,7 @@ def test_a_nessie_that_is_away_is_tried_again() -> None:
 def test_a_wrong_token_is_refused(servers: Servers) -> None:
     """Nobody without a token of the catalog's sees or changes anything."""
     for call in calls(Catalog(servers.nessie, "wrong")):
-        with pytest.raises(Transient, match=r"401|Unauthorized"):
+        with pytest.raises(Transient, match=r"TOKEN_REFUSED.*`lakegate rotate`.*`lakegate doctor`"):
             call()
 
 

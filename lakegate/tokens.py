@@ -1,0 +1,36 @@
+"""Nessie's bearer tokens, as those see them who bear one."""
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+
+from lakegate.errors import Transient
+
+_MEND = "`lakegate rotate` makes new tokens, and `lakegate doctor` tells what is wrong with them"
+
+
+def refused(whose: str) -> Transient:
+    """The error for a token that Nessie answers with 401: nothing is lost by trying again later.
+
+    `whose` names the secret, or whose token it is.
+    """
+    message = f"Nessie refuses {whose}: it has ended, or was signed with a key that is not Nessie's"
+    return Transient("TOKEN_REFUSED", f"{message}. {_MEND}")
+
+
+def check_lasts(token: str, now: datetime, minutes: int) -> None:
+    """Raises Transient TOKEN_ENDS where the token ends before a run of so many minutes may."""
+    end = _end(token)
+    if end and end < now + timedelta(minutes=minutes):
+        message = f"the job's token for Nessie ends at {end:%Y-%m-%d %H:%M} UTC, before this run"
+        raise Transient("TOKEN_ENDS", f"{message} has had its {minutes} minutes. {_MEND}")
+
+
+def _end(token: str) -> datetime | None:
+    """When the token ends (RFC 7519, section 4.1.4); None where it does not say."""
+    payload = token.partition(".")[2].partition(".")[0]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return datetime.fromtimestamp(claims["exp"], UTC)
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
+        return None
