@@ -158,7 +158,7 @@ def _nessie(
     processes.start(home, replace(local, part=name, argv=argv))
     try:
         processes.wait_until(home, name, lambda: nessie.answers(address, token), _SECONDS_TO_START)
-        nessie.seed(address, token)
+        Catalog(address, token).begin("ops")
         yield _own_session(replace(running, nessie_uri=address))
     finally:
         processes.stop(home, name)

@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.follow import Sight, job_state
+from functions import diagnosis
+from functions.diagnosis import Finding
 from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, Status, Tier
 
@@ -35,6 +37,12 @@ _CHECK_COLOURS = {
     Status.SKIPPED: "dim",
 }
 _CHECK_MARKS = {Status.WARN: "!", Status.SKIPPED: "-"}
+_FINDING_COLOURS = {diagnosis.Status.WARN: "yellow", diagnosis.Status.FAIL: "red"}
+_FINDING_MARKS = {
+    diagnosis.Status.OK: "✓",
+    diagnosis.Status.WARN: "!",
+    diagnosis.Status.FAIL: "✗",
+}
 _DONE = Text("✓", "green")
 _NONE = Text("")
 
@@ -170,6 +178,18 @@ def health(parts: Mapping[str, str]) -> Table:
     """The parts and whether they are up."""
     states = {k: Text(v, "green" if v == "up" else "bold red") for k, v in parts.items()}
     return facts(states.items())
+
+
+def findings(found: Iterable[Finding]) -> Table:
+    """What was looked at, each with its mark; under a fault, what to do about it."""
+    made = table("", "check", "found")
+    for each in found:
+        colour = _FINDING_COLOURS.get(each.status, "")
+        message = Text(each.message, colour)
+        if each.fix:
+            message.append(f"\n→ {each.fix}", "default")
+        made.add_row(Text(_FINDING_MARKS[each.status], colour or "green"), each.check, message)
+    return made
 
 
 def counts(by_state: Mapping[str, int]) -> Table:

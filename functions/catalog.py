@@ -71,17 +71,22 @@ class Catalog:
         It makes a namespace. Returns False where main has a commit already, also where somebody
         else was quicker.
         """
+        if self.begun():
+            return False
         with self._translated():
-            nowhere = self._send("GET", "/config")["noAncestorHash"]
-            if self.head(MAIN) != nowhere:
-                return False
+            nowhere = f"{MAIN}@{self.head(MAIN)}"
             try:
-                self._send("POST", f"/trees/{MAIN}@{nowhere}/history/commit", json=_put(namespace))
+                self._send("POST", f"/trees/{nowhere}/history/commit", json=_put(namespace))
             except Transient:
-                if self.head(MAIN) == nowhere:
+                if not self.begun():
                     raise
                 return False
         return True
+
+    def begun(self) -> bool:
+        """Whether main has a commit."""
+        with self._translated():
+            return self.head(MAIN) != self._send("GET", "/config")["noAncestorHash"]
 
     def create_branch(self, name: str) -> str:
         """Cut a branch off main's head; returns the hash it stands at.

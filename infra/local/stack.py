@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra import keys, package
+from infra import checkup, keys, package
 from infra.aws.secrets import put
-from infra.local import deploy, ministack, nessie, processes, settings
+from infra.local import deploy, ministack, processes, settings
 from infra.local.key_files import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
 from lakegate.errors import LakegateError
@@ -63,7 +63,7 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
                 stack = _deploy(all_parts, root, tokens, packaging.result(), tell)
             push_contracts(stack.env)
             _wait(home, all_parts, tell)
-            nessie.seed(stack.nessie, tokens["publisher"])
+            checkup.seed(ministack.client("lambda", stack.s3), stack.functions["checkup"])
         except BaseException:
             _stop(home, started, tell)
             raise

@@ -115,6 +115,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 def test_main_begins_once(lake: Lake) -> None:
     """A main that has commits is left as it is."""
     before = lake.catalog.head("main")
+    assert lake.catalog.begun()
     assert lake.catalog.begin("ops") is False
     assert lake.catalog.head("main") == before
 
@@ -122,6 +123,7 @@ def test_main_begins_once(lake: Lake) -> None:
 def test_a_virgin_main_begins_once_in_memory() -> None:
     """Of those who give main its first commit one does; branches can then be cut and merged."""
     catalog = FakeCatalog(FakeClock(), virgin=True)
+    assert not catalog.begun()
     assert [catalog.begin("ops") for _ in range(3)] == [True, False, False]
     assert len(list(catalog.log())) == 1
 

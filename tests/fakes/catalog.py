@@ -63,10 +63,14 @@ class FakeCatalog:
 
     def begin(self, namespace: str) -> bool:
         """See Catalog.begin."""
-        if MAIN in self._heads:
+        if self.begun():
             return False
         self._add(MAIN, f"first commit, with {namespace}", "set-up", {}, {})
         return True
+
+    def begun(self) -> bool:
+        """See Catalog.begun."""
+        return MAIN in self._heads
 
     def create_branch(self, name: str) -> str:
         """See Catalog.create_branch."""

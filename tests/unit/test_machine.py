@@ -44,6 +44,7 @@ OF_COMMANDS = {
     "ledger.in_state",
     "ledger.all",
     "catalog.begin",
+    "catalog.begun",
     "catalog.references",
     "catalog.changes",
     "catalog.changed_without",

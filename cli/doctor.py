@@ -1,0 +1,83 @@
+"""`lakegate doctor`: what is wrong with a deployment, and what to do about it."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import boto3
+import typer
+from botocore.config import Config
+
+from cli import documents, view
+from cli.contract_check import checked
+from cli.contracts import contract_files
+from cli.deployment import ROOT, find
+from cli.local import teller
+from cli.outside import Outside
+from cli.outside_checks import Given, checks
+from functions.diagnosis import Check, Finding, Status, carry_out
+from functions.storage import Lake
+from infra import checkup, package
+from infra.versions import EMR_RELEASE_LABEL, NESSIE
+
+_EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
+# As long as the function may take, and asked once: a second try would only take as long again.
+_PATIENT = Config(read_timeout=130, retries={"total_max_attempts": 1})
+
+
+def doctor(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Look at a deployment from inside its network and from outside; end with 1 if it is ill."""
+    found = find(context.obj)
+    stage = os.environ["LAKEGATE_STAGE"]
+    lake = Lake(boto3.client("s3"), found.settings.lake_bucket)
+    given = Given(
+        stage=stage,
+        region=boto3.client("lambda").meta.region_name,
+        settings=found.settings,
+        outside=Outside(),
+        package=cache(lambda: package.build(ROOT, teller())),
+        contracts=lambda: _contracts(ROOT / "contracts"),
+        in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
+    )
+    inside = Check(
+        "checkup",
+        lambda: _inside(f"lakegate-{stage}-checkup"),
+        "deploy again, or ask for the right to invoke it; its log group has its errors",
+    )
+    tell(carry_out([inside, *checks(given)]), as_json=as_json)
+
+
+def tell(found: Sequence[Finding], *, as_json: bool) -> None:
+    """Print the findings; exit code 1 when something fails."""
+    if as_json:
+        typer.echo(documents.text({"findings": [asdict(finding) for finding in found]}))
+    else:
+        many = Counter(finding.status for finding in found)
+        told = ", ".join(f"{many[status]} {status}" for status in Status if many[status])
+        view.out().print(view.findings(found), told)
+    if any(finding.status is Status.FAIL for finding in found):
+        raise typer.Exit(1)
+
+
+def _inside(function: str) -> list[Finding]:
+    """What the function finds. Raises LakegateError where it cannot be invoked."""
+    client = boto3.client("lambda", config=_PATIENT)
+    told = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
+    return [_finding(each) for each in told]
+
+
+def _finding(told: Mapping[str, Any]) -> Finding:
+    return Finding(told["check"], Status(told["status"]), told["message"], told["fix"])
+
+
+def _contracts(directory: Path) -> dict[str, str]:
+    """This checkout's contracts that can stand, their hashes by table."""
+    found = [checked(file).contract for file in contract_files([directory])]
+    return {contract.table: contract.sha256 for contract in found if contract}

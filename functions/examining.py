@@ -1,0 +1,141 @@
+"""The examination from inside the network: what is looked at, and by which rule it is judged."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from functions import judging, judging_catalog
+from functions.aws_probe import AwsProbe
+from functions.catalog import MAIN, Catalog
+from functions.diagnosis import Check, Finding, carry_out
+from functions.facts import Claims
+from functions.nessie_probe import NessieProbe
+from functions.settings import CheckupSettings, Settings
+from lakegate.history import TABLES
+
+_NETWORK = "see that the functions' subnets and security group reach it (infra/platform.yml)"
+_RIGHTS = "deploy again, so that CheckupRole may look; then see that the network leads there"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an examination works with; `catalog` and `secret` take a token and a secret's name."""
+
+    settings: Settings
+    own: CheckupSettings
+    aws: AwsProbe
+    nessie: NessieProbe
+    catalog: Callable[[str], Catalog]
+    secret: Callable[[str], str]
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The versions that whoever asks has; "" for those that do not matter to them."""
+
+    nessie: str = ""
+    emr_release_label: str = ""
+
+
+def examine(scene: Scene, expected: Expected) -> list[Finding]:
+    """All that can be seen from inside the network, each with what to do about it."""
+    settings = judging.of_settings(scene.settings, scene.own.stage)
+    return settings + carry_out([*_of_catalog(scene, expected), *_of_aws(scene, expected)])
+
+
+def _of_catalog(scene: Scene, expected: Expected) -> Iterator[Check]:
+    uri, nessie = scene.settings.nessie_uri, scene.nessie
+    yield Check("Nessie", lambda: judging_catalog.of_greeting(uri, nessie.greeting()), _NETWORK)
+    yield Check(
+        "Nessie's version",
+        lambda: [judging_catalog.of_version(nessie.version(), expected.nessie)],
+        _NETWORK,
+    )
+    for role in judging_catalog.ROLES:
+        fix = "make the tokens with `lakegate rotate`; then see that Nessie is reached"
+        yield Check(f"{role}'s token", _token_look(scene, role), fix)
+    yield Check("main", lambda: [_main(scene)], "see the findings on Nessie and on the tokens")
+
+
+def _token_look(scene: Scene, role: str) -> Callable[[], list[Finding]]:
+    def look() -> list[Finding]:
+        token = scene.secret(scene.own.token_secret(role))
+        standing = scene.nessie.standing(token)
+        claims = Claims.of(token)
+        return [
+            judging_catalog.of_token(role, claims, standing, scene.now()),
+            judging_catalog.of_rules(role, standing),
+        ]
+
+    return look
+
+
+def _main(scene: Scene) -> Finding:
+    catalog = scene.catalog(scene.secret(scene.own.token_secret("reader")))
+    if not catalog.begun():
+        return judging_catalog.of_main(begun=False, lacking=[])
+    head = catalog.head(MAIN)
+    lacking = [table.name for table in TABLES if not catalog.metadata(head, table.name)]
+    return judging_catalog.of_main(begun=True, lacking=lacking)
+
+
+def _of_aws(scene: Scene, expected: Expected) -> Iterator[Check]:
+    settings, aws = scene.settings, scene.aws
+    for kind, name in (("landing", settings.landing_bucket), ("lake", settings.lake_bucket)):
+        yield Check(f"{kind} bucket", _bucket_look(aws, kind, name), _RIGHTS)
+    yield Check("landing bucket's events", lambda: [_notifications(scene)], _RIGHTS)
+    yield Check("ledger", lambda: judging.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
+    for url in (scene.own.upload_queue, scene.own.job_run_queue, settings.alert_queue):
+        yield Check(_queue(url), _queue_look(aws, url, judging.of_queue), _RIGHTS)
+    for url in (
+        settings.upload_dead_letters,
+        settings.job_run_dead_letters,
+        scene.own.alert_dead_letters,
+    ):
+        yield Check(_queue(url), _queue_look(aws, url, judging.of_dead_letters), _RIGHTS)
+    yield Check(
+        "EMR application",
+        lambda: judging.of_application(
+            aws.application(settings.emr_application_id), expected.emr_release_label
+        ),
+        "see that the application's id is right and that its endpoint is in the network",
+    )
+    yield Check("job's code", lambda: [judging.of_job_code(_job_code(scene))], _RIGHTS)
+    yield Check("clocks", lambda: [judging.of_clocks(scene.now(), _dates(scene))], _NETWORK)
+
+
+def _bucket_look(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
+    is_lake = kind == "lake"
+    return lambda: judging.of_bucket(f"{kind} bucket", aws.bucket(name), is_lake=is_lake)
+
+
+def _queue_look(
+    aws: AwsProbe, url: str, judge: Callable[..., Finding]
+) -> Callable[[], list[Finding]]:
+    return lambda: [judge(aws.queue(url))]
+
+
+def _queue(url: str) -> str:
+    return f"queue {url.rsplit('/', 1)[-1]}"
+
+
+def _notifications(scene: Scene) -> Finding:
+    queue = scene.aws.queue(scene.own.upload_queue)
+    return judging.of_notifications(
+        scene.aws.notifications(scene.settings.landing_bucket), queue.arn
+    )
+
+
+def _job_code(scene: Scene) -> Mapping[str, bool]:
+    lake = scene.settings.lake_bucket
+    files = (scene.settings.job_entry_point, scene.settings.job_package)
+    return {each: scene.aws.has_object(lake, each.removeprefix(f"s3://{lake}/")) for each in files}
+
+
+def _dates(scene: Scene) -> dict[str, datetime]:
+    """The times of those who tell it; Nessie does so only behind a proxy."""
+    nessie = scene.nessie.greeting().date
+    return {"S3": scene.aws.date(scene.settings.lake_bucket)} | (
+        {"Nessie": nessie} if nessie else {}
+    )

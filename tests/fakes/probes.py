@@ -1,0 +1,87 @@
+"""A deployment as an examination sees it: facts, of which some are not to be had."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from functions.facts import Application, Bucket, Greeting, Notification, Queue, Standing, Table
+from lakegate.errors import Transient
+
+_Fact = TypeVar("_Fact")
+
+
+@dataclass
+class FakeAws:
+    """AWS, by names and addresses; what is not in it AWS refuses to show."""
+
+    now: datetime
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    told: dict[str, list[Notification]] = field(default_factory=dict)
+    objects: set[tuple[str, str]] = field(default_factory=set)
+    tables: dict[str, Table] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    applications: dict[str, Application] = field(default_factory=dict)
+
+    def date(self, bucket: str) -> datetime:
+        """See AwsProbe.date."""
+        _of(self.buckets, bucket)
+        return self.now
+
+    def bucket(self, name: str) -> Bucket:
+        """See AwsProbe.bucket."""
+        return _of(self.buckets, name)
+
+    def notifications(self, bucket: str) -> list[Notification]:
+        """See AwsProbe.notifications."""
+        _of(self.buckets, bucket)
+        return self.told.get(bucket, [])
+
+    def has_object(self, bucket: str, key: str) -> bool:
+        """See AwsProbe.has_object."""
+        return (bucket, key) in self.objects
+
+    def table(self, name: str) -> Table:
+        """See AwsProbe.table."""
+        return _of(self.tables, name)
+
+    def queue(self, url: str) -> Queue:
+        """See AwsProbe.queue."""
+        return _of(self.queues, url)
+
+    def application(self, id_: str) -> Application:
+        """See AwsProbe.application."""
+        return _of(self.applications, id_)
+
+
+@dataclass
+class FakeNessie:
+    """Nessie, by tokens; without a version it is away."""
+
+    tokens: dict[str, Standing] = field(default_factory=dict)
+    told: str = "0.99.0"
+
+    def greeting(self) -> Greeting:
+        """See NessieProbe.greeting."""
+        self._require()
+        return Greeting(401, 0.01)
+
+    def version(self) -> str:
+        """See NessieProbe.version."""
+        self._require()
+        return self.told
+
+    def standing(self, token: str) -> Standing:
+        """See NessieProbe.standing."""
+        self._require()
+        return self.tokens.get(token, Standing(401))
+
+    def _require(self) -> None:
+        if not self.told:
+            raise Transient("CATALOG_UNAVAILABLE", "Nessie did not answer")
+
+
+def _of(facts: Mapping[str, _Fact], name: str) -> _Fact:
+    if name not in facts:
+        raise Transient("AWS_REFUSED", f"{name}: there is none, or it may not be seen")
+    return facts[name]
