@@ -9,6 +9,7 @@ import argparse
 import json
 import secrets
 import statistics
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -21,7 +22,6 @@ from pathlib import Path
 import boto3
 
 from benchmarks.nessie_client import Client, create_tables
-from benchmarks.postgres import postgres
 from benchmarks.publish import Bench
 from functions.catalog import Catalog
 from functions.ingestion import Ingestion
@@ -30,6 +30,7 @@ from functions.telemetry import logger
 from infra.local import nessie, processes
 from infra.local.parts import free_port
 from infra.local.settings import LAKE_BUCKET
+from tests.postgres import postgres
 from tests.services import Services, services
 from tests.template import ledger_table
 
@@ -123,7 +124,7 @@ def _rate(clients: Sequence[Callable[[], None]], files: int) -> float:
 def _servers(home: Path) -> Iterator[dict[str, Services]]:
     """The same services with a Nessie on each store."""
     with services(home) as running, ExitStack() as stack:
-        jdbc = stack.enter_context(postgres(home, free_port(set())))
+        jdbc = stack.enter_context(postgres(home, free_port(set()), Path(sys.prefix)))
         stores = {
             "rocksdb": {
                 "nessie.version.store.type": "ROCKSDB",

@@ -1,6 +1,6 @@
 """Sets the project up: two environments, the Java runtime and the jars; only what is not right yet.
 
-Two environments, the Java runtime and the jars; only what is not right yet.
+With the argument `deploy` it makes a third one: the tools that deploy, and what checks them.
 Runs on the machine's own Python with nothing installed, so it needs the standard library only.
 """
 

@@ -1,0 +1,110 @@
+"""The platform's stack on a ministack: as far as ministack knows what it is made of."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from infra import template
+from infra.cloudformation import Stacks
+from infra.local import ministack, processes
+from infra.local.parts import free_port
+from infra.stage import Stage
+from infra.template import Template
+
+ROOT = Path(__file__).parents[2]
+PLATFORM = ROOT / "infra" / "platform.yml"
+# What ministack does not know, and why the stack needs it: docs/platform.md says the same.
+UNTRIED = {
+    "AWS::Budgets::Budget": "the budget's alarm",
+    "AWS::EC2::SecurityGroupIngress": "the rule that lets Nessie reach its database",
+    "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
+    "AWS::EMRServerless::Application": "the application that runs the jobs",
+}
+APPLICATION = "00application"
+
+
+def read() -> Template:
+    """The platform's template."""
+    return template.read(PLATFORM)
+
+
+def tryable(whole: Template) -> Template:
+    """The template without what ministack does not know; what refers to that has a stand-in."""
+    left = {k: v for k, v in whole["Resources"].items() if v["Type"] not in UNTRIED}
+    known: Template = _with_stand_ins({**whole, "Resources": left})
+    return known
+
+
+def _with_stand_ins(value: Any) -> Any:
+    if value == {"Ref": "EmrApplication"}:
+        return APPLICATION
+    if isinstance(value, dict):
+        return {key: _with_stand_ins(each) for key, each in value.items()}
+    return [_with_stand_ins(each) for each in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Account:
+    """An AWS account on this machine."""
+
+    endpoint: str
+
+    def client(self, service: str) -> Any:
+        """boto3's client of a service, as the account's root."""
+        return ministack.client(service, self.endpoint)
+
+    def deploy(self, name: str, **parameters: str) -> Stage:
+        """Make the platform's stack of a stage."""
+        stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
+        stacks, body = Stacks(self.client("cloudformation")), template.body(tryable(read()))
+        given = {"Stage": name, **parameters}
+        plan = stacks.plan(stage.platform_stack, {"TemplateBody": body}, given)
+        assert plan
+        stacks.carry_out(plan)
+        return stage
+
+    def container(self, stage: Stage) -> dict[str, str]:
+        """The environment of Nessie's container, CloudFormation's functions carried out."""
+        container = self.task(stage)["containerDefinitions"][0]
+        return {each["name"]: each["value"] for each in container["environment"]}
+
+    def task(self, stage: Stage) -> dict[str, Any]:
+        """The definition of Nessie's tasks."""
+        family = f"lakegate-{stage.name}-nessie"
+        found = self.client("ecs").describe_task_definition(taskDefinition=family)
+        return dict(found["taskDefinition"])
+
+    def credentials(self, role: str) -> dict[str, str]:
+        """What a task that has this role finds; only ECS may take it, so root is let in besides."""
+        root = {"AWS": f"arn:aws:iam::{ministack.ACCOUNT}:root"}
+        trust = {"Effect": "Allow", "Principal": root, "Action": "sts:AssumeRole"}
+        self.client("iam").update_assume_role_policy(
+            RoleName=role.rpartition("/")[2],
+            PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}),
+        )
+        given = self.client("sts").assume_role(RoleArn=role, RoleSessionName="nessie")
+        keys: Mapping[str, str] = given["Credentials"]
+        return {
+            "AWS_ACCESS_KEY_ID": keys["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
+            "AWS_SESSION_TOKEN": keys["SessionToken"],
+        }
+
+
+@contextmanager
+def account(home: Path) -> Iterator[Account]:
+    """An empty account, which holds every caller to its role's policies."""
+    port = free_port(set())
+    endpoint = f"http://127.0.0.1:{port}"
+    ministack.prepare(home, endpoint, datetime.now(UTC))
+    python = ROOT / ".venv-ministack" / "bin" / "python"
+    try:
+        processes.start(home, ministack.command(home, python, port))
+        processes.wait_until(home, "ministack", lambda: ministack.answers(endpoint), timeout=60)
+        yield Account(endpoint)
+    finally:
+        processes.stop(home, "ministack")

@@ -1,0 +1,174 @@
+"""What the platform's template promises, read off the template."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from infra.nessie_options import options
+from infra.versions import EMR_RELEASE_LABEL
+from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
+
+_DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
+_KEPT = "RetainExceptOnCreate"
+
+
+@pytest.mark.deploy
+def test_the_linter_finds_nothing() -> None:
+    """The template is valid, down to each property's values, and needs no packaging."""
+    lint = ROOT / ".venv-deploy" / "bin" / "cfn-lint"
+    done = subprocess.run(
+        (lint, "--regions", "us-east-1", "--", PLATFORM),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
+    """Destroying leaves the store and the network it is in, and these need nothing that goes."""
+    resources = read()["Resources"]
+    kept = {name for name, each in resources.items() if each.get("DeletionPolicy") == _KEPT}
+    assert kept >= _DATA
+    assert all(resources[name]["UpdateReplacePolicy"] == "Retain" for name in kept)
+    needed = {name for kept_one in kept for name in _referred(resources[kept_one])}
+    assert needed & resources.keys() <= kept
+
+
+def test_no_policy_has_a_star() -> None:
+    """Each role may do named things to named resources; ECR's token alone has no resource."""
+    for statement in _statements():
+        actions, on = _listed(statement["Action"]), _listed(statement["Resource"])
+        assert not any("*" in action for action in actions), statement["Sid"]
+        if "*" in on:
+            assert actions == ["ecr:GetAuthorizationToken"], statement["Sid"]
+
+
+def test_nessie_may_delete_nothing_in_the_lake() -> None:
+    """Of S3, Nessie's tasks have the lake's warehouse, to read and to write."""
+    role = read()["Resources"]["NessieTaskRole"]["Properties"]
+    (lake,) = [s for s in _within(role, "Sid") if "s3:" in str(s["Action"])]
+    assert lake["Action"] == ["s3:GetObject", "s3:PutObject"]
+    assert str(lake["Resource"]).endswith("lakegate-${Stage}-lake-${AWS::AccountId}/warehouse/*'}")
+
+
+def test_only_functions_and_jobs_reach_nessie() -> None:
+    """Nothing comes in from outside the VPC, and to the load balancer only its two clients."""
+    resources = read()["Resources"]
+    rules = [rule for each in resources.values() for rule in _ingress(each)]
+    assert {str(rule.get("CidrIp", "")) for rule in rules} <= {
+        "",
+        "{'Fn::Sub': '${NetworkPrefix}.0.0/16'}",
+    }
+    to_nessie = _ingress(resources["LoadBalancerSecurityGroup"])
+    assert [rule["SourceSecurityGroupId"]["Ref"] for rule in to_nessie] == [
+        "FunctionSecurityGroup",
+        "JobSecurityGroup",
+    ]
+    assert resources["NessieLoadBalancer"]["Properties"]["Scheme"] == "internal"
+
+
+def test_there_is_a_way_to_each_service_that_is_called_from_inside() -> None:
+    """The subnets have no way out: a service has an endpoint, or a call to it would hang on AWS."""
+    called = {
+        service
+        for package in ("functions", "spark_jobs")
+        for file in (ROOT / package).glob("*.py")
+        for service in re.findall(
+            r'boto3\.(?:client|resource)\(\s*"([a-z0-9-]+)"', file.read_text()
+        )
+    }
+    endpoints = [r for r in read()["Resources"].values() if r["Type"] == "AWS::EC2::VPCEndpoint"]
+    names = [each["Properties"]["ServiceName"]["Fn::Sub"] for each in endpoints]
+    assert {name.rpartition(".")[2] for name in names} == called
+
+
+def test_the_database_is_encrypted_backed_up_and_nobody_elses() -> None:
+    """The database of every table's history is not public, and cannot be deleted by a slip."""
+    whole = read()
+    database = whole["Resources"]["Database"]["Properties"]
+    assert (database["StorageEncrypted"], database["PubliclyAccessible"]) == (True, False)
+    assert whole["Parameters"]["DatabaseBackupDays"]["MinValue"] >= 1
+    assert whole["Parameters"]["DeletionProtection"]["Default"] == "true"
+    assert database["DeletionProtection"] == {"Ref": "DeletionProtection"}
+
+
+def test_the_private_key_is_not_asked_for() -> None:
+    """The stack learns the public key alone, and must: without it Nessie would not start."""
+    whole = read()
+    assert "Default" not in whole["Parameters"]["NessiePublicKey"]
+    assert "signing-key" not in PLATFORM.read_text()
+
+
+def test_the_document_names_what_was_not_tried() -> None:
+    """Who reads the page learns of each kind of resource that ministack does not know."""
+    page = (ROOT / "docs" / "platform.md").read_text()
+    named = {word.strip("`,.") for word in page.split() if word.startswith("`AWS::")}
+    assert named == UNTRIED.keys()
+    assert {each["Type"] for each in read()["Resources"].values()} >= UNTRIED.keys()
+
+
+def test_jobs_run_under_the_release_that_the_tests_run_with() -> None:
+    """The release label is the one whose Spark and Iceberg the project is locked to."""
+    assert read()["Parameters"]["EmrRelease"]["Default"] == EMR_RELEASE_LABEL
+
+
+def test_rules_and_options_are_those_of_the_local_stack() -> None:
+    """The container is told what every Nessie is told, and beyond it only of its store."""
+    (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
+    told = dict(_variables(container["Environment"]))
+    common = options("", "", "")
+    assert told.keys() >= common.keys()
+    fixed = {name: value for name, value in told.items() if isinstance(value, str)}
+    assert (
+        fixed.items()
+        <= {**common, "nessie.version.store.persist.jdbc.datasource": "postgresql"}.items()
+    )
+    own = told.keys() - common.keys()
+    assert all(name.startswith(("nessie.version.store.", "quarkus.d")) for name in own)
+
+
+def _variables(given: list[Any]) -> Iterator[tuple[str, Any]]:
+    for each in given:
+        chosen = each.get("Fn::If", [None, each])[1]
+        yield chosen["Name"], chosen["Value"]
+
+
+def _referred(resource: Any) -> set[str]:
+    """Every name that a resource refers to, parameters' among them."""
+    found = {str(each["Ref"]) for each in _within(resource, "Ref")}
+    found |= {str(each["Fn::GetAtt"][0]) for each in _within(resource, "Fn::GetAtt")}
+    texts = (str(each["Fn::Sub"]) for each in _within(resource, "Fn::Sub"))
+    found |= {name for text in texts for name in re.findall(r"\$\{([A-Za-z]+)", text)}
+    return found | set(_listed(resource.get("DependsOn", [])))
+
+
+def _statements() -> list[dict[str, Any]]:
+    roles = [r for r in read()["Resources"].values() if r["Type"] == "AWS::IAM::Role"]
+    assert len(roles) == 2
+    return [found for role in roles for found in _within(role["Properties"]["Policies"], "Sid")]
+
+
+def _within(value: Any, key: str) -> Iterator[dict[str, Any]]:
+    """Every mapping within `value` that has the key."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _within(each, key)
+
+
+def _ingress(resource: dict[str, Any]) -> list[dict[str, Any]]:
+    if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
+        return [resource["Properties"]]
+    found: list[dict[str, Any]] = resource.get("Properties", {}).get("SecurityGroupIngress", [])
+    return found
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

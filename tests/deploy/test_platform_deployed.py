@@ -1,0 +1,201 @@
+"""The platform's stack, deployed on this machine, and Nessie as its container would run it."""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import requests
+
+from functions.catalog import Catalog
+from infra import keys
+from infra.local import nessie, processes
+from infra.local.key_files import KeyFiles
+from infra.local.parts import free_port
+from infra.nessie_options import S3, options
+from infra.stage import Stage
+from tests.deploy.platform import APPLICATION, ROOT, Account, account, read
+from tests.postgres import postgres
+
+pytestmark = pytest.mark.stack
+
+_FACTS = ("nessie-uri", "emr-application-id", "subnet-a", "subnet-b", "function-security-group")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Nessie that was started with a container's environment."""
+
+    uri: str
+    management: str
+    tokens: Mapping[str, str]
+
+    def answer(self, method: str, path: str, role: str = "", **arguments: object) -> int:
+        """The status of Nessie's answer to a role, or to nobody."""
+        headers = {"Authorization": f"Bearer {self.tokens[role]}"} if role else {}
+        url = f"{self.uri}{path}"
+        return requests.request(
+            method,
+            url,
+            headers=headers,
+            timeout=30,
+            **arguments,  # type: ignore[arg-type]
+        ).status_code
+
+    def health(self, kind: str) -> int:
+        """The status of a health check's answer."""
+        return requests.get(f"{self.management}/q/health/{kind}", timeout=30).status_code
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the servers keep what they have."""
+    return tmp_path_factory.mktemp("platform")
+
+
+@pytest.fixture(scope="module")
+def aws(home: Path) -> Iterator[Account]:
+    """An empty AWS account."""
+    with account(home) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stages(aws: Account, home: Path) -> dict[str, Stage]:
+    """A platform with each store, by the store's name."""
+    key = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).public_key
+    return {
+        store: aws.deploy(name, NessieStore=store, NessiePublicKey=key)
+        for name, store in (("sql", "JDBC2"), ("dynamo", "DYNAMODB2"))
+    }
+
+
+@pytest.fixture(scope="module", params=["JDBC2", "DYNAMODB2"])
+def server(
+    request: pytest.FixtureRequest, aws: Account, home: Path, stages: dict[str, Stage]
+) -> Iterator[Server]:
+    """Nessie as the container has it: only ports, the store's place and S3's are this machine's."""
+    stage = stages[request.param]
+    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+    with ExitStack() as stack:
+        here = {f"{S3}.endpoint": aws.endpoint, f"{S3}.path-style-access": "true"}
+        if request.param == "JDBC2":
+            here |= _database(
+                stack.enter_context(postgres(home, free_port(set()), ROOT / ".venv-deploy"))
+            )
+        else:
+            here |= {"quarkus.dynamodb.endpoint-override": aws.endpoint}
+        role = aws.credentials(aws.task(stage)["taskRoleArn"])
+        yield stack.enter_context(_nessie(home, aws.container(stage) | here | role, tokens))
+
+
+@pytest.mark.parametrize("store", ["JDBC2", "DYNAMODB2"])
+def test_the_stack_tells_the_application_its_facts(
+    store: str, aws: Account, stages: dict[str, Stage]
+) -> None:
+    """With either store all that ministack knows is made, and the parameters hold what was."""
+    ssm, stage = aws.client("ssm"), stages[store]
+    told = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
+    assert told["emr-application-id"] == APPLICATION
+    assert told["nessie-uri"].startswith("http://")
+    assert told["nessie-uri"].endswith(":19120")
+    assert told["subnet-a"] != told["subnet-b"]
+
+
+def test_the_container_is_told_what_every_nessie_is_told(
+    aws: Account, home: Path, stages: dict[str, Stage]
+) -> None:
+    """CloudFormation makes of the template just the rules and options of the local stack."""
+    stage = stages["JDBC2"]
+    warehouse, key = f"s3://{stage.lake_bucket}/warehouse", keys.public_key(home / "keys")
+    assert aws.container(stage).items() >= options(warehouse, stage.region, key).items()
+
+
+def test_nessie_is_live_and_ready_before_there_is_a_lake(server: Server) -> None:
+    """The service settles in the platform's deployment: the lake's bucket comes after it."""
+    assert (server.health("live"), server.health("ready")) == (200, 200)
+
+
+def test_the_containers_health_check_asks_nessie(server: Server) -> None:
+    """The check's command succeeds where Nessie is live, and fails where nothing answers."""
+    (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
+    _, *command = container["HealthCheck"]["Command"]
+    here = server.management.rpartition(":")[2]
+    for port, healthy in ((here, True), ("1", False)):
+        asked = [word.replace("/9000", f"/{port}") for word in command]
+        done = subprocess.run(asked, capture_output=True, timeout=30, check=False)
+        assert (done.returncode == 0) is healthy
+
+
+def test_only_the_publisher_changes_main(server: Server) -> None:
+    """No token is 401, the job's may not commit to main nor merge into it, the publisher's may."""
+    assert server.answer("GET", "/api/v2/trees/main") == 401
+    publisher = Catalog(server.uri, server.tokens["publisher"])
+    publisher.begin("ops")
+    branch = "ingest/t/f-1"
+    Catalog(server.uri, server.tokens["uploader"]).create_branch(branch)
+    assert server.answer("POST", _commit(publisher, branch), "job", json=_namespace("a")) == 200
+    assert server.answer("POST", _commit(publisher, "main"), "job", json=_namespace("b")) == 403
+    merge = f"/api/v2/trees/main@{publisher.head('main')}/history/merge"
+    body = {"fromRefName": branch, "fromHash": publisher.head(branch)}
+    assert server.answer("POST", merge, "job", json=body) == 403
+    assert publisher.merge(branch, publisher.head(branch), "Publish", {"k": "v"})
+
+
+def test_its_role_lets_nessie_make_a_table(
+    server: Server, aws: Account, stages: dict[str, Stage]
+) -> None:
+    """With the lake there, the task's own role is enough to write a table's metadata."""
+    for stage in stages.values():
+        aws.client("s3").create_bucket(Bucket=stage.lake_bucket)
+    catalog, publisher = "/iceberg/v1/main", Catalog(server.uri, server.tokens["publisher"])
+    publisher.begin("ops")
+    body = {"namespace": ["made"]}
+    assert server.answer("POST", f"{catalog}/namespaces", "publisher", json=body) == 200
+    table = {"name": "t", "schema": {"type": "struct", "fields": []}, "stage-create": False}
+    made = server.answer("POST", f"{catalog}/namespaces/made/tables", "publisher", json=table)
+    assert made == 200
+    assert publisher.metadata(publisher.head("main"), "made.t").startswith("s3://lakegate-")
+
+
+def _commit(catalog: Catalog, branch: str) -> str:
+    reference = f"{branch.replace('/', '%2F')}@{catalog.head(branch)}"
+    return f"/api/v2/trees/{reference}/history/commit"
+
+
+def _namespace(name: str) -> dict[str, object]:
+    key = {"elements": [name]}
+    change = {"type": "PUT", "key": key, "content": {"type": "NAMESPACE", **key}}
+    return {"commitMeta": {"message": f"Make {name}"}, "operations": [change]}
+
+
+@contextmanager
+def _nessie(
+    home: Path, environment: Mapping[str, str], tokens: Mapping[str, str]
+) -> Iterator[Server]:
+    port, management = free_port(set()), free_port(set())
+    here = {
+        "quarkus.http.host": "127.0.0.1",
+        "quarkus.http.port": str(port),
+        "quarkus.management.host": "127.0.0.1",
+        "quarkus.management.port": str(management),
+    }
+    server = Server(f"http://127.0.0.1:{port}", f"http://127.0.0.1:{management}", tokens)
+    (home / "tmp").mkdir(exist_ok=True)
+    command = nessie.java_command(home / "tmp")
+    processes.start(home, processes.Command("nessie", command, home, {**environment, **here}))
+    try:
+        reader = tokens["reader"]
+        processes.wait_until(home, "nessie", lambda: nessie.answers(server.uri, reader), 120)
+        yield server
+    finally:
+        processes.stop(home, "nessie")
+
+
+def _database(url: str) -> dict[str, str]:
+    """Where the database is; the secret's two values come to a container in just these names."""
+    source = "quarkus.datasource.postgresql"
+    return {f"{source}.jdbc.url": url, f"{source}.username": "nessie", f"{source}.password": "none"}
