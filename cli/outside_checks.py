@@ -186,7 +186,7 @@ def _rules(given: Given) -> list[Finding]:
 
 
 def _job_release(given: Given) -> Finding:
-    deployed = given.settings.job_entry_point.rpartition("/")[0].rpartition("/")[2]
+    deployed = given.settings.job_code.rpartition("/")[2]
     return of_job_release(deployed, given.package().job_release)
 
 

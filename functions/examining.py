@@ -11,6 +11,7 @@ from functions.diagnosis import Check, Finding, carry_out
 from functions.facts import Claims
 from functions.nessie_probe import NessieProbe
 from functions.settings import CheckupSettings, Settings
+from functions.submission import JOB_FILES
 from lakegate.history import TABLES
 
 _NETWORK = "see that the functions' subnets and security group reach it (infra/platform.yml)"
@@ -128,9 +129,9 @@ def _notifications(scene: Scene) -> Finding:
 
 
 def _job_code(scene: Scene) -> Mapping[str, bool]:
-    lake = scene.settings.lake_bucket
-    files = (scene.settings.job_entry_point, scene.settings.job_package)
-    return {each: scene.aws.has_object(lake, each.removeprefix(f"s3://{lake}/")) for each in files}
+    lake, code = scene.settings.lake_bucket, scene.settings.job_code
+    keys = {f"{code}/{name}": f"{code}/{name}".removeprefix(f"s3://{lake}/") for name in JOB_FILES}
+    return {address: scene.aws.has_object(lake, key) for address, key in keys.items()}
 
 
 def _dates(scene: Scene) -> dict[str, datetime]:

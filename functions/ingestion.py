@@ -81,7 +81,8 @@ class Ingestion:
 
     `looks_beyond` says that its contract has checks of the whole table. Then `audited_from` is not
     empty once its files were entered into a fresh branch, on which they are audited again: it is
-    where on main they were audited before.
+    where on main they were audited before. `reads_others` says that its job reads other tables than
+    its own, as it may have to where an older release did not say.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Ingestion:
     failures: int = 0
     table: str = ""
     looks_beyond: bool = False
+    reads_others: bool = True
     audited_from: str = ""
     contract_key: str = ""
     contract_version: str = ""

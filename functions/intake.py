@@ -99,6 +99,7 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         on_new_version="add" if change else stored.contract.on_new_version,
         change=change,
         looks_beyond=stored.contract.looks_beyond,
+        reads_others=change is not None or stored.contract.reads_others,
         audited_from="",
         branch=branch,
         base_hash=world.catalog.create_branch(branch),
@@ -155,6 +156,7 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         token_secret=world.settings.job_token_secret,
         change=ingestion.change is not None,
         timeout_minutes=world.settings.job_timeout_minutes,
+        reads_others=ingestion.reads_others,
     )
     if ingestion.is_again:
         spec = replace(

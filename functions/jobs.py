@@ -8,7 +8,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.job_run import JobRun, RunState
+from functions.narrowing import run_policy
 from functions.settings import Settings
+from functions.submission import monitoring, spark_submit
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
@@ -41,8 +43,11 @@ class Jobs:
                 executionRoleArn=self._settings.emr_role_arn,
                 clientToken=name,
                 name=name,
-                jobDriver={"sparkSubmit": self._spark_submit(spec)},
+                executionIamPolicy={"policy": run_policy(spec, self._settings)},
+                jobDriver={"sparkSubmit": spark_submit(spec, self._settings)},
+                configurationOverrides={"monitoringConfiguration": monitoring(self._settings)},
                 executionTimeoutMinutes=self._settings.job_timeout_minutes,
+                retryPolicy={"maxAttempts": self._settings.job_attempts},
                 tags={"lakegate:table": spec.table},
             )
         return str(run["jobRunId"])
@@ -77,13 +82,6 @@ class Jobs:
             except self._client.exceptions.ResourceNotFoundException as error:
                 raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
         return dict(found["jobRun"])
-
-    def _spark_submit(self, spec: JobSpec) -> dict[str, Any]:
-        return {
-            "entryPoint": self._settings.job_entry_point,
-            "entryPointArguments": [spec.to_argument()],
-            "sparkSubmitParameters": f"--py-files {self._settings.job_package}",
-        }
 
 
 def _run(run: str, found: Mapping[str, Any]) -> JobRun:

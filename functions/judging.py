@@ -26,18 +26,13 @@ _SKEW = 30.0
 def of_settings(settings: Settings, stage: str) -> list[Finding]:
     """The settings fit together: all of one stage, the job's code from the lake bucket."""
     uri = urlsplit(settings.nessie_uri)
-    code = {settings.job_entry_point, settings.job_package}
-    places = {address.rpartition("/")[0] for address in code}
     tokens = {settings.job_token_secret, settings.nessie_token_secret}
     faults = {
         f"Nessie's address {settings.nessie_uri} is none without a path": (
             uri.scheme not in ("http", "https") or not uri.netloc or uri.path not in ("", "/")
         ),
-        f"the job's two files lie in different places: {', '.join(sorted(places))}": (
-            len(places) > 1
-        ),
-        f"the job's code is not in the lake bucket {settings.lake_bucket}": not all(
-            address.startswith(f"s3://{settings.lake_bucket}/") for address in code
+        f"the job's code is not in the lake bucket {settings.lake_bucket}": (
+            not settings.job_code.startswith(f"s3://{settings.lake_bucket}/")
         ),
         f"landing bucket and lake bucket are both {settings.lake_bucket}": (
             settings.landing_bucket == settings.lake_bucket

@@ -236,7 +236,12 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
     if (stored.key, stored.version) != (told.contract_key, told.contract_version):
         return told
     contract = stored.contract
-    return replace(told, demands=contract.demands, looks_beyond=contract.looks_beyond)
+    return replace(
+        told,
+        demands=contract.demands,
+        looks_beyond=contract.looks_beyond,
+        reads_others=contract.reads_others or told.change is not None,
+    )
 
 
 def _asked(world: World, ingestion: Ingestion) -> Ingestion:

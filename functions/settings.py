@@ -13,11 +13,15 @@ Of = TypeVar("Of")
 class Settings:
     """A deployment's settings, each from the variable `LAKEGATE_<NAME>`; secrets by name only.
 
-    `nessie_uri` has no path. `job_entry_point` and `job_package` are the S3 addresses of the job's
-    code. `alert_queue`, `upload_dead_letters` and `job_run_dead_letters` are queue addresses.
-    `clean_up_role_arn` is the role that may delete in the lake; without it that is done as oneself.
+    `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
+    `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `clean_up_role_arn` is the
+    role that may delete in the lake; without it that is done as oneself.
     `job_tries` is how many runs of one ingestion may fail without a report before people are told,
     `max_attempts` how many fresh branches it may take in all.
+    `job_worker_cores`, `job_worker_memory` (the JVM's, as in 14g) and `job_max_executors` are the
+    size of one job run. Its log goes to EMR's own storage and to the CloudWatch log group
+    `job_log_group`, if any. `job_attempts` is how often EMR tries a run; more than once, it also
+    tries again what was rejected.
     `grace_seconds` is how long the sweep leaves events time to do the work, `keep_days` how long
     failed branches are kept.
     """
@@ -30,14 +34,18 @@ class Settings:
     job_token_secret: str
     emr_application_id: str
     emr_role_arn: str
-    job_entry_point: str
-    job_package: str
+    job_code: str
     alert_queue: str
     upload_dead_letters: str
     job_run_dead_letters: str
     clean_up_role_arn: str = ""
     job_tries: int = 2
     job_timeout_minutes: int = 60
+    job_worker_cores: int = 4
+    job_worker_memory: str = "14g"
+    job_max_executors: int = 10
+    job_attempts: int = 1
+    job_log_group: str = ""
     max_attempts: int = 20
     grace_seconds: int = 300
     keep_days: int = 30

@@ -15,10 +15,13 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uv
 
+from infra.local.jars import cached
+from infra.versions import AVRO_JAR
 from lakegate.errors import LakegateError
 
 # Lambda's own Python has boto3 (as ministack's has); the others only colour what pynessie's and
@@ -32,6 +35,7 @@ _UNUSED = ("bin/*", "zstandard/_cffi*")
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
+AVRO = "spark-avro.jar"
 # Lambda's python3.11 has glibc 2.26. uv knows no name between 2.17, which pyroaring does not serve,
 # and 2.28; tests/e2e/test_stack.py checks what the chosen files really need.
 _PLATFORM = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
@@ -40,11 +44,10 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Package:
-    """What was built; `job_release` names the job's two files by what is in them."""
+    """What was built; `job_release` names the job's files by what is in them."""
 
     lambda_zip: Path
-    job_entry_point: Path
-    job_zip: Path
+    job_files: tuple[Path, ...]
 
     @property
     def lambda_release(self) -> str:
@@ -53,8 +56,8 @@ class Package:
 
     @property
     def job_release(self) -> str:
-        """The hash of the job's entry point and packages."""
-        return _digest(self.job_entry_point.read_bytes(), self.job_zip.read_bytes())
+        """The hash of the job's files."""
+        return _digest(*(file.read_bytes() for file in self.job_files))
 
 
 def build(root: Path, tell: Callable[[str], None]) -> Package:
@@ -64,14 +67,19 @@ def build(root: Path, tell: Callable[[str], None]) -> Package:
     """
     into = root / "build"
     libraries = _libraries(root, into, tell)
-    package = Package(
-        into / "lambda.zip", into / "job" / "main.py", into / "job" / "lakegate_job.zip"
-    )
-    _once(package.lambda_zip, _inputs(root, _LAMBDA_CODE, libraries), _lambda_zip(root, libraries))
-    _once(package.job_zip, _inputs(root, _JOB_CODE, libraries), _job_zip(root, libraries))
-    main = (root / "spark_jobs" / "main.py").read_bytes()
-    _once(package.job_entry_point, _digest(main), lambda out: _write(out, main))
-    return package
+    zipped = into / "lambda.zip"
+    _once(zipped, _inputs(root, _LAMBDA_CODE, libraries), _lambda_zip(root, libraries))
+    return Package(zipped, _job_files(root, into / "job", libraries))
+
+
+def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
+    """The job's entry point, its packages, and the jar that EMR's Spark does not load itself."""
+    main, packages, avro = (into / name for name in ("main.py", "lakegate_job.zip", AVRO))
+    _once(packages, _inputs(root, _JOB_CODE, libraries), _job_zip(root, libraries))
+    for out, source in ((main, root / "spark_jobs" / "main.py"), (avro, cached(AVRO_JAR))):
+        content = source.read_bytes()
+        _once(out, _digest(content), partial(_write, content))
+    return main, packages, avro
 
 
 def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
@@ -172,7 +180,7 @@ def _once(out: Path, inputs: str, make: Callable[[Path], None]) -> None:
     note.write_text(inputs)
 
 
-def _write(out: Path, content: bytes) -> None:
+def _write(content: bytes, out: Path) -> None:
     out.write_bytes(content)
 
 

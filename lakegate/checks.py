@@ -141,6 +141,16 @@ class Check:
         """Whether its measure also depends on what the table has already."""
         return self.scope is not Scope.FILE
 
+    def reads_others(self, table: str) -> bool:
+        """Whether it reads another table than its own, named `table`, or may."""
+        match self.basis.rule:
+            case Reference(other):
+                return other != table
+            case Query():
+                return True
+            case _:
+                return False
+
     @property
     def _place(self) -> str:
         if isinstance(self.scope, Window):

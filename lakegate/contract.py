@@ -104,6 +104,11 @@ class Contract:
         """Whether the verdict on a file also depends on what the table has already."""
         return any(check.looks_beyond for check in self.checks)
 
+    @property
+    def reads_others(self) -> bool:
+        """Whether a check of it reads other tables, or may."""
+        return any(check.reads_others(self.table) for check in self.checks)
+
     def column(self, name: str) -> Column:
         """The column of that name, nested ones too. Raises KeyError when there is none."""
         return {column.name: column for column in (*self.nested, *self.columns)}[name]

@@ -21,7 +21,8 @@ class JobSpec:
     main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
     the table is to be looked at again.
 
-    `timeout_minutes` is how long the run may take.
+    `timeout_minutes` is how long the run may take. `reads_others` says that it has to read other
+    tables than its own.
     """
 
     ingestion: str
@@ -37,6 +38,7 @@ class JobSpec:
     nessie_uri: str
     token_secret: str
     change: bool = False
+    reads_others: bool = False
     audited_from: str = ""
     audited_hash: str = ""
     earlier_report: str = ""

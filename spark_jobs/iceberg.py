@@ -4,7 +4,6 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +13,6 @@ from lakegate.report import DataFile
 from spark_jobs.jvm import JavaError, causes, gateway, java, java_class, java_session
 
 _ICEBERG = "org.apache.iceberg"
-_JACKSON = "com.fasterxml.jackson.databind"
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
 _EVALUATOR = "org.apache.iceberg.expressions.InclusiveMetricsEvaluator"
 _COMPARISONS = {
@@ -190,25 +188,3 @@ def _files(
         yield from (reader.filterRows(where) if where is not None else reader).iterator()
     finally:
         reader.close()
-
-
-def parquet(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
-    """Rows as a Parquet file with Iceberg's field ids.
-
-    `schema` is Iceberg's, `rows` a list of objects, both as JSON; all rows get the time `run_ts`.
-    Whole numbers must be `long` in the schema.
-    """
-    known = partial(java_class, spark)
-    columns = known(f"{_ICEBERG}.SchemaParser").fromJson(schema)
-    row = known(f"{_ICEBERG}.data.GenericRecord").create(columns)
-    row.setField("run_ts", known("java.time.OffsetDateTime").parse(run_ts))
-    out = known(f"{_ICEBERG}.inmemory.InMemoryOutputFile")()
-    factory = known(f"{_ICEBERG}.data.GenericAppenderFactory")(columns)
-    appender = factory.newAppender(out, known(f"{_ICEBERG}.FileFormat").PARQUET)
-    # In one go: each value handed over by itself would be a call of its own.
-    mapper = known(f"{_JACKSON}.ObjectMapper")()
-    mapper.configure(known(f"{_JACKSON}.DeserializationFeature").USE_LONG_FOR_INTS, True)
-    for values in mapper.readValue(rows, known("java.lang.Class").forName("java.util.List")):
-        appender.add(row.copy(values))
-    appender.close()
-    return bytes(out.toByteArray())

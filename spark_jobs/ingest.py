@@ -48,7 +48,7 @@ class Standing(Protocol):
         """The hash that the branch stands at."""
 
 
-Keep = Callable[[DataFrame, str], tuple[DataFile, ...]]
+Keep = Callable[[DataFrame, str, Any], tuple[DataFile, ...]]
 
 
 def ingest(
@@ -60,9 +60,9 @@ def ingest(
 ) -> AuditReport:
     """Carry one landed object onto its branch and audit it there.
 
-    `keep` is given the rows that are kept out of the table, and when the run began; without it they
-    stay where they are. Raises Permanent when the file cannot be read or written, Transient when a
-    retry may help.
+    `keep` is given the rows that are kept out of the table, when the run began, and the table;
+    without it they stay where they are. Raises Permanent when the file cannot be read or written,
+    Transient when a retry may help.
     """
     meter, contract = Meter(spark), storage.contract()
     with storage.pinned() as path:
@@ -78,7 +78,8 @@ def ingest(
             run, rows, ridden = append_watched(spec, branch.token, source, contract, table)
             written = {"audited_hash": branch.head(), **_written(run, rows, source, table)}
         with meter.step("quarantine"):
-            records = _kept(source, rows, contract, keep, meter) if keep and rows.kept_out else ()
+            kept = rows.kept_out and keep
+            records = _kept(source, rows, run, kept, meter) if kept else ()
         with meter.step("audit"):
             results = _results(run, rows, ridden, storage)
         with meter.step("samples"):
@@ -96,11 +97,9 @@ def _results(
     return drifts.compared(results, run.contract, measured, storage.baselines)
 
 
-def _kept(
-    source: Source, rows: Rows, contract: Contract, keep: Keep, meter: Meter
-) -> tuple[DataFile, ...]:
+def _kept(source: Source, rows: Rows, run: Run, keep: Keep, meter: Meter) -> tuple[DataFile, ...]:
     """The files of the rows that were kept out of the table, which must hold all of them."""
-    files = keep(quarantine.kept_out(source.rows, contract), meter.started_at)
+    files = keep(quarantine.kept_out(source.rows, run.contract), meter.started_at, run.table)
     held = sum(file.rows for file in files)
     if held != rows.kept_out:
         message = f"{rows.kept_out:,} rows were kept out, but {held:,} are in quarantine"

@@ -62,5 +62,6 @@ def _catalog_settings(name: str, nessie_uri: str, reference: str, token: str) ->
         # Near its end Iceberg would offer the token for exchange, which Nessie does not do.
         f"{catalog}.token-refresh-enabled": "false",
         f"{catalog}.cache-enabled": "false",
-        f"{catalog}.s3.delete-enabled": "true",
+        # Not even a failed write's files: nobody but the clean-up deletes in the lake.
+        f"{catalog}.s3.delete-enabled": "false",
     }

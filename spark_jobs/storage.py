@@ -117,8 +117,7 @@ class Storage:
         name = plain_name(landed.key, gzipped=is_gzip(self.head(2)))
         as_named = _PLAIN.fullmatch(landed.key) and _extension(name) == _extension(landed.key)
         if not as_named or not self._is_newest():
-            with self._copied(name) as path:
-                yield path
+            yield self._copied(name)
             return
         try:
             yield f"s3a://{landed.bucket}/{landed.key}"
@@ -126,17 +125,14 @@ class Storage:
             if not self._is_newest():
                 raise Replaced("REPLACED", f"{landed.uri} was replaced while it was read")
 
-    @contextmanager
-    def _copied(self, name: str) -> Iterator[str]:
+    def _copied(self, name: str) -> str:
         spec = self.spec
         key = f"staging/{spec.ingestion}/{spec.attempt}/{name}"
         with _translated(spec.landed.uri):
-            self.s3.copy(self._source(), spec.lake_bucket, key)
-        try:
-            yield f"s3a://{spec.lake_bucket}/{key}"
-        finally:
-            with _translated(key):
-                self.s3.delete_object(Bucket=spec.lake_bucket, Key=key)
+            # Without its tags, which would need rights of their own.
+            bare = {"TaggingDirective": "REPLACE"}
+            self.s3.copy(self._source(), spec.lake_bucket, key, ExtraArgs=bare)
+        return f"s3a://{spec.lake_bucket}/{key}"  # S3 itself clears staging/ away, after a day
 
     def _is_newest(self) -> bool:
         landed = self.spec.landed
@@ -190,13 +186,6 @@ class Storage:
         """Put an object into the lake bucket."""
         with _translated(key):
             self.s3.put_object(Bucket=self.spec.lake_bucket, Key=key, Body=body)
-
-    def sizes(self, prefix: str) -> list[tuple[str, int]]:
-        """The keys in the lake bucket that begin so, each with its size in bytes."""
-        with _translated(prefix):
-            pages = self.s3.get_paginator("list_objects_v2")
-            found = pages.paginate(Bucket=self.spec.lake_bucket, Prefix=prefix)
-            return [(o["Key"], o["Size"]) for page in found for o in page.get("Contents", ())]
 
     def _range(self, wanted: str) -> bytes:
         if not self.size:

@@ -40,7 +40,7 @@ class Artifacts:
         with _translated("the job's code"):
             if not self._has_bucket(bucket):
                 return False
-            for file in (package.job_entry_point, package.job_zip):
+            for file in package.job_files:
                 self._put_once(bucket, f"jobs/{package.job_release}/{file.name}", file)
         return True
 

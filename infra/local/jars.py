@@ -37,15 +37,16 @@ def cache() -> Path:
 
 def spark_jars() -> str:
     """The jars a local Spark needs, as `spark.jars` wants them: a comma-separated list of paths."""
-    return ",".join(str(_present(jar)) for jar in SPARK_JARS)
+    return ",".join(str(cached(jar)) for jar in SPARK_JARS)
 
 
 def nessie_jar() -> Path:
     """Nessie's server, a jar to run."""
-    return _present(NESSIE_JAR)
+    return cached(NESSIE_JAR)
 
 
-def _present(jar: Jar) -> Path:
+def cached(jar: Jar) -> Path:
+    """One jar's file in the cache. Raises Permanent where set-up has not fetched it."""
     path = cache() / jar.file_name
     if not path.is_file():
         raise Permanent("jar_missing", f"{path} is not there: run `make setup`")

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import IO, Any
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
-from ministack.core import persistence
+from ministack.core import iam_evaluator, persistence
 from ministack.services import dynamodb
 
 _SECONDS_BETWEEN_SAVES = 2.0
@@ -140,6 +141,33 @@ def _statuses(cloudformation: dict | None) -> list[str]:
     return [stack.get("StackStatus", "") for stack in stacks]
 
 
+def _complete_iam() -> None:
+    """Have IAM know two things more: what is no wildcard, and for whom a service takes a role.
+
+    In AWS `${*}`, `${?}` and `${$}` stand for themselves. And where a service takes a role, AWS
+    tells the role's trust policy on whose behalf; here it says so by an external id.
+    """
+    compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
+
+    def compiled_with_escapes(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+        if "${" not in pattern:
+            return compiled(pattern, ignore_case)
+        parts = re.findall(r"\$\{([*?$])\}|(.)", pattern, re.DOTALL)
+        wild = {"*": ".*", "?": "."}
+        regex = "".join(re.escape(a) if a else wild.get(b) or re.escape(b) for a, b in parts)
+        return re.compile(f"^{regex}$", re.IGNORECASE if ignore_case else 0)
+
+    def trusts_for(document: Any, caller: str, context: Any = None) -> bool:
+        source = context.service_context.get("sts:externalid") if context else None
+        if source and caller.endswith(":root"):
+            keys = {"aws:sourcearn": source, "aws:sourceaccount": source.split(":")[4]}
+            context.service_context.update(keys)
+        return trusts(document, caller, context)
+
+    iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
+    iam_evaluator.evaluate_trust_policy = trusts_for
+
+
 async def _run() -> None:
     config = Config()
     config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
@@ -148,6 +176,7 @@ async def _run() -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    _complete_iam()
     journal = _Journal(Path(os.environ["STATE_DIR"]))
     load = ministack._load_persisted_state  # noqa: SLF001
     saving: list[asyncio.Task[None]] = []

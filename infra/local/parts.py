@@ -21,7 +21,7 @@ _OWN_PORTS = (*NAMES, "nessie_management")
 _EMR_FLAGS = (
     *("--application-id", settings.APPLICATION),
     *("--event-source", settings.EVENT_SOURCE),
-    "--prewarm",
+    *("--prewarm", "--assume-roles"),
 )
 # Below the ports that systems give to outgoing connections.
 _PORTS = range(20000, 32000)

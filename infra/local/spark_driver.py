@@ -45,8 +45,9 @@ _SETTINGS = {
     # on EMR s3:// is a file system of AWS's own
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     "spark.hadoop.fs.s3a.path.style.access": "true",
+    # those of the run that is on, as Iceberg's own client has them
     "spark.hadoop.fs.s3a.aws.credentials.provider": (
-        "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+        "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
     ),
 }
 
@@ -55,6 +56,7 @@ _WARM_UP = {
     "entry_point": str(Path(__file__).with_name("spark_warm_up.py")),
     "arguments": [],
     "py_files": [],
+    "environment": {},
     "conf": {
         "spark.sql.catalog.warm": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.warm.type": "hadoop",
@@ -216,8 +218,6 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
         "spark.local.dir": str(Path.cwd()),
         "spark.hadoop.fs.s3a.endpoint": env.get("AWS_ENDPOINT_URL_S3", env.get("AWS_ENDPOINT_URL")),
         "spark.hadoop.fs.s3a.endpoint.region": env.get("AWS_DEFAULT_REGION", "us-east-1"),
-        "spark.hadoop.fs.s3a.access.key": env.get("AWS_ACCESS_KEY_ID", "test"),
-        "spark.hadoop.fs.s3a.secret.key": env.get("AWS_SECRET_ACCESS_KEY", "test"),
     }
     conf = dict(setting.split("=", 1) for setting in options.conf)
     return _SETTINGS | {key: value for key, value in given.items() if value} | conf

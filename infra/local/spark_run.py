@@ -21,6 +21,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 _PROJECT = Path(__file__).parents[2]
+# Where AWS's clients in the JVM look first for what the environment tells those in Python.
+_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "aws.accessKeyId",
+    "AWS_SECRET_ACCESS_KEY": "aws.secretAccessKey",
+    "AWS_SESSION_TOKEN": "aws.sessionToken",
+}
 
 Order = dict[str, Any]
 
@@ -58,6 +64,10 @@ def _attach(order: Order) -> None:
     """Give this process a session in the JVM, and the run's own modules."""
     gateway = launch_gateway()  # the environment says where the JVM is
     jvm = gateway.jvm
+    credentials = order.get("environment", {})
+    os.environ |= credentials
+    for name, value in credentials.items():
+        jvm.java.lang.System.setProperty(_CREDENTIALS[name], value)
     names = gateway.java_gateway_server.getGateway().getBindings().keySet()
     atexit.register(names.retainAll, jvm.java.util.HashSet(names))  # free all that the run used
     scala = jvm.org.apache.spark.SparkContext.getOrCreate(jvm.SparkConf())

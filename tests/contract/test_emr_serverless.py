@@ -245,7 +245,7 @@ class TestARun:
         assert len({service.order(run)["pid"] for run in runs}) == 1
 
     def test_has_spark_submits_parameters(self, service: Service, tmp_path: Path) -> None:
-        """The driver is told the settings and files that spark-submit would understand."""
+        """The driver is told settings and files as spark-submit would be, but for its own size."""
         parameters = (
             f"--conf spark.a=1 --conf 'spark.b=x y' --py-files {tmp_path}/a.zip,{tmp_path}/b.py"
             " --conf spark.executor.memory=2g --executor-cores 4"
@@ -255,10 +255,10 @@ class TestARun:
         run_id = service.run(jobDriver=job)
         service.wait_for(run_id, "SUCCESS")
         order = service.order(run_id)
-        assert order["conf"] == {"spark.a": "1", "spark.b": "x y", "spark.executor.memory": "2g"}
+        assert order["conf"] == {"spark.a": "1", "spark.b": "x y"}
         assert order["py_files"] == [f"{tmp_path}/a.zip", f"{tmp_path}/b.py"]
 
-    @pytest.mark.parametrize("parameters", ["--jars x.jar", "--conf novalue", "--conf 'open"])
+    @pytest.mark.parametrize("parameters", ["--class Main", "--conf novalue", "--conf 'open"])
     def test_fails_on_parameters_that_mean_nothing_here(
         self, service: Service, parameters: str
     ) -> None:
@@ -268,8 +268,37 @@ class TestARun:
         run = service.wait_for(service.run(jobDriver=job), "FAILED", "SUCCESS")
         assert "sparkSubmitParameters" in run["stateDetails"]
 
+    @pytest.mark.parametrize(
+        "parameters",
+        ["--jars /opt/none.jar", "--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg.jar"],
+    )
+    def test_fails_on_a_jar_that_is_not_there(self, service: Service, parameters: str) -> None:
+        """A jar that neither the release label nor S3 has fails the run, which says which one."""
+        submit = {"entryPoint": "/job.py", "entryPointArguments": ["succeed"]}
+        job = {"sparkSubmit": {**submit, "sparkSubmitParameters": parameters}}
+        run = service.wait_for(service.run(jobDriver=job), "FAILED", "SUCCESS")
+        assert parameters.rpartition("/")[2] in run["stateDetails"]
+
+    def test_has_the_jars_of_its_release_label(self, service: Service) -> None:
+        """Iceberg's jar is where EMR Serverless has it; the driver has one of its own."""
+        parameters = "--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
+        submit = {"entryPoint": "/job.py", "entryPointArguments": ["succeed"]}
+        job = {"sparkSubmit": {**submit, "sparkSubmitParameters": parameters}}
+        run_id = service.run(jobDriver=job)
+        service.wait_for(run_id, "SUCCESS")
+        assert service.order(run_id)["conf"] == {}
+
 
 class TestStarting:
+    @pytest.mark.parametrize(
+        "policy", ["", "{", "[]", '{"Statement": [{"Effect": "Allow"}]}', "\u4e2d", "x" * 2049]
+    )
+    def test_with_a_policy_that_is_none_is_refused(self, service: Service, policy: str) -> None:
+        """A policy that is malformed, too long or not of the allowed characters starts nothing."""
+        request = start_request("succeed") | {"executionIamPolicy": {"policy": policy}}
+        with pytest.raises(service.client.exceptions.ValidationException):
+            service.client.start_job_run(**request)
+
     def test_twice_with_one_token_starts_one_run(self, own_service: Service) -> None:
         """A client token gives the same run again and again, and the run runs once."""
         service = own_service.start()

@@ -19,6 +19,8 @@ from botocore.stub import Stubber
 
 from functions.job_run import RunState
 from functions.jobs import Jobs, UnknownRun
+from functions.narrowing import run_policy
+from functions.submission import monitoring, spark_submit
 from lakegate import times
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -35,11 +37,7 @@ ACCOUNT = {
     "aws_secret_access_key": "test",
 }
 DRIVER = Path(__file__).with_name("job_driver.py")
-LOCAL = replace(
-    SETTINGS,
-    emr_application_id="00lakegatelocal1",
-    job_entry_point=str(DRIVER),
-)
+LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1")
 
 
 @dataclass(frozen=True)
@@ -119,9 +117,8 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Appl
         )
         return
     client = request.getfixturevalue("client")
-    package = tmp_path / "package.py"
-    package.touch()
-    jobs = Jobs(client, replace(LOCAL, job_package=str(package)))
+    (tmp_path / "spark-avro.jar").touch()
+    jobs = Jobs(client, replace(LOCAL, job_code=str(tmp_path)))
     yield Application(
         jobs,
         lambda run, state: _end(client, jobs, tmp_path, run, state),
@@ -286,8 +283,9 @@ def test_the_words_of_a_strange_run_are_refused(driver: dict[str, Any]) -> None:
 
 
 def test_a_start_asks_for_what_the_settings_say() -> None:
-    """The request has entry point, argument, package, tries, time limit, and its token."""
+    """The request has code, argument, rights, log, tries, time limit, and its token."""
     client = boto3.client("emr-serverless", **ACCOUNT)
+    settings = replace(SETTINGS, job_log_group="/lakegate/test/jobs")
     spec = _nobodys().spec(attempt=2)
     name = f"{spec.ingestion}-2"
     expected = {
@@ -295,21 +293,18 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
         "clientToken": name,
         "name": name,
         "executionRoleArn": SETTINGS.emr_role_arn,
-        "jobDriver": {
-            "sparkSubmit": {
-                "entryPoint": "s3://lake/jobs/1/main.py",
-                "entryPointArguments": [spec.to_argument()],
-                "sparkSubmitParameters": "--py-files s3://lake/jobs/1/lakegate_job.zip",
-            }
-        },
+        "executionIamPolicy": {"policy": run_policy(spec, settings)},
+        "jobDriver": {"sparkSubmit": spark_submit(spec, settings)},
+        "configurationOverrides": {"monitoringConfiguration": monitoring(settings)},
         "executionTimeoutMinutes": 60,
+        "retryPolicy": {"maxAttempts": 1},
         "tags": {"lakegate:table": "shop.orders"},
     }
     with Stubber(client) as stubber:
         arn = "arn:aws:emr-serverless:us-east-1:000000000000:/applications/00application/jobruns/1"
         answer = {"applicationId": "00application", "jobRunId": "00run", "arn": arn}
         stubber.add_response("start_job_run", answer, expected)
-        assert Jobs(client, SETTINGS).start(spec) == "00run"
+        assert Jobs(client, settings).start(spec) == "00run"
         stubber.assert_no_pending_responses()
 
 

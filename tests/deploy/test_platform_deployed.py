@@ -12,6 +12,7 @@ import requests
 
 from functions.catalog import Catalog
 from infra import keys
+from infra.keys import Keys
 from infra.local import nessie, processes
 from infra.local.key_files import KeyFiles
 from infra.local.parts import free_port
@@ -110,7 +111,8 @@ def test_the_container_is_told_what_every_nessie_is_told(
 ) -> None:
     """CloudFormation makes of the template just the rules and options of the local stack."""
     stage = stages["JDBC2"]
-    warehouse, key = f"s3://{stage.lake_bucket}/warehouse", keys.public_key(home / "keys")
+    warehouse = f"s3://{stage.lake_bucket}/warehouse"
+    key = Keys.of(KeyFiles(home / "keys").read()).public_key
     assert aws.container(stage).items() >= options(warehouse, stage.region, key).items()
 
 

@@ -78,7 +78,6 @@ def test_what_is_well_is_told_as_well() -> None:
     [
         ({"nessie_uri": "nessie:19120"}, "Nessie's address nessie:19120"),
         ({"nessie_uri": "http://nessie/api"}, "none without a path"),
-        ({"job_package": "s3://lake/jobs/2/lakegate_job.zip"}, "in different places"),
         ({"lake_bucket": "other"}, "not in the lake bucket other"),
         ({"landing_bucket": "lake"}, "are both lake"),
         ({"job_token_secret": "lakegate/prod/job"}, "not all of stage dev: lakegate/dev/pub"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.package import Package, build
+from infra.versions import AVRO_JAR
 from lakegate.errors import LakegateError
 
 _WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -56,6 +57,12 @@ def requirement(name: str, content: bytes) -> str:
 def contents(package: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(package) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def job_file(package: Package, name: str) -> Path:
+    """The file of the job's release with that name."""
+    (found,) = (file for file in package.job_files if file.name == name)
+    return found
 
 
 def releases(package: Package) -> tuple[str, str]:
@@ -133,9 +140,16 @@ def test_the_lambdas_zip_has_their_code_and_libraries(root: Path) -> None:
 
 def test_the_job_s_zip_runs_on_any_processor(root: Path) -> None:
     """The job gets its code and YAML in plain Python, and nothing of the functions."""
-    found = contents(build(root, quiet).job_zip)
+    found = contents(job_file(build(root, quiet), "lakegate_job.zip"))
 
     assert set(found) == {"lakegate/__init__.py", "spark_jobs/main.py", "yaml/__init__.py"}
+
+
+def test_the_job_has_the_jar_that_its_spark_lacks(root: Path) -> None:
+    """Spark's module for Avro is in the release: the very file that set-up has checked."""
+    content = job_file(build(root, quiet), "spark-avro.jar").read_bytes()
+
+    assert hashlib.sha256(content).hexdigest() == AVRO_JAR.sha256
 
 
 def test_a_library_with_another_hash_is_refused(root: Path) -> None:

@@ -13,6 +13,7 @@ from infra.local.emr.api import Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.events import Bus
 from infra.local.emr.faults import Faults
+from infra.local.emr.roles import assumed, own
 from infra.local.emr.runs import Application
 from infra.local.emr.scheduler import Pace, Scheduler
 from infra.local.emr.store import JobRuns
@@ -34,6 +35,7 @@ def main() -> None:
         job_runs,
         lambda number: Driver(_driver(options), options.home / "drivers" / str(number)),
         options.home / "artefacts",
+        assumed if options.assume_roles else own,
         Pace(options.minute_seconds, options.grace_seconds),
     )
     app = web_app(Operations(application, job_runs, scheduler, faults), scheduler, faults)
@@ -48,6 +50,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--home", type=Path, required=True, help="where its state is kept")
     parser.add_argument("--drivers", type=int, default=1, help="how many runs run at a time")
     parser.add_argument("--prewarm", action="store_true", help="keep drivers waiting for runs")
+    parser.add_argument("--assume-roles", action="store_true", help="hold runs to their rights")
     parser.add_argument("--application-id", default="00lakegatelocal1")
     parser.add_argument("--event-source", default="aws.emr-serverless")
     parser.add_argument("--queue-timeout-minutes", type=int, default=360)

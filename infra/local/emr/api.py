@@ -132,6 +132,7 @@ class Operations:
 
 def _check_start(given: dict[str, Any]) -> None:
     """What the service asks beyond its model. Raises AwsError."""
+    _check_policy(given.get("executionIamPolicy", {}).get("policy"))
     if "sparkSubmit" not in given.get("jobDriver", {}):
         raise invalid("jobDriver must be sparkSubmit: the application is of type Spark")
     if given.get("mode", "BATCH") != "BATCH":
@@ -140,6 +141,18 @@ def _check_start(given: dict[str, Any]) -> None:
         raise invalid(f"retryPolicy.maxAttempts must be between 1 and {_MOST_ATTEMPTS}")
     if not 1 <= given.get("executionTimeoutMinutes", 1) <= _MOST_MINUTES:
         raise invalid(f"executionTimeoutMinutes must be between 1 and {_MOST_MINUTES}")
+
+
+def _check_policy(text: str | None) -> None:
+    if text is None:
+        return
+    try:
+        statements = json.loads(text)["Statement"]
+        whole = all({"Effect", "Action", "Resource"} <= each.keys() for each in statements)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        whole = False
+    if not whole:
+        raise invalid("executionIamPolicy.policy is malformed: it is no policy in IAM's language")
 
 
 def _page(

@@ -3,6 +3,7 @@
 The pipe protocol is one JSON object a line. To the driver's standard input:
 
     {"run": ID, "entry_point": PATH, "arguments": [...], "py_files": [PATH...], "conf": {...},
+     "environment": {...},                    with these variables, which are AWS's credentials,
      "stdout": PATH, "stderr": PATH}          execute this run (only when no other is on)
     {"cancel": ID}                            cancel its Spark jobs; it still says how it ended
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from infra.local.emr import runs
 from infra.local.emr.drivers import Driver
+from infra.local.emr.roles import Environment
 from infra.local.emr.runs import Application, JobRun, WrongState
 from infra.local.emr.store import JobRuns, now
 from infra.local.emr.submit import CannotSubmit, order
@@ -78,11 +79,13 @@ class Scheduler:
         job_runs: JobRuns,
         new_driver: Callable[[int], Driver],
         artefacts: Path,
+        credentials: Callable[[JobRun, Application], Environment],
         pace: Pace,
     ) -> None:
         self._application = application
         self._runs = job_runs
         self._artefacts = artefacts
+        self._credentials = credentials
         self._pace = pace
         self._lock = threading.RLock()
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -192,7 +195,8 @@ class Scheduler:
 
         Raises CannotSubmit and _Failed, and WrongState where it was stopped: it is CANCELLING.
         """
-        told = order(run.spark_submit, self._artefacts)
+        environment = self._credentials(run, self._application)
+        told = order(run.spark_submit, self._artefacts, environment)
         outputs = {name: str(self._runs.output(run.id, name)) for name in ("stdout", "stderr")}
         driver = slot.ready_driver()
         with self._lock:

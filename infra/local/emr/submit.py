@@ -4,8 +4,8 @@ import argparse
 import hashlib
 import shlex
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -15,6 +15,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 # How much of a machine to use means nothing here: there is one, and the driver has it.
 _SIZES = ("driver-cores", "driver-memory", "executor-cores", "executor-memory", "num-executors")
+_OF_THE_DRIVER = (
+    *("spark.driver.", "spark.executor.", "spark.dynamicAllocation."),
+    *("spark.jars", "spark.sql.extensions", "spark.sql.catalogImplementation"),
+)
+# What the release label has on its machines; the driver has its own.
+_PROVIDED = ("/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar",)
 
 
 class CannotSubmit(Exception):
@@ -23,10 +29,11 @@ class CannotSubmit(Exception):
 
 @dataclass(frozen=True)
 class Parameters:
-    """What `sparkSubmitParameters` say."""
+    """What `sparkSubmitParameters` say; `conf` without what only a driver of its own could have."""
 
     conf: dict[str, str]
     py_files: tuple[str, ...]
+    jars: tuple[str, ...]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parameters(text: str) -> Parameters:
-    """Read `--conf key=value` and `--py-files uri,uri` as spark-submit would.
+    """Read `--conf key=value`, `--py-files uri,uri` and `--jars uri,uri` as spark-submit would.
 
     Raises CannotSubmit for anything else but sizes of drivers and executors, which mean nothing
     on one machine.
@@ -43,14 +50,21 @@ def parameters(text: str) -> Parameters:
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("--conf", action="append", default=[])
     parser.add_argument("--py-files", action="append", default=[])
+    parser.add_argument("--jars", action="append", default=[])
     for size in _SIZES:
         parser.add_argument(f"--{size}")
     try:
         given = parser.parse_args(shlex.split(text))
     except ValueError as error:
         raise CannotSubmit(f"sparkSubmitParameters: {error}") from error
-    files = [uri for uris in given.py_files for uri in uris.split(",") if uri]
-    return Parameters(dict(map(_setting, given.conf)), tuple(files))
+    conf = dict(map(_setting, given.conf))
+    jars = [*given.jars, conf.get("spark.jars", "")]
+    kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
+    return Parameters(kept, _listed(given.py_files), _listed(jars))
+
+
+def _listed(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(uri for uris in texts for uri in uris.split(",") if uri)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -60,28 +74,36 @@ def _setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def order(spark_submit: dict[str, Any], store: Path) -> dict[str, Any]:
+def order(
+    spark_submit: dict[str, Any], store: Path, environment: Mapping[str, str]
+) -> dict[str, Any]:
     """What to tell a driver: everything that lies in S3 is fetched into `store` first.
 
-    Raises CannotSubmit.
+    `environment` has the run's credentials, where it has some of its own. Jars are looked for, no
+    more: the driver has its own. Raises CannotSubmit, also for a jar that there is not.
     """
     given = parameters(spark_submit.get("sparkSubmitParameters", ""))
+    s3 = _s3(environment)
+    for uri in given.jars:
+        if uri not in _PROVIDED and not _local(uri, store, s3).exists():
+            raise CannotSubmit(f"there is no jar {uri}")
     return {
-        "entry_point": str(_local(spark_submit["entryPoint"], store)),
+        "entry_point": str(_local(spark_submit["entryPoint"], store, s3)),
         "arguments": spark_submit.get("entryPointArguments", []),
-        "py_files": [str(_local(uri, store)) for uri in given.py_files],
+        "py_files": [str(_local(uri, store, s3)) for uri in given.py_files],
         "conf": given.conf,
+        "environment": dict(environment),
     }
 
 
-def _local(uri: str, store: Path) -> Path:
+def _local(uri: str, store: Path, s3: Any) -> Path:
     """The file on this machine; one from S3 lies in a directory named by its content."""
     place = urlsplit(uri)
     if place.scheme in ("", "file"):
         return Path(place.path).absolute()
     if place.scheme not in ("s3", "s3a"):
         raise CannotSubmit(f"{uri} is neither in S3 nor a file of this machine")
-    content = _content(uri, place.netloc, place.path.lstrip("/"))
+    content = _content(uri, s3, place.netloc, place.path.lstrip("/"))
     directory = store / hashlib.sha256(content).hexdigest()[:32]
     file = directory / PurePosixPath(place.path).name
     if not file.exists():
@@ -92,13 +114,13 @@ def _local(uri: str, store: Path) -> Path:
     return file
 
 
-def _content(uri: str, bucket: str, key: str) -> bytes:
+def _content(uri: str, s3: Any, bucket: str, key: str) -> bytes:
     try:
-        return _s3().get_object(Bucket=bucket, Key=key)["Body"].read()
+        return s3.get_object(Bucket=bucket, Key=key)["Body"].read()
     except (BotoCoreError, ClientError) as error:
         raise CannotSubmit(f"{uri} cannot be read: {error}") from error
 
 
-@cache
-def _s3() -> Any:
-    return boto3.client("s3")
+def _s3(environment: Mapping[str, str]) -> Any:
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+    return boto3.client("s3", **{name.lower(): environment.get(name) for name in names})
