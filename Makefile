@@ -62,6 +62,9 @@ bench-nessie: setup ## Time Nessie on RocksDB and on PostgreSQL: files a second,
 bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
 	@.venv/bin/python -m benchmarks.publish
 
+simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files a minute
+	@.venv/bin/python -m benchmarks.simulate
+
 package: setup ## Build the Lambdas' zip under build/
 	@.venv/bin/python -m infra.package
 

@@ -17,7 +17,12 @@ _Yaml.add_multi_constructor("!", lambda loader, tag, node: tag)
 
 def ledger_table(dynamodb: Any, name: str) -> Any:
     """A new table with the keys and indexes of the template's ledger (boto3's Table)."""
-    described = _Yaml(_TEMPLATE.read_text()).get_single_data()
-    properties = described["Resources"]["LedgerTable"]["Properties"]
+    properties = resource("LedgerTable")
     keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
     return dynamodb.create_table(TableName=name, **{key: properties[key] for key in keys})
+
+
+def resource(name: str) -> dict[str, Any]:
+    """A resource's properties as they are written."""
+    described = _Yaml(_TEMPLATE.read_text()).get_single_data()
+    return dict(described["Resources"][name]["Properties"])

@@ -14,6 +14,7 @@ from functions.examining import Expected, Scene, examine
 from functions.facts import Application, Bucket, Keys, Notification, Queue, Standing, Table
 from functions.seeding import seed
 from functions.settings import CheckupSettings
+from functions.submission import JOB_FILES
 from lakegate.errors import Transient
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.clock import FakeClock
@@ -40,7 +41,7 @@ def deployed() -> FakeAws:
         NOW,
         buckets={"landing": replace(LAKE, name="landing"), "lake": LAKE},
         told={"landing": [told]},
-        objects={("lake", "jobs/1/main.py"), ("lake", "jobs/1/lakegate_job.zip")},
+        objects={("lake", f"jobs/1/{name}") for name in JOB_FILES},
         tables={"ledger": Table(Keys(("id",)), {n: Keys(k) for n, k in judging.INDEXES.items()})},
         queues={f"http://sqs/{n}": Queue(n, f"arn:{n}", 0, 0, f"arn:{n}-dead") for n in names},
         applications={"00application": Application("00application", "STARTED", "label", True)},

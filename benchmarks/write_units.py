@@ -1,0 +1,72 @@
+"""What DynamoDB charges for a write, told from the items before and after it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+Item = Mapping[str, Any]
+_UNIT = 1024  # bytes
+_CONTAINER = 3
+
+
+@dataclass(frozen=True)
+class Index:
+    """A global secondary index: its key's attributes, and whether it has all the others too."""
+
+    name: str
+    keys: tuple[str, ...]
+    whole: bool
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> "Index":
+        """The index as a CloudFormation template describes it."""
+        keys = tuple(each["AttributeName"] for each in described["KeySchema"])
+        whole = described["Projection"]["ProjectionType"] == "ALL"
+        return cls(described["IndexName"], keys, whole)
+
+    def entry(self, item: Item | None) -> Item | None:
+        """What the index has of an item; None of one that lacks its key."""
+        if item is None or any(key not in item for key in self.keys):
+            return None
+        return item if self.whole else {name: item[name] for name in ("id", *self.keys)}
+
+
+def units(before: Item | None, after: Item, indexes: Sequence[Index]) -> dict[str, int]:
+    """Write units that replacing an item takes, by index; "" is the table itself.
+
+    A unit is a kilobyte begun, of the larger of the two. An index whose key changed deletes and
+    puts, one that sees no change takes none (DynamoDB Developer Guide, "Using Global Secondary
+    Indexes", "Provisioned throughput considerations"; the same units on demand).
+    """
+    taken = {"": max(_units(before), _units(after))}
+    for index in indexes:
+        taken[index.name] = sum(_changes(index, index.entry(before), index.entry(after)))
+    return taken
+
+
+def _changes(index: Index, before: Item | None, after: Item | None) -> Iterator[int]:
+    if before and after and all(before[key] == after[key] for key in index.keys):
+        yield max(_units(before), _units(after)) if before != after else 0
+    else:
+        yield from (_units(before), _units(after))
+
+
+def _units(item: Item | None) -> int:
+    return -(-size(item) // _UNIT) if item else 0
+
+
+def size(value: Any) -> int:
+    """Bytes of a value or an item (DynamoDB Developer Guide, "Item sizes and formats")."""
+    match value:
+        case bool() | None:
+            return 1
+        case str():
+            return len(value.encode())
+        case int() | float() | Decimal():
+            return len(str(value)) // 2 + 2
+        case dict():
+            return sum(len(name.encode()) + size(each) for name, each in value.items())
+        case list() | tuple():
+            return _CONTAINER + sum(1 + size(each) for each in value)
+    raise TypeError(f"DynamoDB has no {type(value)}")
