@@ -7,6 +7,7 @@ from typing import Any
 
 from functions.ingestion import Ingestion
 from lakegate.report import AuditReport
+from lakegate.visible import escaped_json
 
 
 def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
@@ -52,5 +53,5 @@ def with_report(ingestion: Ingestion, report: AuditReport | None) -> dict[str, A
 
 
 def text(document: Mapping[str, Any] | list[dict[str, Any]]) -> str:
-    """A document as it is printed."""
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    """A document as it is printed, where no text in it acts on a terminal."""
+    return escaped_json(json.dumps(document, indent=2, ensure_ascii=False))

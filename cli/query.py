@@ -9,6 +9,7 @@ import typer
 from cli import view
 from cli.deployment import Deployment, find
 from functions.catalog import MAIN
+from lakegate.visible import escaped_json
 
 # pyarrow, duckdb and pyiceberg take a second to import, which no other command has to wait for.
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _print_json(answer: "pa.RecordBatchReader") -> None:
     separator = "["
     for row in rows(answer):
         document = dict(zip(answer.schema.names, row, strict=True))
-        line = json.dumps(document, ensure_ascii=False, default=str)
+        line = escaped_json(json.dumps(document, ensure_ascii=False, default=str))
         typer.echo(f"{separator}\n  {line}", nl=False)
         separator = ","
     typer.echo("\n]" if separator == "," else "[]")

@@ -2,14 +2,15 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +20,7 @@ from functions import diagnosis
 from functions.diagnosis import Finding
 from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, Status, Tier
+from lakegate.visible import one_line, visible
 
 SHORT_ID = 12
 _STATEMENT = 60
@@ -61,7 +63,17 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDE
     # No markup: what files, keys and contracts say is shown as it is.
-    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    return _Harmless(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+class _Harmless(Console):
+    """A console on which no text acts: whatever is printed, only rich's own styles do."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
 
 
 def coloured(state: State) -> Text:
@@ -97,7 +109,7 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
 def source(ingestion: Ingestion) -> str:
     """The key of the file, or the statement of the change, on one line."""
     if not ingestion.change:
-        return ingestion.landed.key
+        return one_line(ingestion.landed.key)
     text = " ".join(ingestion.change.statement.split())
     return text if len(text) <= _STATEMENT else f"{text[:_STATEMENT]}…"
 

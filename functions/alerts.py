@@ -71,6 +71,8 @@ class SlackAlerts:
                 text=alert.text,
                 blocks=[dict(block) for block in alert.blocks],
                 unfurl_links=False,
+                unfurl_media=False,
+                parse="none",
             )
         except SlackApiError as error:
             raise _refusal(error) from error

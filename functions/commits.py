@@ -9,6 +9,7 @@ from functions.catalog import NotOnMain
 from functions.history import Commit
 from functions.ingestion import Ingestion
 from lakegate.change import Change
+from lakegate.visible import one_line
 
 INGESTIONS = "lakegate.ingestions"
 TABLE = "lakegate.table"
@@ -67,11 +68,11 @@ def message(members: Sequence[Ingestion]) -> str:
     what = first.landed.key.rsplit("/", 1)[-1]
     if len(members) > 1:
         what = f"{len(members)} files"
-    return f"Publish {rows:,} rows of {what} to {table}"
+    return one_line(f"Publish {rows:,} rows of {what} to {table}")
 
 
 def _one_line(change: Change) -> str:
-    text = " ".join((change.message or change.statement).split())
+    text = one_line(" ".join((change.message or change.statement).split()))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

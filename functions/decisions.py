@@ -11,12 +11,14 @@ run again, that holds for the checks that the person saw failing, and for no oth
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
 from lakegate.report import AuditReport, Reason, Status, Verdict
 
-_MOST_CHECKS = 20  # the report has them all; an item of the ledger is read and written often
+# The report has all of it; an item of the ledger is read often, and has 400 KB at most.
+_MOST_CHECKS, _MOST_COLUMNS, _LONGEST = 20, 5, 250
 _LARGE = ("samples", "query")
 
 
@@ -77,10 +79,16 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         rows=report.rows_written,
         tally=Counter(check.status.value for check in report.checks),
         checks=tuple(
-            {name: value for name, value in check.items() if name not in _LARGE}
+            {name: _brief(value) for name, value in check.items() if name not in _LARGE}
             for check in remarkable[:_MOST_CHECKS]
         ),
     )
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_brief, value[:_MOST_COLUMNS]))
+    return value[:_LONGEST] if isinstance(value, str) else value
 
 
 def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish | Refuse:

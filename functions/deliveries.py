@@ -17,6 +17,10 @@ from functions.events import ended_run, landed_objects
 from functions.intake import take_in
 from functions.telemetry import logger, metrics
 from functions.world import World
+from lakegate.errors import Permanent
+from lakegate.visible import one_line
+
+_LOGGED = 2000  # characters of a message's body
 
 With = TypeVar("With")  # what the work is done with
 Work = Callable[[World, str], None]
@@ -24,8 +28,16 @@ Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
 
 def upload(world: World, body: str) -> None:
-    """Take in each landed object that an S3 event notification names."""
-    for landed in landed_objects(body):
+    """Take in each landed object that an S3 event notification names.
+
+    Raises Permanent FOREIGN_BUCKET, and takes in none, where one landed elsewhere.
+    """
+    found = landed_objects(body)
+    for landed in found:
+        if landed.bucket != world.settings.landing_bucket:
+            message = f"only what lands in {world.settings.landing_bucket} is taken in"
+            raise Permanent("FOREIGN_BUCKET", f"{message}, and not {one_line(landed.uri)}")
+    for landed in found:
         take_in(world, landed)
 
 
@@ -65,7 +77,8 @@ def sqs_handler(
         try:
             work(world(), record.body)
         except Exception:
-            logger.exception("this message will be delivered again", extra={"body": record.body})
+            body = record.body[:_LOGGED]
+            logger.exception("this message will be delivered again", extra={"body": body})
             raise
 
     def prepare(body: str) -> None:

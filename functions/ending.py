@@ -1,7 +1,7 @@
 """How an ingestion ends, and what is due after it: clean up, tell the people."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
@@ -13,6 +13,9 @@ from lakegate.errors import Permanent
 from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import AuditReport, Reason
 
+# Characters that the ledger keeps of a reason: an item of it has 400 KB at most.
+_LONGEST, _LONGEST_CODE = 5_000, 100
+
 
 def end(
     world: World,
@@ -21,7 +24,8 @@ def end(
     reason: Reason,
 ) -> Ingestion:
     """Record that an ingestion ended without reaching main, then do what its end asks for."""
-    ended = ingestion.step(state.value, world.now(), state=state, reason=reason)
+    brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
+    ended = ingestion.step(state.value, world.now(), state=state, reason=brief)
     metrics.add_metric(state.capitalize(), "Count", 1)
     logger.info(f"ended {state}", extra={"reason": asdict(reason)})
     return finish(world, world.ledger.save(ended))

@@ -8,6 +8,7 @@ from typing import Any
 from lakegate.change import Change
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
+from lakegate.visible import one_line
 
 
 class State(StrEnum):
@@ -162,7 +163,7 @@ class Ingestion:
         """What it is of, in a few words for people: the file's name, or `change of a.b`."""
         if self.change:
             return f"change of {self.change.table}"
-        return self.landed.key.rsplit("/", 1)[-1] or self.landed.key
+        return one_line(self.landed.key.rsplit("/", 1)[-1] or self.landed.key)
 
     @property
     def has_rows(self) -> bool:

@@ -43,8 +43,7 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     if rule:
         return end(world, ingestion, State.IGNORED, Reason("IGNORED_KEY", rule))
     try:
-        if ingestion.landed.size == 0:
-            raise Permanent("EMPTY_OBJECT", "the file has no bytes: was its upload cut short?")
+        _check_size(ingestion.landed.size, world.settings.limits.largest_object)
         branched = _cut_branch(world, ingestion)
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
@@ -75,6 +74,14 @@ def demands_now(world: World, ingestion: Ingestion) -> str:
         return _contract(world, ingestion, ingestion.change).contract.demands
     except Permanent:
         return ""
+
+
+def _check_size(size: int, largest: int) -> None:
+    if size == 0:
+        raise Permanent("EMPTY_OBJECT", "the file has no bytes: was its upload cut short?")
+    if size > largest:
+        message = f"the file has {size:,} bytes, and {largest:,} at most are taken: land it in"
+        raise Permanent("TOO_LARGE", f"{message} parts, or raise the limit LargestObject")
 
 
 def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
@@ -157,6 +164,7 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         change=ingestion.change is not None,
         timeout_minutes=world.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
+        limits=world.settings.limits,
     )
     if ingestion.is_again:
         spec = replace(

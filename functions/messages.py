@@ -11,6 +11,7 @@ from typing import Any
 
 from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, CheckResult
+from lakegate.visible import one_line, visible
 
 _SECTION, _HEADER = 3000, 150
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
@@ -40,7 +41,7 @@ def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
     title = f"{ingestion.state.capitalize()}: {ingestion.name} ({code})"
     failed = report.failed if report else ()
     return Alert(
-        text=_cut(_escaped(title), _SECTION),
+        text=_cut(_escaped(one_line(title)), _SECTION),
         blocks=(
             _header(title),
             _section(_what_happened(ingestion)),
@@ -67,7 +68,7 @@ def duplicate(ingestion: Ingestion, first: Ingestion) -> Alert:
     )
     commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
     return Alert(
-        text=_cut(_escaped(title), _SECTION),
+        text=_cut(_escaped(one_line(title)), _SECTION),
         blocks=(_header(title), _section("\n".join(lines)), _section(f"{advice}\n{commands}")),
         about=_about(ingestion),
     )
@@ -107,7 +108,7 @@ def _source(ingestion: Ingestion) -> list[str]:
 
 
 def _check(check: CheckResult) -> str:
-    columns = ", ".join(check.columns)
+    columns = ", ".join(check.columns)[:_REASON]
     head = f":x: *{_escaped(check.id)}*" + (f" on {_code(columns)}" if columns else "")
     body = f"expected {_escaped(check.expected)}, found {_escaped(check.found)}"
     note = f"\n{_escaped(check.message)}" if check.message else ""
@@ -117,7 +118,11 @@ def _check(check: CheckResult) -> str:
 
 def _row(sample: Mapping[str, str | None]) -> str:
     cells = {name: value for name, value in sample.items() if name not in ADDRESS}
-    return ", ".join(f"{k}={'null' if v is None else v}" for k, v in cells.items())
+    return one_line(", ".join(f"{k}={_cell(v)}" for k, v in cells.items()))
+
+
+def _cell(value: str | None) -> str:
+    return "null" if value is None else value
 
 
 def _more(failed: tuple[CheckResult, ...]) -> str:
@@ -135,15 +140,22 @@ def _what_to_do(ingestion: Ingestion) -> str:
 
 
 def _header(title: str) -> dict[str, Any]:
-    return {"type": "header", "text": {"type": "plain_text", "text": _cut(title, _HEADER)}}
+    return {
+        "type": "header",
+        "text": {"type": "plain_text", "text": _cut(one_line(title), _HEADER)},
+    }
 
 
 def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, _SECTION)}}
+    # Verbatim: what looks like an address or a channel in it becomes no link.
+    words = {"type": "mrkdwn", "text": _cut(text, _SECTION), "verbatim": True}
+    return {"type": "section", "text": words}
 
 
 def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Text that neither links nor pings, nor opens a block of code around what follows it."""
+    harmless = visible(text).replace("```", "'''").replace("&", "&amp;")
+    return harmless.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _plain(text: str) -> str:
@@ -151,7 +163,7 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{_plain(text)}`"
+    return f"`{_plain(one_line(text))}`"
 
 
 def _cut(text: str, limit: int) -> str:

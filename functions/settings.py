@@ -1,10 +1,11 @@
 """What a deployment sets: the environment, read once into a value."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, TypeVar
 
 from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
 
 Of = TypeVar("Of")
 
@@ -23,7 +24,7 @@ class Settings:
     `job_log_group`, if any. `job_attempts` is how often EMR tries a run; more than once, it also
     tries again what was rejected.
     `grace_seconds` is how long the sweep leaves events time to do the work, `keep_days` how long
-    failed branches are kept.
+    failed branches are kept. The `limits` are settings like these, each from its own variable.
     """
 
     landing_bucket: str
@@ -49,6 +50,7 @@ class Settings:
     max_attempts: int = 20
     grace_seconds: int = 300
     keep_days: int = 30
+    limits: Limits = DEFAULTS
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Settings":
@@ -57,7 +59,7 @@ class Settings:
         Raises Permanent MISSING_SETTING, naming every variable that must be set and is not, or
         BAD_SETTING when one must be a whole number and is not.
         """
-        return _read(cls, environment)
+        return replace(_read(cls, environment), limits=Limits.of(environment))
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,16 @@ from lakegate import times
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import CHANGES, Change, parse_change_key
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.landing import LandedObject, object_version
+from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 
 _CONTRACTS = "contracts/"
 _REPORTS = "reports/"
 _OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _MOST_DELETED = 1000
+_LONGEST = 16 << 20  # bytes of what has no limit of its own
 
 
 class Overwritten(Transient):
@@ -38,10 +40,12 @@ class StoredContract:
     version: str
 
     @classmethod
-    def read(cls, body: bytes, key: str, version: str) -> "StoredContract":
+    def read(
+        cls, body: bytes, key: str, version: str, limits: Limits = DEFAULTS
+    ) -> "StoredContract":
         """The contract in an object's bytes. Raises ContractInvalid."""
         try:
-            return cls(parse(body.decode(), key), key, version)
+            return cls(parse(body.decode(), key, limits), key, version)
         except UnicodeDecodeError as error:
             line = body.count(b"\n", 0, error.start) + 1
             raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error
@@ -86,9 +90,16 @@ class Landing:
 class Lake:
     """What lies beside the tables in the lake bucket."""
 
-    def __init__(self, client: Any, bucket: str, clean_up: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self,
+        client: Any,
+        bucket: str,
+        clean_up: Callable[[], Any] | None = None,
+        limits: Limits = DEFAULTS,
+    ) -> None:
         """`client` is boto3's `s3` client; `clean_up` makes the one that deletes, if not this."""
         self._client = client
+        self._limits = limits
         self._clean_up = clean_up or (lambda: client)
         self._parsed: dict[tuple[str, str], StoredContract] = {}
         self.bucket = bucket
@@ -96,7 +107,7 @@ class Lake:
     def contracts(self) -> list[StoredContract]:
         """The contracts in force. Each version of a text is fetched and parsed once.
 
-        Raises ContractInvalid when one of them cannot be used.
+        Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE.
         """
         found = [(each["Key"], each["ETag"]) for each in self._listed(_CONTRACTS)]
         self._parsed = {at: self._parsed.get(at) or self._contract(at[0]) for at in found}
@@ -107,7 +118,7 @@ class Lake:
 
         Raises Missing when that version is gone, ContractInvalid.
         """
-        return StoredContract.read(self._read(key, version)[0], key, version)
+        return self._contract(key, version)
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """Put a contract's text in force; returns its key."""
@@ -143,8 +154,8 @@ class Lake:
                 )
 
     def report(self, key: str) -> AuditReport:
-        """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT."""
-        return AuditReport.from_json(self._read(key)[0])
+        """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
+        return AuditReport.from_json(self._read(key, most=self._limits.largest_report)[0])
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """What a table's published runs measured, and the etag of the document: "" for none.
@@ -194,14 +205,18 @@ class Lake:
                 message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
                 raise Transient("STORAGE_UNAVAILABLE", message)
 
-    def _contract(self, key: str) -> StoredContract:
-        body, version = self._read(key)
-        return StoredContract.read(body, key, version)
+    def _contract(self, key: str, wanted: str = "") -> StoredContract:
+        body, version = self._read(key, wanted, self._limits.largest_contract)
+        return StoredContract.read(body, key, wanted or version, self._limits)
 
-    def _read(self, key: str, version: str = "") -> tuple[bytes, str]:
+    def _read(self, key: str, version: str = "", most: int = _LONGEST) -> tuple[bytes, str]:
+        """The bytes of an object, at most so many, and its version."""
         wanted = {"VersionId": version} if version else {}
         with _translated(f"{key} (version {version})" if version else key):
             found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
+            if found["ContentLength"] > most:
+                message = f"{key} has more than the {most:,} bytes that are read"
+                raise Permanent("TOO_LARGE", message)
             return found["Body"].read(), found.get("VersionId", "")
 
 

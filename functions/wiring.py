@@ -84,7 +84,9 @@ def connect(settings: Settings) -> World:
     return World(
         settings=settings,
         landing=Landing(s3, settings.landing_bucket),
-        lake=Lake(s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3))),
+        lake=Lake(
+            s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3)), settings.limits
+        ),
         ledger=Ledger(dynamodb.Table(settings.ledger_table)),
         catalog=Catalog(settings.nessie_uri, token),
         tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),

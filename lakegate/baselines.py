@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from lakegate.errors import LakegateError, Permanent
+from lakegate.json_documents import load_json
 from lakegate.report import AuditReport, CheckResult, Status
 
 SCHEMA = "baselines/1"
@@ -109,7 +110,7 @@ class Baselines:
     def from_json(cls, text: str | bytes) -> "Baselines":
         """What `to_json` wrote. Raises Permanent BAD_BASELINES."""
         try:
-            document = json.loads(text)
+            document = load_json(text)
             if document["schema"] != SCHEMA:
                 raise ValueError(f"the schema is not {SCHEMA}")
             series = {key: _series(each) for key, each in document["series"].items()}

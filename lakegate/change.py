@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from lakegate.errors import Permanent
+from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
 
 CHANGES = "changes/"
@@ -60,7 +61,7 @@ class Change:
         is what was asked.
         """
         try:
-            change = cls(**json.loads(text))
+            change = cls(**load_json(text))
             found = change.key
         except (TypeError, ValueError) as error:
             raise Permanent("BAD_CHANGE", f"{key} is no change's text: {error!r}") from error

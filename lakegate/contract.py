@@ -28,7 +28,9 @@ from lakegate.contract_transform import read_transform
 from lakegate.contract_yaml import ContractInvalid, Problem, load
 from lakegate.errors import Permanent
 from lakegate.expectations import Expectation, Operator, Unit
+from lakegate.limits import DEFAULTS, Limits
 from lakegate.rules import Rule
+from lakegate.visible import one_line
 
 __all__ = [
     "Check",
@@ -50,7 +52,9 @@ __all__ = [
 ]
 
 _API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
-_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}\.[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
+# The job run's tag that names it takes 256 characters.
+_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
+_OWN_NAMESPACE = "ops"  # of history's tables
 
 
 @dataclass(frozen=True)
@@ -114,14 +118,14 @@ class Contract:
         return {column.name: column for column in (*self.nested, *self.columns)}[name]
 
 
-def parse(text: str, source: str) -> Contract:
+def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     """The contract in a YAML text of the Open Data Contract Standard; `source` names the text.
 
     Raises ContractInvalid, with every problem there is, when anything in it is wrong, or would
     have to be ignored although the verdict on a file depends on it.
     """
     problems: list[Problem] = []
-    root = Field(load(text, source, problems), "", problems)
+    root = Field(load(text, source, problems, limits), "", problems)
     contract = _contract(root, hashlib.sha256(text.encode()).hexdigest())
     if not problems and not contract.checks:
         root.refuse("asks for no check at all, such as required: true on a column", "schema")
@@ -144,7 +148,7 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
     fitting = [contract for contract in known if claims(contract, key)]
     if not fitting:
         prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
-        message = f"no contract claims the key {key}: the landing prefixes are {prefixes}"
+        message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
         raise Permanent("NO_CONTRACT", message)
     return max(fitting, key=lambda contract: len(contract.landing_prefix))
 
@@ -230,6 +234,8 @@ def _table_name(schema: Field) -> str:
             "letter, and letters, digits and _ follow",
             key,
         )
+    if name.lower().startswith(f"{_OWN_NAMESPACE}."):
+        schema.refuse(f"the namespace {_OWN_NAMESPACE} is for Lakegate's own tables", key)
     return name
 
 

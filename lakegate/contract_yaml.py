@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import yaml
 
 from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
 from lakegate.literals import Scalar
 
-_MAX_LENGTH = 1024 * 1024
-_MAX_NODES = 100_000
 _MAX_DEPTH = 50
+_LONGEST_NUMBER = 400  # characters: as many as a float has at most, written out
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -67,18 +67,19 @@ def suggestion(word: str, known: Collection[str], nearness: float = 0.7) -> str:
     return f" (did you mean {lowered[near[0]]}?)" if near else ""
 
 
-def load(text: str, source: str, problems: list[Problem]) -> Node:
+def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAULTS) -> Node:
     """The tree of a YAML text. Keys given twice are added to `problems`, and the first one stays.
 
     Raises ContractInvalid when there is no tree: not YAML, empty, too large or too deep.
     """
-    if len(text) > _MAX_LENGTH:
-        raise ContractInvalid(source, [Problem(1, "", "the text is larger than 1 MiB")])
+    if len(text) > limits.largest_contract:
+        reason = f"the text is longer than {limits.largest_contract:,} characters"
+        raise ContractInvalid(source, [Problem(1, "", reason)])
     try:
-        root = yaml.compose(text, Loader=_Loader)
+        root = _Loader(text, limits.most_contract_values).get_single_node()
         if root is None:
             raise ContractInvalid(source, [Problem(1, "", "the text is empty")])
-        return _Tree(problems).node(root, "", 0)
+        return _Tree(problems, limits.most_contract_values).node(root, "", 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = " ".join(filter(None, (error.context, error.problem)))
@@ -95,14 +96,20 @@ def _not_yaml(source: str, line: int, reason: str) -> ContractInvalid:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, with YAML 1.2's implicit types and a limit of depth."""
+    """YAML's safe loader, with YAML 1.2's implicit types and limits of depth and of nodes."""
 
-    depth = 0
+    def __init__(self, text: str, most: int) -> None:
+        super().__init__(text)
+        self.depth = self.nodes = 0
+        self.most = most
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         self.depth += 1
+        self.nodes += 1
         if parent and self.depth > _MAX_DEPTH:
             raise _refusal(f"nested deeper than {_MAX_DEPTH}", parent)
+        if parent and self.nodes > self.most:
+            raise _refusal(f"more than {self.most:,} keys and values", parent)
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -128,13 +135,14 @@ def _refusal(reason: str, place: yaml.Node) -> yaml.MarkedYAMLError:
 class _Tree:
     """Turns PyYAML's nodes into ours, each alias unfolded, within a budget of nodes."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[Problem], most: int) -> None:
         self.problems = problems
         self.nodes = 0
+        self.most = most
 
     def node(self, raw: yaml.Node, path: str, depth: int, line: int = 0) -> Node:
         self.nodes += 1
-        if self.nodes > _MAX_NODES or depth > _MAX_DEPTH:
+        if self.nodes > self.most or depth > _MAX_DEPTH:
             raise _refusal("the aliases unfold to too much", raw)
         line = line or raw.start_mark.line + 1
         if isinstance(raw, yaml.MappingNode) and raw.tag == _TAG + "map":
@@ -160,6 +168,7 @@ class _Tree:
         return found
 
 
+_NUMBERS = (_TAG + "int", _TAG + "float")
 _SCALARS: dict[str, Callable[[str], Scalar]] = {
     _TAG + "null": lambda text: None,
     _TAG + "bool": lambda text: text.lower() == "true",
@@ -172,6 +181,8 @@ _SCALARS: dict[str, Callable[[str], Scalar]] = {
 def _scalar(raw: yaml.ScalarNode) -> Scalar:
     if any("\ud800" <= char <= "\udfff" for char in raw.value):
         raise _refusal("half a surrogate pair is no character", raw)
+    if raw.tag in _NUMBERS and len(raw.value) > _LONGEST_NUMBER:
+        raise _refusal(f"a number of {len(raw.value):,} characters", raw)
     try:
         return _SCALARS[raw.tag](raw.value)
     except ValueError:

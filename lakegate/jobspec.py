@@ -5,7 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
+from lakegate.limits import DEFAULTS, Limits
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class JobSpec:
     audited_hash: str = ""
     earlier_report: str = ""
     timeout_minutes: int = 0
+    limits: Limits = DEFAULTS
 
     def to_argument(self) -> str:
         """This spec as one JSON text: keys with any character in them survive unchanged."""
@@ -54,9 +57,10 @@ class JobSpec:
 
         Raises ValueError or TypeError when the argument is not such a text.
         """
-        fields = _known(cls, json.loads(argument))
+        fields = _known(cls, load_json(argument))
         landed = LandedObject(**_known(LandedObject, fields.pop("landed", {})))
-        return cls(landed=landed, **fields)
+        limits = Limits(**_known(Limits, fields.pop("limits", {})))
+        return cls(landed=landed, limits=limits, **fields)
 
 
 def _known(cls: type, given: Any) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from typing import Any
 
 from lakegate.change import Effect
 from lakegate.errors import Permanent
+from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
 
 SCHEMA = "audit-report/1"
+_LARGEST = 1 << 63  # what the ledger's and the tables' numbers hold
 # Where a sample row lies in the lake: Iceberg's data file, and the row's number in it from 0.
 ADDRESS = ("_file", "_pos")
 
@@ -189,9 +191,12 @@ class AuditReport:
         in doubt is never a pass.
         """
         try:
-            return _from_document(json.loads(text))
+            return _from_document(load_json(text))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Permanent("BAD_REPORT", f"the audit report cannot be read: {error!r}") from error
+
+
+_Part = AuditReport | LandedObject | Reason | Effect | DataFile | Step | CheckResult
 
 
 def _from_document(document: dict[str, Any]) -> AuditReport:
@@ -212,17 +217,20 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
         records=tuple(DataFile(**file) for file in document.pop("records", ())),
         **document,
     )
-    _expect_types(report)
-    parts: tuple[DataFile | Step, ...] = (*report.files, *report.records, *report.steps)
-    for part in parts:
-        _expect_types(part)
+    parts: list[_Part | None] = [report, report.source, report.reason, report.effect]
+    for part in (*parts, *report.files, *report.records, *report.steps, *report.checks):
+        if part is not None:
+            _expect_types(part)
     return report
 
 
-def _expect_types(value: AuditReport | DataFile | Step) -> None:
+def _expect_types(value: _Part) -> None:
     for field_ in dataclasses.fields(value):
-        if field_.type in (str, int) and type(getattr(value, field_.name)) is not field_.type:
+        found = getattr(value, field_.name)
+        if field_.type in (str, int) and type(found) is not field_.type:
             raise TypeError(f"{field_.name} is not of the type {field_.type}")
+        if field_.type is int and not 0 <= found < _LARGEST:
+            raise ValueError(f"{field_.name} cannot be {found}")
 
 
 def _check(document: dict[str, Any]) -> CheckResult:

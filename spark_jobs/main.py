@@ -15,6 +15,7 @@ from lakegate.history import has_results
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from lakegate.tokens import check_lasts
+from lakegate.visible import one_line
 from spark_jobs.branch import Branch
 from spark_jobs.change import make_change
 from spark_jobs.ingest import ingest
@@ -32,7 +33,8 @@ def main(argument: str) -> int:
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)
     report = storage.put_report(_recorded(storage, _run(spec, storage)))
-    print(f"{report.verdict}: {report.reason.message if report.reason else 'all checks hold'}")
+    why = report.reason.message if report.reason else "all checks hold"
+    print(one_line(f"{report.verdict}: {why}"))
     return EXIT_CODES[report.verdict]
 
 

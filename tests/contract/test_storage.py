@@ -18,6 +18,7 @@ from lakegate.change import Change
 from lakegate.contract import ContractInvalid, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
+from lakegate.limits import Limits
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS
 from tests.fakes.examples import REPORT
@@ -28,6 +29,7 @@ ACCOUNT = {
     "aws_access_key_id": "test",
     "aws_secret_access_key": "test",
 }
+LIMITS = Limits(largest_contract=10_000, largest_report=20_000)
 ITEMS = ORDERS.replace("shop.orders", "shop.items")
 
 
@@ -51,12 +53,12 @@ def s3() -> Iterator[Any]:
 def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
     """Two empty buckets that keep versions."""
     if request.param == "in memory":
-        lake = FakeLake()
+        lake = FakeLake(limits=LIMITS)
         return Buckets(FakeLanding(FakeClock()), lake, lake.put_text)
     landing, name = bucket(s3), bucket(s3)
     return Buckets(
         Landing(s3, landing),
-        Lake(s3, name),
+        Lake(s3, name, limits=LIMITS),
         lambda key, body: s3.put_object(Bucket=name, Key=key, Body=body),
     )
 
@@ -88,6 +90,27 @@ def test_every_version_is_an_object(buckets: Buckets) -> None:
     ids = {ingestion_id(found) for found in buckets.landing.landed()}
     assert len(ids) == 4
     assert {ingestion_id(put) for put in puts} < ids
+
+
+def test_a_contract_has_a_limit(buckets: Buckets) -> None:
+    """A contract of as many bytes as are read is in force; of one byte more none is read."""
+    text = ORDERS.encode() + b"#" * (LIMITS.largest_contract - len(ORDERS))
+    buckets.put_text("contracts/shop.orders.yaml", text)
+    assert [stored.contract.table for stored in buckets.lake.contracts()] == ["shop.orders"]
+    buckets.put_text("contracts/shop.orders.yaml", text + b"#")
+    with pytest.raises(Permanent, match=r"TOO_LARGE: contracts/shop\.orders\.yaml"):
+        buckets.lake.contracts()
+
+
+def test_a_report_has_a_limit(buckets: Buckets) -> None:
+    """A report of as many bytes as are read is understood; of one byte more none is read."""
+    text = REPORT.to_json().encode()
+    text += b" " * (LIMITS.largest_report - len(text))
+    buckets.put_text("reports/a.b/1/1.json", text)
+    assert buckets.lake.report("reports/a.b/1/1.json") == REPORT
+    buckets.put_text("reports/a.b/1/1.json", text + b" ")
+    with pytest.raises(Permanent, match=r"TOO_LARGE: reports/a\.b/1/1\.json"):
+        buckets.lake.report("reports/a.b/1/1.json")
 
 
 def test_an_empty_bucket_is_empty(buckets: Buckets) -> None:

@@ -74,7 +74,7 @@ class Deployment:
         self.clock = FakeClock()
         self.journal = Journal()
         self.landing = FakeLanding(self.clock)
-        self.lake = FakeLake(self.clock)
+        self.lake = FakeLake(self.clock, settings.limits)
         self.ledger = FakeLedger()
         self.catalog = FakeCatalog(self.clock, virgin=virgin)
         self.tables = FakeTables(self.catalog, self.lake.deleted)

@@ -10,7 +10,9 @@ from functions.storage import Missing, Overwritten, StoredContract
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change
 from lakegate.contract import Contract
+from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
+from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 from tests.fakes.clock import FakeClock
 
@@ -52,8 +54,9 @@ class FakeLanding:
 class FakeLake:
     """What lies beside the tables: texts of contracts and reports, every version of them."""
 
-    def __init__(self, clock: FakeClock | None = None) -> None:
+    def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
         self._clock = clock or FakeClock()
+        self._limits = limits
         self._changes: dict[str, tuple[bytes, str]] = {}
         self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
         self.deleted: dict[str, None] = {}
@@ -62,7 +65,7 @@ class FakeLake:
     def contracts(self) -> list[StoredContract]:
         """See Lake.contracts."""
         return [
-            _read(texts[-1], key, f"v{len(texts)}")
+            self._contract(texts[-1], key, f"v{len(texts)}")
             for key, texts in sorted(self._texts.items())
             if key.startswith("contracts/")
         ]
@@ -73,7 +76,7 @@ class FakeLake:
         wanted = version or f"v{len(texts)}"
         if wanted not in texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key} (version {version})")
-        return _read(texts[wanted], key, version)
+        return self._contract(texts[wanted], key, version)
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """See Lake.put_contract."""
@@ -101,6 +104,7 @@ class FakeLake:
         """See Lake.report."""
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
+        _check_size(key, self._texts[key][-1], self._limits.largest_report)
         return AuditReport.from_json(self._texts[key][-1])
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
@@ -140,5 +144,14 @@ class FakeLake:
         """What a job, or a person past all checks, puts into the bucket."""
         self._texts[key].append(text)
 
+    def _contract(self, text: bytes, key: str, version: str) -> StoredContract:
+        _check_size(key, text, self._limits.largest_contract)
+        return _read(text, key, version, self._limits)
+
 
 _read = cache(StoredContract.read)
+
+
+def _check_size(key: str, text: bytes, most: int) -> None:
+    if len(text) > most:
+        raise Permanent("TOO_LARGE", f"{key} has more than the {most:,} bytes that are read")

@@ -1,10 +1,12 @@
 """Events as AWS delivers them become our values; anything else is refused."""
 
 import json
+import math
+import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from functions.events import ended_run, landed_objects
@@ -73,7 +75,9 @@ def test_a_time_is_told_in_utc() -> None:
     assert landed_objects(text) == [PUT]
 
 
-@given(st.lists(st.text(min_size=1), max_size=3))
+@given(st.lists(st.text(min_size=1, max_size=200), max_size=3))
+@example([os.urandom(8).hex() * 64, "é" * 512, "\U0001f600" * 256])
+@example(["../../etc/passwd", "/", "a//b", ".", "%2F%00", "\0", "a\n\x1b[31m\u202e.csv"])
 def test_every_key_survives_the_way(keys: list[str]) -> None:
     """Any keys, encoded as S3 encodes them, come back the same and in order."""
     landed = [LandedObject("landing", key, "v1", "e1", 1) for key in keys]
@@ -102,6 +106,13 @@ BROKEN = [
     '{"detail": {"jobRunId": null}}',
     '{"detail": {"jobRunId": ["x"]}}',
     '{"detail": {"jobRunId": ""}}',
+    '{"detail": {"jobRunId": ".."}}',
+    '{"detail": {"jobRunId": "../../00other"}}',
+    '{"detail": {"jobRunId": "00run?x=1"}}',
+    f'{{"detail": {{"jobRunId": "{"0" * 65}"}}}}',
+    '{"Records": [' + ", ".join(["{}"] * 101) + "]}",
+    '{"Records": [' * 100_000,
+    "9" * 5000,
 ]
 
 
@@ -123,11 +134,28 @@ def test_no_state_change_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("size", "many"), ("size", None), ("key", None), ("eTag", None), ("eTag", 7)],
+    [
+        *[("size", size) for size in ("many", None, "7", 1.5, True, -1, 1 << 63, math.inf)],
+        *[("key", key) for key in (None, "", ["a"], "%ff", "%C3", "\ud800", "a" * 1025)],
+        ("key", "%F0%9F%98%80" * 257),
+        *[(name, value) for name in ("eTag", "versionId") for value in (7, ["x"], "x" * 1025)],
+        ("eTag", None),
+        ("versionId", "\udfff"),
+        *[("sequencer", value) for value in (7, None, "0" * 1025)],
+    ],
 )
 def test_half_a_notification_is_refused(name: str, value: object) -> None:
     """A notification whose parts are not what they should be is refused as a whole."""
     notification = json.loads(body("s3_put"))
     notification["Records"][0]["s3"]["object"][name] = value
+    with pytest.raises(Permanent, match="BAD_EVENT"):
+        landed_objects(json.dumps(notification))
+
+
+@pytest.mark.parametrize("time", ["", "soon", "0001-01-01T00:00:00+23:59", 7, None])
+def test_a_time_that_is_none_is_refused(time: object) -> None:
+    """Neither a time of another shape nor one before all others stops the queue."""
+    notification = json.loads(body("s3_put"))
+    notification["Records"][0]["eventTime"] = time
     with pytest.raises(Permanent, match="BAD_EVENT"):
         landed_objects(json.dumps(notification))

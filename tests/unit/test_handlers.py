@@ -61,7 +61,8 @@ def test_an_upload_starts_a_job(deployment: Deployment) -> None:
 
 def test_only_what_failed_comes_again(deployment: Deployment) -> None:
     """Of a batch with S3's test event and a message that is no event, only the latter is left."""
-    event = json.loads((EVENTS / "s3_batch.json").read_text())
+    document = (EVENTS / "s3_batch.json").read_text()
+    event = json.loads(document.replace("lakegate-dev-landing-123456789012", "landing"))
     identifier = event["Records"][2]["messageId"]
     assert handled(deployment, upload, event) == [identifier]
     assert len(deployment.jobs.runs()) == 2

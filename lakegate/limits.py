@@ -1,0 +1,50 @@
+"""How much is taken of what others bring: the limits of a deployment, which the job is told too."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from lakegate.errors import Permanent
+
+_PREFIX = "LAKEGATE_"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is larger is refused with its reason; docs/limits.md says how. Sizes are in bytes.
+
+    `largest_object` is a landed file as it lies on S3, `largest_unpacked` the same without gzip, or
+    what a Parquet file says that its pages unpack to. `longest_line` is a line of a text file, or a
+    cell with line ends in it, `largest_array` a JSON file that is one array. `largest_contract` and
+    `largest_report` are those texts, `most_contract_values` the keys and values in a contract, with
+    its aliases unfolded.
+    """
+
+    largest_object: int = 100 << 30
+    largest_unpacked: int = 1 << 40
+    longest_line: int = 16 << 20
+    largest_array: int = 256 << 20
+    most_columns: int = 2_000
+    most_rows: int = 10_000_000_000
+    largest_contract: int = 1 << 20
+    most_contract_values: int = 50_000
+    largest_report: int = 16 << 20
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Limits":
+        """The limits in an environment, each from the variable `LAKEGATE_<NAME>`.
+
+        Raises Permanent BAD_SETTING when one is no whole number above zero.
+        """
+        names = {f.name: f"{_PREFIX}{f.name.upper()}" for f in fields(cls)}
+        given = {n: _positive(v, environment[v]) for n, v in names.items() if environment.get(v)}
+        return cls(**given)
+
+
+DEFAULTS = Limits()
+
+
+def _positive(variable: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        message = f"{variable} must be a whole number above zero, not {text!r}"
+        raise Permanent("BAD_SETTING", message)
+    return int(text)

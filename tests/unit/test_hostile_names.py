@@ -1,0 +1,194 @@
+"""Names that were chosen to do harm are taken as what they are: text, wherever they go."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli import documents, view
+from functions.commits import message, properties
+from functions.ingestion import State
+from functions.ledger_items import to_item
+from functions.messages import alert
+from lakegate.contract import claiming
+from lakegate.errors import Permanent
+from lakegate.history import TABLES
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, branch_name, ingestion_id
+from lakegate.report import Reason
+from lakegate.visible import escaped_json, one_line, visible
+from spark_jobs.storage import plain_name
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.examples import FAILED, INGESTION, LANDED, REPORT
+from tests.fakes.job import rejected
+from tests.unit.contract_texts import contract_text, parsed, problems_of
+from tests.unit.test_jobspec import SPEC
+from tests.unit.test_landing import REFERENCE_NAME
+
+KEYS = [
+    "../../../etc/passwd", "..", ".", "/", "//a//b", "/absolute.csv", "../ops/audit_results/x",
+    "nul\0.csv", "line\nend.csv", "carriage\rreturn.csv", "tab\t.csv", "escape\x1b[2J\x1b[31m.csv",
+    "link\x1b]8;;https://x.example\x07click\x1b]8;;\x07.csv", "c1\x9b31m.csv", "bell\x07.csv",
+    "gnp\u202efdp.csv", "isolate\u2066\u2069.csv", "separator\u2028\u2029.csv", "bom\ufeff.csv",
+    "nfd-u\u0308.csv", "nfc-\u00fc.csv", "cyrillic-\u0430.csv", "tag\U000e0041.csv",
+    "%2F%2e%2e%00", "a+b c&d=e?.csv", "'\"`\\.csv", "$(reboot);`reboot`|x&&y.csv", "-rf",
+    "--conf x",
+    "${jndi:ldap://x.example/a}", "${spark.home}", "#{x}", "{{x}}", "%s%n", "<!here>", "<@U1>.csv",
+    "[red]x[/red].csv", "*bold* _x_ ~y~ :boom:.csv", "```\n*Branch* `main`", "=cmd|'/c calc'!A1",
+    "+1", "@SUM(1)", "a*b?c[d]{e,f}.csv", "CON", "x" * 1024, "\u00e9" * 512,
+    "\U0001f600" * 256, "\n" * 1024,
+]  # fmt: skip
+# What acts on a terminal or in a log: controls, marks of direction, separators of lines.
+ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+ANY = st.text(st.characters(), max_size=50) | st.sampled_from(KEYS)
+
+
+def landed(key: str) -> LandedObject:
+    return replace(LANDED, key=f"shop/orders/{key}"[:1024])
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
+    """A file lands, is published once and never noticed twice, whatever its name says."""
+    deployment = Deployment()
+    file = deployment.land(f"shop/orders/x{key}"[:1000])
+    deployment.send_all_again()
+    deployment.settle()
+    known = deployment.ingestion(file)
+    assert (known.landed.key, known.table) == (file.key, TABLE) or known.state is State.IGNORED
+    assert deployment.published_files() == (
+        [] if known.state is State.IGNORED else [f"{file.uri}@{file.version}"]
+    )
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_names_a_branch_of_its_own_table(key: str) -> None:
+    """No name leads out of the table's branches, or to a name that Nessie would refuse."""
+    name = branch_name(TABLE, key, ingestion_id(landed(key)), 1)
+    assert REFERENCE_NAME.fullmatch(name)
+    assert name.startswith(f"ingest/{TABLE}/")
+    assert len(name) < 100
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_goes_to_the_job_and_back(key: str) -> None:
+    """The one argument of the job's command line is plain ASCII, short enough, and the same key."""
+    spec = replace(SPEC, landed=landed(key))
+    argument = spec.to_argument()
+    assert argument.isascii()
+    assert argument.isprintable()
+    assert len(argument) <= 10_280  # EMR Serverless API reference, EntryPointArgument
+    assert JobSpec.from_argument(argument) == spec
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_a_copy_has_a_plain_name(key: str, *, gzipped: bool) -> None:
+    """What Spark is given as a path has no character that a path's pattern or a URL interprets."""
+    assert re.fullmatch(r"file(\.[^\W_]+)?", plain_name(key, gzipped=gzipped))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_acts_nowhere_that_people_look(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Terminal, JSON, Slack and main's log show a name on its one line, and nothing in it acts."""
+    named = replace(INGESTION, landed=landed(key), reason=Reason("X", f"{one_line(key)} is bad"))
+    view.out().print(view.runs([named]))
+    view.err().print(f"{key} (X)")
+    shown = capsys.readouterr()
+    assert not ACTING.search(shown.out + shown.err)
+    text = documents.text([documents.of_ingestion(named)])
+    assert not ACTING.search(text)
+    assert json.loads(text)[0]["key"] == named.landed.key
+    assert not ACTING.search(str(alert(named, REPORT)))
+    assert "\n" not in message([named])
+    assert not ACTING.search(message([named]))
+    assert json.loads(properties([named])["lakegate.ingestions"])[0]["object"] == named.landed.uri
+
+
+def test_a_name_adds_no_line_to_an_alert() -> None:
+    """A line end in a key, a column or a cell begins no line that looks like one of the alert's."""
+    key = "a\n*Branch* `main`\n```"
+    cells: dict[str, str | None] = {key: key}
+    check = replace(FAILED, columns=(key,), samples=(cells,))
+    named = replace(INGESTION, landed=landed(key))
+    for block in alert(named, replace(REPORT, checks=(check,))).blocks:
+        text = block["text"]["text"]
+        assert text.count("*Branch*") == text.count("\n*Branch* `ingest/") + text.count("␊*Branch*")
+        assert text.count("```") % 2 == 0 or block["type"] == "header"
+
+
+def test_an_alert_makes_no_links_of_what_files_say() -> None:
+    """Slack is told to take sections verbatim: addresses in them become no links."""
+    sections = [b["text"] for b in alert(INGESTION, REPORT).blocks if b["type"] == "section"]
+    assert all(section["verbatim"] for section in sections)
+
+
+@given(ANY)
+def test_nothing_that_acts_is_left(text: str) -> None:
+    """Whatever a text has, it can be written, is as long, and only visible characters are left."""
+    for made in (visible(text), one_line(text)):
+        assert not ACTING.search(made)
+        assert made.encode().decode() == made
+        assert len(made) == len(text)
+    assert one_line(text).splitlines() in ([one_line(text)], [])
+    assert visible("a\tb\nc é 😀 👩‍🚀") == "a\tb\nc é 😀 👩‍🚀"
+
+
+@given(st.recursive(ANY, lambda inner: st.dictionaries(ANY, inner, max_size=3) | st.lists(inner)))
+def test_json_says_the_same_and_acts_nowhere(value: Any) -> None:
+    """JSON that is printed stands for the same value, whatever characters are in it."""
+    text = escaped_json(json.dumps(value, ensure_ascii=False))
+    assert not ACTING.search(text)
+    assert text.encode()
+    assert json.loads(text) == json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ops/audit_results/x",
+        "/shop/orders/x",
+        "shop//orders/x",
+        "SHOP/orders/x",
+        "../shop/orders/x",
+    ],
+)
+def test_a_key_reaches_no_other_table(key: str) -> None:
+    """A key belongs to the contract whose prefix it literally begins with, and to no other."""
+    contract = parsed()
+    with pytest.raises(Permanent, match="NO_CONTRACT"):
+        claiming([contract], key)
+    assert claiming([contract], "shop/orders/../items/x") == contract
+
+
+@pytest.mark.parametrize("table", [table.name for table in TABLES])
+def test_no_contract_is_for_lakegates_own_tables(table: str) -> None:
+    """Files never reach the tables that keep the audits' results, in any spelling of theirs."""
+    for name in (table, table.upper()):
+        (problem,) = problems_of(contract_text().replace("shop.orders", name))
+        assert "Lakegate's own" in problem.reason
+
+
+@pytest.mark.parametrize("of_what", ["reason", "checks"])
+def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
+    """An item of the ledger stays below DynamoDB's 400 KB, however much a report says."""
+    deployment = Deployment()
+
+    def wordy(*given: Any) -> Any:
+        report = rejected(*given)
+        if of_what == "reason":
+            return replace(report, reason=Reason("X" * 10**6, "\U0001f600" * 10**5))
+        words: dict[str, Any] = dict.fromkeys(("id", "expected", "found", "message"), "\0" * 2000)
+        long = replace(FAILED, columns=("\0" * 2000,) * 9, **words)
+        return replace(report, checks=(long,) * 30)
+
+    file = deployment.land("shop/orders/a.csv", script=wordy)
+    deployment.settle()
+    known = deployment.ingestion(file)
+    assert known.state is State.REJECTED
+    item = to_item(replace(known, landed=landed("\U0001f600" * 256)))
+    assert sum(len(f"{name}{value}".encode()) for name, value in item.items()) < 400_000
