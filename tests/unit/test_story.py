@@ -98,6 +98,7 @@ def test_the_job_is_told_what_to_do(deployment: Deployment) -> None:
         report_key=f"reports/{TABLE}/{id_}/1.json",
         nessie_uri="http://nessie:19120",
         token_secret="job",
+        timeout_minutes=60,
     )
     assert ingestion_id(spec.landed) == id_
 
