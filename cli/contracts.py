@@ -77,6 +77,14 @@ def push(lake: Lake, directory: Path, tell: Callable[[str], None]) -> None:
             tell(f"contract {contract.table} put in force, from {file}")
 
 
+def refuse_invalid(paths: Iterable[Path]) -> None:
+    """Raises LakegateError with every problem in every contract, or why they clash."""
+    found = [checked(file) for file in contract_files(paths)]
+    _raise_refusals(found)
+    if clashing := clash(found):
+        raise clashing
+
+
 def contract_files(paths: Iterable[Path]) -> list[Path]:
     """The files, and those with the ending .yaml or .yml in directories, each once.
 

@@ -10,6 +10,7 @@ from cli import (
     change,
     contracts,
     demo,
+    deploy,
     doctor,
     drop,
     expire,
@@ -73,6 +74,7 @@ for _command in (
     accept.accept,
     expire.expire,
     reconcile.reconcile,
+    deploy.deploy,
     demo.demo,
 ):
     app.command()(_command)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -119,9 +120,11 @@ class Stacks:
         """The stack's outputs by their names. Raises LakegateError where there is no such stack."""
         return {o["OutputKey"]: o["OutputValue"] for o in self._get(stack).get("Outputs", [])}
 
-    def parameters(self, stack: str) -> list[str]:
-        """The names of the stack's parameters."""
-        return [p["ParameterKey"] for p in self._get(stack).get("Parameters", [])]
+    def changed_at(self, stack: str) -> datetime:
+        """When the stack was last changed. Raises LakegateError where there is no such stack."""
+        found = self._get(stack)
+        changed: datetime = found.get("LastUpdatedTime", found["CreationTime"])
+        return changed
 
     def template(self, stack: str) -> dict[str, Any]:
         """The template that the stack was last made of, its macros resolved."""

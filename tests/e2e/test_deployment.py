@@ -13,8 +13,8 @@ import pytest
 
 from infra import package
 from infra.local import ministack, parts, processes
-from infra.local.deploy import deploy
-from infra.local.settings import APPLICATION, EVENT_SOURCE, STAGE, parameters
+from infra.local.deploy import deploy, put_facts
+from infra.local.settings import APPLICATION, EVENT_SOURCE, STAGE, facts, parameters
 from lakegate.errors import LakegateError
 from tests.waiting import eventually
 
@@ -52,7 +52,8 @@ class Aws:
     def deploy(self) -> None:
         """Deploy what the checkout has by now."""
         built = package.build(self.root, lambda _: None)
-        told = parameters(_NOWHERE, built.job_release) | _TIMES
+        put_facts(self.endpoint, facts(_NOWHERE, built.job_release))
+        told = parameters(_NOWHERE) | _TIMES
         self.outputs = deploy(self.endpoint, STAGE, _ROOT / "template.yaml", built, told)
 
     def stop(self) -> None:
@@ -226,7 +227,7 @@ def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> Non
 Outputs:"""
     bad.write_text(good.read_text().replace("\nOutputs:", wrong))
     built = package.build(aws.root, lambda _: None)
-    told = parameters(_NOWHERE, built.job_release) | {"Stage": "other"}
+    told = parameters(_NOWHERE) | {"Stage": "other"}
 
     with pytest.raises(LakegateError, match="Wrong"):
         deploy(aws.endpoint, "other", bad, built, told)

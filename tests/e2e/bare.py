@@ -1,0 +1,76 @@
+"""Empty clouds to deploy to: ministack and Nessie with nothing but what a user puts there."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from infra.aws.facts import Facts
+from infra.local import keys, ministack, nessie, parts, processes, settings
+from infra.stage import Stage
+
+ROOT = Path(__file__).parents[2]
+STAGE = Stage(settings.STAGE, ministack.ACCOUNT, ministack.REGION)
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """A ministack, a Nessie, EMR's stand-in and Slack's, by their addresses in `at`."""
+
+    home: Path
+    at: Mapping[str, str]
+    tokens: Mapping[str, str]
+
+    @property
+    def settings(self) -> Path:
+        """The stage's settings: what is not where AWS has it, and short times."""
+        told = settings.parameters(self.at)
+        told = {name: value for name, value in told.items() if not value.startswith("/lakegate/")}
+        file = self.home / "stage.yml"
+        file.write_text(json.dumps({n: v for n, v in told.items() if n != "Stage"}))
+        return file
+
+    def prepare(self) -> None:
+        """Put what who has a platform already puts: its facts, and the secrets."""
+        facts = Facts(ministack.client("ssm", self.at["ministack"]), STAGE)
+        told = settings.facts(self.at, "none").items()
+        facts.put({n.rpartition("/")[2]: v for n, v in told if not n.endswith("job-release")})
+        secrets = ministack.client("secretsmanager", self.at["ministack"])
+        for name, text in settings.secrets(self.tokens).items():
+            secrets.create_secret(Name=name, SecretString=text)
+
+
+@contextmanager
+def cloud(home: Path) -> Iterator[Cloud]:
+    """A cloud that runs; this process's environment leads to it."""
+    tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+    every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
+    made = Cloud(home, {name: part.address for name, part in every.items()}, tokens)
+    before = dict(os.environ)
+    try:
+        empty(made, every)
+        os.environ.update(parts.aws_environment(made.at["ministack"], made.at["emr"]))
+        yield made
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        for name in reversed(list(every)):
+            processes.stop(home, name)
+
+
+def empty(made: Cloud, every: Mapping[str, parts.Part]) -> None:
+    """Start what does not run, ministack and Nessie with nothing in them."""
+    for name in ("nessie", "ministack"):
+        processes.stop(made.home, name)
+        shutil.rmtree(made.home / name, ignore_errors=True)
+    ministack.prepare(made.home, made.at["ministack"], datetime.now(UTC))
+    for part in every.values():
+        if not processes.is_running(made.home, part.command):
+            processes.start(made.home, part.command)
+    for part in every.values():
+        part.wait(made.home)
+    made.prepare()
