@@ -1,15 +1,13 @@
 """`lakegate deploy`: this checkout onto AWS, or what that would change."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import boto3
 import typer
-from rich.text import Text
 
-from cli import view
+from cli import changes, view
 from cli.contracts import push, refuse_invalid
 from cli.deployment import ROOT, find
 from cli.local import teller
@@ -21,15 +19,13 @@ from infra.aws.account import stage_here
 from infra.aws.app import App
 from infra.aws.choices import choices
 from infra.aws.facts import check_platform
-from infra.aws.losses import loses, refuse_losses
+from infra.aws.losses import refuse_losses
 from infra.aws.site import Site, connect
-from infra.cloudformation import Change
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 
 CONTRACTS = ROOT / "contracts"
 _SMOKE = ROOT / "infra" / "smoke"
-_MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
 
 StageOption = Annotated[str, typer.Option("--stage", help="The stage, part of every name.")]
 
@@ -80,23 +76,8 @@ def _rehearse(site: Site, wanted: App) -> None:
         return
     site.stacks.discard(planned)
     view.out().print(f"{site.stage.stack}: {len(planned.changes)} changes", style="bold")
-    view.out().print(_changes(planned.changes))
+    view.out().print(changes.table(planned.changes))
     refuse_losses(planned.changes)
-
-
-def _changes(changes: Iterable[Change]) -> Any:
-    made = view.table("", "resource", "type", "what changes")
-    for change in changes:
-        mark, colour = _MARKS.get(change.action, ("?", "yellow"))
-        words = Text(", ".join(change.properties))
-        if change.replacement == "True":
-            mark, colour, words = "!", "bold red", Text(f"REPLACED, for {words}", "bold red")
-        elif change.replacement == "Conditional":
-            words = Text(f"perhaps REPLACED, for {words}", "bold yellow")
-        if lost := loses(change):
-            words = Text(f"REFUSED: {lost}", "bold red")
-        made.add_row(Text(mark, colour), Text(change.resource, colour), change.type, words)
-    return made
 
 
 def _open(site: Site, wanted: App, seconds: float) -> None:

@@ -11,6 +11,7 @@ from cli import (
     contracts,
     demo,
     deploy,
+    destroy,
     doctor,
     drop,
     expire,
@@ -75,6 +76,7 @@ for _command in (
     expire.expire,
     reconcile.reconcile,
     deploy.deploy,
+    destroy.destroy,
     demo.demo,
 ):
     app.command()(_command)

@@ -9,6 +9,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.template import Template, parse
 from lakegate.errors import LakegateError
 
 Tell = Callable[[str], None]
@@ -45,6 +46,15 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Resource:
+    """One resource of a stack; `id` is what its service knows it by."""
+
+    name: str
+    type: str
+    id: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """A change set that is ready to be carried out."""
 
@@ -62,12 +72,13 @@ class Stacks:
         self._tell = tell
 
     def plan(
-        self, stack: str, template: Mapping[str, str], parameters: Mapping[str, str]
+        self, stack: str, template: Mapping[str, str], parameters: Mapping[str, str | None]
     ) -> Plan | None:
         """Have CloudFormation work out what would change; None where nothing would.
 
-        `template` is where the template is, `TemplateBody` or `TemplateURL`. A stack that never
-        came to be is cleared away first, one that is busy is awaited. Raises LakegateError.
+        `template` is where the template is, `TemplateBody` or `TemplateURL`; a parameter that is
+        None keeps its value. A stack that never came to be is cleared away first, one that is busy
+        is awaited. Raises LakegateError.
         """
         with _translated(stack):
             kind = "UPDATE" if self._ready(stack) else "CREATE"
@@ -75,9 +86,7 @@ class Stacks:
                 StackName=stack,
                 ChangeSetName=f"lakegate-{time.time_ns()}",
                 ChangeSetType=kind,
-                Parameters=[
-                    {"ParameterKey": k, "ParameterValue": v} for k, v in parameters.items()
-                ],
+                Parameters=[_parameter(*each) for each in parameters.items()],
                 Capabilities=_CAPABILITIES,
                 **template,
             )["Id"]
@@ -126,11 +135,24 @@ class Stacks:
         changed: datetime = found.get("LastUpdatedTime", found["CreationTime"])
         return changed
 
-    def template(self, stack: str) -> dict[str, Any]:
+    def template(self, stack: str) -> Template:
         """The template that the stack was last made of, its macros resolved."""
         with _translated(stack):
             found = self._client.get_template(StackName=stack, TemplateStage="Processed")
-        return dict(found["TemplateBody"])
+        body = found["TemplateBody"]
+        return parse(body) if isinstance(body, str) else dict(body)
+
+    def resources(self, stack: str) -> list[Resource]:
+        """What the stack has by now."""
+        with _translated(stack):
+            pages = self._client.get_paginator("list_stack_resources").paginate(StackName=stack)
+            found = [each for page in pages for each in page["StackResourceSummaries"]]
+        return [
+            Resource(
+                each["LogicalResourceId"], each["ResourceType"], each.get("PhysicalResourceId", "")
+            )
+            for each in found
+        ]
 
     def _get(self, stack: str) -> dict[str, Any]:
         with _translated(stack):
@@ -198,6 +220,11 @@ class Stacks:
             if len(mine) < len(page["StackEvents"]):
                 break
         return events
+
+
+def _parameter(name: str, value: str | None) -> dict[str, Any]:
+    given = {"UsePreviousValue": True} if value is None else {"ParameterValue": value}
+    return {"ParameterKey": name, **given}
 
 
 def _change(given: Mapping[str, Any]) -> Change:

@@ -1,0 +1,89 @@
+"""`lakegate destroy`: takes down what holds no data, and says what stays."""
+
+import time
+from typing import Annotated
+
+import boto3
+import typer
+
+from cli import changes, view
+from cli.deploy import StageOption, named
+from cli.deployment import find
+from cli.local import teller
+from infra.aws import removal
+from infra.aws.account import stage_here
+from infra.aws.site import Site, connect
+from infra.cloudformation import Plan
+from lakegate.errors import LakegateError
+
+_PAUSE = 1.0
+
+
+def destroy(
+    context: typer.Context,
+    stage: StageOption = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for the stage's name.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until no file is in flight.")] = False,
+    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 3600,
+) -> None:
+    """Take a stage down, all but what holds data; `lakegate deploy` brings it back onto that."""
+    tell = teller()
+    site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
+    app = removal.plan(site, site.stage.stack)
+    platform = removal.plan(site, site.stage.platform_stack)
+    planned = [plan for plan in (app, platform) if plan]
+    try:
+        _check(site, planned, app, seconds if wait else 0.0, yes=yes)
+    except BaseException:
+        for plan in planned:
+            site.stacks.discard(plan)
+        raise
+    for plan in planned:  # the functions first: they are in the platform's network
+        site.stacks.carry_out(plan)
+    _tell_what_stays(site)
+
+
+def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *, yes: bool) -> None:
+    """Raises LakegateError or Abort unless all of it may go."""
+    if not planned:
+        site.tell(f"of stage {site.stage.name} nothing is there that could go")
+        return
+    for plan in planned:
+        view.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
+        view.out().print(changes.table(plan.changes))
+    if app:
+        _land(site, seconds)
+    if not yes and typer.prompt(f"Type {site.stage.name} to take this down") != site.stage.name:
+        raise typer.Abort
+
+
+def _land(site: Site, seconds: float) -> None:
+    """Return when nothing is in flight. Raises LakegateError IN_FLIGHT after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while flying := _in_flight(site):
+        if time.monotonic() > deadline:
+            hint = "wait for them with --wait; what always fails: `lakegate runs`"
+            raise LakegateError("IN_FLIGHT", f"there are {flying}: {hint}")
+        time.sleep(_PAUSE)
+
+
+def _in_flight(site: Site) -> str:
+    """What is on its way, in words."""
+    world = find(site.stage.name).world()
+    files = sum(1 for _ in world.ledger.unfinished(world.now()))
+    told = [f"{files} files in flight"] if files else []
+    waiting = removal.messages(site)
+    return ", ".join([*told, *(f"{many} messages in {name}" for name, many in waiting.items())])
+
+
+def _tell_what_stays(site: Site) -> None:
+    for stack in (site.stage.stack, site.stage.platform_stack):
+        if not site.stacks.exists(stack):
+            continue
+        view.out().print(f"What stays, in the stack {stack}, and what deletes it:", style="bold")
+        for each in site.stacks.resources(stack):
+            view.out().print(f"  {each.name}: {each.id}", soft_wrap=True)
+            if command := removal.by_hand(each):
+                view.out().print(f"    {command}", soft_wrap=True)
+        command = f"aws cloudformation delete-stack --stack-name {stack}"
+        view.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
