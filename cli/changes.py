@@ -24,6 +24,6 @@ def table(changes: Iterable[Change]) -> Table:
         elif change.replacement == "Conditional":
             words = Text(f"perhaps REPLACED, for {words}", "bold yellow")
         if lost := loses(change):
-            words = Text(f"{words.plain or 'REMOVED'}; not done: {lost}", _LOUD)
+            words = Text(f"{words.plain or 'REMOVED'}: {lost}", _LOUD)
         made.add_row(Text(mark, colour), Text(change.resource, colour), change.type, words)
     return made

@@ -12,11 +12,13 @@ from cli.deployment import find
 from cli.local import teller
 from infra.aws import removal
 from infra.aws.account import stage_here
+from infra.aws.losses import refuse_losses
 from infra.aws.site import Site, connect
 from infra.cloudformation import Plan
 from lakegate.errors import LakegateError
 
 _PAUSE = 1.0
+_MAY_GO = ("AWS::SQS::Queue",)  # once it is empty
 
 
 def destroy(
@@ -51,6 +53,7 @@ def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *,
     for plan in planned:
         view.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
         view.out().print(changes.table(plan.changes))
+        refuse_losses(plan.changes, but=_MAY_GO)
     if app:
         _land(site, seconds)
     if not yes and typer.prompt(f"Type {site.stage.name} to take this down") != site.stage.name:

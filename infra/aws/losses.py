@@ -1,6 +1,6 @@
 """What a change may not do: take away, or put another in the place of, what holds data."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from infra.cloudformation import Change
 from lakegate.errors import LakegateError
@@ -14,7 +14,6 @@ HOLDS = {
     "AWS::RDS::DBCluster": "Nessie would find an empty database, and no table",
     "AWS::SecretsManager::Secret": "what it holds would be gone",
     "AWS::KMS::Key": "what it encrypted could never be read again",
-    "AWS::Logs::LogGroup": "what the functions said would be gone",
 }
 
 
@@ -24,9 +23,12 @@ def loses(change: Change) -> str:
     return HOLDS.get(change.type, "") if gone else ""
 
 
-def refuse_losses(changes: Iterable[Change]) -> None:
-    """Raises LakegateError WOULD_LOSE_DATA: what each change would lose, and what to do."""
-    lost = [(change, loses(change)) for change in changes]
+def refuse_losses(changes: Iterable[Change], *, but: Collection[str] = ()) -> None:
+    """Raises LakegateError WOULD_LOSE_DATA: what each change would lose, and what to do.
+
+    `but` are types of resources that may go.
+    """
+    lost = [(change, loses(change)) for change in changes if change.type not in but]
     lines = [f"    {_told(change)}: {reason}" for change, reason in lost if reason]
     if lines:
         advice = (
