@@ -3,11 +3,13 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from infra.aws.facts import Facts
 from infra.local import keys, ministack, nessie, parts, processes, settings
@@ -42,6 +44,20 @@ class Cloud:
         secrets = ministack.client("secretsmanager", self.at["ministack"])
         for name, text in settings.secrets(self.tokens).items():
             secrets.create_secret(Name=name, SecretString=text)
+
+
+@contextmanager
+def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
+    """An empty ministack; gives boto3's clients of its services."""
+    every = parts.parts(home, ROOT, parts.choose_ports(home), "")
+    part = every["ministack"]
+    ministack.prepare(home, part.address, datetime.now(UTC))
+    try:
+        processes.start(home, part.command)
+        part.wait(home)
+        yield partial(ministack.client, endpoint=part.address)
+    finally:
+        processes.stop(home, part.name)
 
 
 @contextmanager
