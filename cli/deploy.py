@@ -1,33 +1,63 @@
 """`lakegate deploy`: this checkout onto AWS, or what that would change."""
 
-import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import boto3
 import typer
+from rich.table import Table
 
 from cli import changes, view
 from cli.contracts import push, refuse_invalid
 from cli.deployment import ROOT, find
 from cli.local import teller
 from cli.smoke import smoke
-from functions.seeding import seed
-from infra import package
-from infra.aws import app
+from infra import checkup, keys, package
+from infra.aws import app, wanted
 from infra.aws.account import stage_here
-from infra.aws.app import App
 from infra.aws.choices import choices
-from infra.aws.facts import check_platform
+from infra.aws.credentials import for_own_nessie
+from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
 from infra.aws.losses import refuse_losses
+from infra.aws.secrets import SecretKeyring
 from infra.aws.site import Site, connect
+from infra.aws.wanted import Wanted
+from infra.cloudformation import Change
+from infra.package import Package
 from infra.stage import Stage
-from lakegate.errors import LakegateError
 
-CONTRACTS = ROOT / "contracts"
-_SMOKE = ROOT / "infra" / "smoke"
+_APP = ROOT / "template.yaml"
+_PLATFORM = ROOT / "infra" / "platform.yml"
+_CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 
 StageOption = Annotated[str, typer.Option("--stage", help="The stage, part of every name.")]
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is to be deployed, and where to."""
+
+    site: Site
+    package: Package
+    chosen: Mapping[str, str]
+    own_platform: bool
+
+    @property
+    def app(self) -> Wanted:
+        """The app's stack as it is to be."""
+        return wanted.app(_APP, self.site, self.package, self.chosen)
+
+    @property
+    def keyring(self) -> SecretKeyring:
+        """The stage's keys and tokens."""
+        return SecretKeyring(self.site.client("secretsmanager"), self.site.stage.name)
+
+    def platform(self, public_key: str) -> Wanted:
+        """The platform's stack as it is to be."""
+        return wanted.platform(_PLATFORM, self.site.stage, public_key, self.chosen)
 
 
 def deploy(
@@ -36,6 +66,9 @@ def deploy(
     own_platform: Annotated[
         bool, typer.Option("--own-platform", help="Nessie and EMR are yours; SSM has their facts.")
     ] = False,
+    stack: Annotated[
+        bool, typer.Option(help="Deploy the app's stack; without, osls or SAM does it.")
+    ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
     ] = False,
@@ -46,19 +79,23 @@ def deploy(
         float, typer.Option("--timeout", help="How long the smoke test waits.")
     ] = 900,
 ) -> None:
-    """Deploy this checkout to a stage on AWS: again where it was interrupted or has changed."""
+    """Deploy this checkout to a stage on AWS; where it was interrupted, this goes on."""
     tell = teller()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
-    refuse_invalid([CONTRACTS, _SMOKE])
-    built = package.build(ROOT, tell)
-    file = settings or ROOT / "stages" / f"{site.stage.name}.yml"
-    wanted = App.of(ROOT / "template.yaml", site.stage, built, choices(file))
-    check_platform(site.facts, site.stage)
+    refuse_invalid(_CONTRACTS)
+    chosen = choices(settings or ROOT / "stages" / f"{site.stage.name}.yml")
+    wanted.refuse_unknown(chosen, (_APP, _PLATFORM))
+    order = _Order(site, package.build(ROOT, tell), chosen, own_platform)
     if dry_run:
-        _rehearse(site, wanted)
+        _rehearse(order)
         return
-    app.deploy(site, wanted)
-    _open(site, wanted, seconds)
+    _prepare(order)
+    if stack:
+        wanted.bring(site, order.app)
+    if site.stacks.exists(site.stage.stack):
+        _open(order, seconds)
+    else:
+        tell(f"now `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
 
 
 def named(context: typer.Context, stage: str) -> str:
@@ -68,46 +105,58 @@ def named(context: typer.Context, stage: str) -> str:
     raise typer.BadParameter("say which: --stage dev", param_hint="--stage")
 
 
-def _rehearse(site: Site, wanted: App) -> None:
+def _prepare(order: _Order) -> None:
+    """Have everything that the app's stack needs."""
+    now = datetime.now(UTC)
+    if order.own_platform:
+        check_platform(order.site.facts, order.site.stage)
+        for_own_nessie(order.keyring, order.site.stage, now)
+    else:
+        public_key = keys.keep(order.keyring, now).public_key
+        wanted.bring(order.site, order.platform(public_key))
+    app.prepare(order.site, order.package)
+
+
+def _rehearse(order: _Order) -> None:
     """Show what would change, and leave everything as it is."""
-    planned = app.plan(site, wanted)
-    if not planned:
-        view.out().print(f"{site.stage.stack}: nothing to change")
-        return
-    site.stacks.discard(planned)
-    view.out().print(f"{site.stage.stack}: {len(planned.changes)} changes", style="bold")
-    view.out().print(changes.table(planned.changes))
-    refuse_losses(planned.changes)
+    site = order.site
+    if not order.own_platform:
+        signing_key = order.keyring.read().get(keys.SIGNING_KEY)
+        public_key = keys.Keys(signing_key, {}).public_key if signing_key else ""
+        _show(site, order.platform(public_key), plan=bool(public_key))
+    needed = (*PLATFORM, JOB_RELEASE)
+    _show(site, order.app, plan=len(site.facts.read(needed)) == len(needed))
 
 
-def _open(site: Site, wanted: App, seconds: float) -> None:
+def _show(site: Site, stack: Wanted, *, plan: bool) -> None:
+    """What would become of a stack; CloudFormation can `plan` one that has what it looks up."""
+    planned = wanted.plan(site, stack) if plan else None
+    if planned:
+        site.stacks.discard(planned)
+    found: Iterable[Change] = planned.changes if planned else [] if plan else stack.additions
+    listed = list(found)
+    view.out().print(f"{stack.stack}: {len(listed) or 'no'} changes", style="bold")
+    if listed:
+        view.out().print(changes.table(listed))
+    refuse_losses(listed)
+
+
+def _open(order: _Order, seconds: float) -> None:
     """Put the contracts in force, see a file through, and say what to do next."""
-    outputs = site.stacks.outputs(site.stage.stack)
+    site = order.site
+    outputs = app.complete(site, order.package)
     world = find(site.stage.name).world()
-    for directory in (CONTRACTS, _SMOKE):
+    for directory in _CONTRACTS:
         push(world.lake, directory, site.tell)
-    _seed(site, outputs)
+    seeded = checkup.seed(site.client("lambda"), outputs["CheckupFunctionName"])
+    site.tell(f"main has its first commit, and its tables of history: {seeded}")
     site.tell("smoke test: a tiny file goes the whole way")
     changed = site.stacks.changed_at(site.stage.stack)
-    smoke(world, changed, wanted.package.job_release, seconds)
+    smoke(world, changed, order.package.job_release, seconds)
     view.out().print(_next(site.stage, outputs))
 
 
-def _seed(site: Site, outputs: dict[str, str]) -> None:
-    """Have the catalog get its first commit and tables, from inside the network."""
-    if "CheckupFunctionName" not in outputs:
-        print(seed(find(site.stage.name).world()))
-        return
-    answer = site.client("lambda").invoke(
-        FunctionName=outputs["CheckupFunctionName"], Payload=json.dumps({"do": "seed"}).encode()
-    )
-    told = answer["Payload"].read().decode()
-    if "FunctionError" in answer:
-        raise LakegateError("NOT_SEEDED", f"the catalog could not be given its tables: {told}")
-    site.tell(f"the catalog has its first commit and its tables: {told}")
-
-
-def _next(stage: Stage, outputs: dict[str, str]) -> Any:
+def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
     on = f"lakegate --stage {stage.name}"
     return view.facts(
         [

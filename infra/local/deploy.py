@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from infra.aws.app import App
-from infra.aws.app import deploy as deploy_app
+from infra.aws import app, wanted
 from infra.aws.site import connect
 from infra.cloudformation import Tell
 from infra.local import ministack
@@ -13,28 +12,24 @@ from infra.package import Package
 from infra.stage import Stage
 
 
-def put_facts(endpoint: str, facts: Mapping[str, str]) -> None:
-    """Have each SSM parameter hold its value."""
-    parameters = ministack.client("ssm", endpoint)
-    for name, value in facts.items():
-        parameters.put_parameter(Name=name, Value=value, Type="String", Overwrite=True)
-
-
 def deploy(
     endpoint: str,
     stage: str,
     template: Path,
     package: Package,
-    parameters: Mapping[str, str],
+    facts: Mapping[str, str],
+    chosen: Mapping[str, str],
     tell: Tell = lambda _: None,
 ) -> dict[str, str]:
-    """Bring a stage's stack to what template, code and parameters say; returns its outputs.
+    """Bring a stage's stack to what template, code and settings say; returns its outputs.
 
+    `facts` are what a platform tells, `chosen` are parameters of the template.
     Raises LakegateError with CloudFormation's reasons when that fails.
     """
     named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
     site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
-    return deploy_app(site, App.of(template, named, package, parameters))
+    site.facts.put(facts)
+    return app.deploy(site, wanted.app(template, site, package, chosen), package)
 
 
 def environment(endpoint: str, function: str) -> dict[str, str]:

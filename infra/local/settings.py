@@ -20,21 +20,17 @@ def secrets(tokens: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def facts(at: Mapping[str, str], job_release: str) -> dict[str, str]:
-    """What the functions are told through SSM, by the names of its parameters.
+def facts(at: Mapping[str, str]) -> dict[str, str]:
+    """What a platform tells through SSM; `at` maps the parts to their addresses.
 
-    `at` maps the parts to their addresses. The network is a name only: the functions are processes.
+    The network is a name only: the functions are processes.
     """
     return {
-        f"/lakegate/{STAGE}/{name}": value
-        for name, value in {
-            "nessie-uri": at["nessie"],
-            "emr-application-id": APPLICATION,
-            "subnet-a": "subnet-0000000a",
-            "subnet-b": "subnet-0000000b",
-            "function-security-group": "sg-00000000",
-            "job-release": job_release,
-        }.items()
+        "nessie-uri": at["nessie"],
+        "emr-application-id": APPLICATION,
+        "subnet-a": "subnet-0000000a",
+        "subnet-b": "subnet-0000000b",
+        "function-security-group": "sg-00000000",
     }
 
 
@@ -45,13 +41,6 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
     on a slow machine even while its first delivery is still worked on, which must do no harm.
     """
     return {
-        "Stage": STAGE,
-        "NessieUri": f"/lakegate/{STAGE}/nessie-uri",
-        "EmrApplicationId": f"/lakegate/{STAGE}/emr-application-id",
-        "SubnetA": f"/lakegate/{STAGE}/subnet-a",
-        "SubnetB": f"/lakegate/{STAGE}/subnet-b",
-        "FunctionSecurityGroup": f"/lakegate/{STAGE}/function-security-group",
-        "JobRelease": f"/lakegate/{STAGE}/job-release",
         "SlackTokenSecret": _slack_secret(),
         "SlackUrl": f"{at['slack']}/api/",
         "EmrEndpoint": at["emr"],

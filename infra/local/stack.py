@@ -141,9 +141,8 @@ def _deploy(
     at = {name: part.address for name, part in all_parts.items()}
     endpoint = at["ministack"]
     _put_secrets(endpoint, settings.secrets(tokens))
-    deploy.put_facts(endpoint, settings.facts(at, built.job_release))
-    parameters = settings.parameters(at)
-    outputs = deploy.deploy(endpoint, settings.STAGE, root / "template.yaml", built, parameters)
+    template, told = root / "template.yaml", (settings.facts(at), settings.parameters(at))
+    outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *told)
     return _stack(at, outputs, tokens["reader"])
 
 

@@ -11,8 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from infra import keys
 from infra.aws.facts import Facts
-from infra.local import keys, ministack, nessie, parts, processes, settings
+from infra.local import ministack, parts, processes, settings
+from infra.local.key_files import KeyFiles
 from infra.stage import Stage
 
 ROOT = Path(__file__).parents[2]
@@ -30,17 +32,14 @@ class Cloud:
     @property
     def settings(self) -> Path:
         """The stage's settings: what is not where AWS has it, and short times."""
-        told = settings.parameters(self.at)
-        told = {name: value for name, value in told.items() if not value.startswith("/lakegate/")}
         file = self.home / "stage.yml"
-        file.write_text(json.dumps({n: v for n, v in told.items() if n != "Stage"}))
+        file.write_text(json.dumps(settings.parameters(self.at)))
         return file
 
     def prepare(self) -> None:
         """Put what who has a platform already puts: its facts, and the secrets."""
         facts = Facts(ministack.client("ssm", self.at["ministack"]), STAGE)
-        told = settings.facts(self.at, "none").items()
-        facts.put({n.rpartition("/")[2]: v for n, v in told if not n.endswith("job-release")})
+        facts.put(settings.facts(self.at))
         secrets = ministack.client("secretsmanager", self.at["ministack"])
         for name, text in settings.secrets(self.tokens).items():
             secrets.create_secret(Name=name, SecretString=text)
@@ -63,7 +62,7 @@ def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
 @contextmanager
 def cloud(home: Path) -> Iterator[Cloud]:
     """A cloud that runs; this process's environment leads to it."""
-    tokens = keys.tokens(home / "keys", nessie.ROLES, datetime.now(UTC))
+    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
     made = Cloud(home, {name: part.address for name, part in every.items()}, tokens)
     before = dict(os.environ)

@@ -13,7 +13,7 @@ import pytest
 
 from infra import package
 from infra.local import ministack, parts, processes
-from infra.local.deploy import deploy, put_facts
+from infra.local.deploy import deploy
 from infra.local.settings import APPLICATION, EVENT_SOURCE, STAGE, facts, parameters
 from lakegate.errors import LakegateError
 from tests.waiting import eventually
@@ -52,9 +52,8 @@ class Aws:
     def deploy(self) -> None:
         """Deploy what the checkout has by now."""
         built = package.build(self.root, lambda _: None)
-        put_facts(self.endpoint, facts(_NOWHERE, built.job_release))
-        told = parameters(_NOWHERE) | _TIMES
-        self.outputs = deploy(self.endpoint, STAGE, _ROOT / "template.yaml", built, told)
+        told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
+        self.outputs = deploy(self.endpoint, STAGE, _ROOT / "template.yaml", built, *told)
 
     def stop(self) -> None:
         processes.stop(self.home, "ministack")
@@ -227,12 +226,12 @@ def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> Non
 Outputs:"""
     bad.write_text(good.read_text().replace("\nOutputs:", wrong))
     built = package.build(aws.root, lambda _: None)
-    told = parameters(_NOWHERE) | {"Stage": "other"}
+    told = facts(_NOWHERE), parameters(_NOWHERE)
 
     with pytest.raises(LakegateError, match="Wrong"):
-        deploy(aws.endpoint, "other", bad, built, told)
+        deploy(aws.endpoint, "other", bad, built, *told)
 
-    assert deploy(aws.endpoint, "other", good, built, told)["LedgerTableName"]
+    assert deploy(aws.endpoint, "other", good, built, *told)["LedgerTableName"]
 
 
 def test_changed_code_is_what_runs_next(aws: Aws) -> None:

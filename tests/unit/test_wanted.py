@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.aws.app import parameters
 from infra.aws.choices import choices
+from infra.aws.wanted import parameters, refuse_unknown
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
 
+_ROOT = Path(__file__).parents[2]
 _STAGE = Stage("shop", "123456789012", "eu-central-1")
 _TEMPLATE = {
     "Parameters": {
@@ -30,10 +31,15 @@ def test_facts_are_looked_up_under_the_stage() -> None:
     }
 
 
+def test_a_setting_of_the_other_stack_is_left_to_it() -> None:
+    """One file has the settings of both stacks: each is given its own."""
+    assert "NessieTasks" not in parameters(_TEMPLATE, _STAGE, {"NessieTasks": "2"})
+
+
 def test_a_setting_that_nobody_knows_is_refused() -> None:
     """A setting with a typing error is not passed over; what there is, is told."""
     with pytest.raises(LakegateError, match=r"SlackChanel.*SlackChannel"):
-        parameters(_TEMPLATE, _STAGE, {"SlackChanel": "#lake"})
+        refuse_unknown({"SlackChanel": "#lake"}, [_ROOT / "template.yaml"])
 
 
 @pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a" * 21, "a/b"])
