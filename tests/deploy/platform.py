@@ -20,7 +20,6 @@ PLATFORM = ROOT / "infra" / "platform.yml"
 # What ministack does not know, and why the stack needs it: docs/platform.md says the same.
 UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
-    "AWS::EC2::SecurityGroupIngress": "the rule that lets Nessie reach its database",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
     "AWS::EMRServerless::Application": "the application that runs the jobs",
 }
@@ -35,6 +34,10 @@ def read() -> Template:
 def tryable(whole: Template) -> Template:
     """The template without what ministack does not know; what refers to that has a stand-in."""
     left = {k: v for k, v in whole["Resources"].items() if v["Type"] not in UNTRIED}
+    for resource in left.values():
+        if waits := resource.get("DependsOn"):
+            every = waits if isinstance(waits, list) else [waits]
+            resource["DependsOn"] = [name for name in every if name in left]
     known: Template = _with_stand_ins({**whole, "Resources": left})
     return known
 

@@ -68,6 +68,10 @@ def test_only_functions_and_jobs_reach_nessie() -> None:
         "FunctionSecurityGroup",
         "JobSecurityGroup",
     ]
+    to_tasks = _ingress(resources["NessieSecurityGroup"])
+    assert {rule["SourceSecurityGroupId"]["Ref"] for rule in to_tasks} == {
+        "LoadBalancerSecurityGroup"
+    }
     assert resources["NessieLoadBalancer"]["Properties"]["Scheme"] == "internal"
 
 
@@ -164,8 +168,7 @@ def _within(value: Any, key: str) -> Iterator[dict[str, Any]]:
 
 
 def _ingress(resource: dict[str, Any]) -> list[dict[str, Any]]:
-    if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
-        return [resource["Properties"]]
+    assert resource["Type"] != "AWS::EC2::SecurityGroupIngress", "rules are in their groups"
     found: list[dict[str, Any]] = resource.get("Properties", {}).get("SecurityGroupIngress", [])
     return found
 
