@@ -11,8 +11,7 @@ import pytest
 import requests
 
 from functions.catalog import Catalog
-from infra import keys
-from infra.keys import Keys
+from infra.keys import Keys, keep
 from infra.local import nessie, processes
 from infra.local.key_files import KeyFiles
 from infra.local.parts import free_port
@@ -65,22 +64,26 @@ def aws(home: Path) -> Iterator[Account]:
 
 
 @pytest.fixture(scope="module")
-def stages(aws: Account, home: Path) -> dict[str, Stage]:
+def keys(home: Path) -> Keys:
+    """The key that signs, and each role's token."""
+    return keep(KeyFiles(home / "keys"), datetime.now(UTC))
+
+
+@pytest.fixture(scope="module")
+def stages(aws: Account, keys: Keys) -> dict[str, Stage]:
     """A platform with each store, by the store's name."""
-    key = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).public_key
     return {
-        store: aws.deploy(name, NessieStore=store, NessiePublicKey=key)
+        store: aws.deploy(name, NessieStore=store, NessiePublicKey=keys.public_key)
         for name, store in (("sql", "JDBC2"), ("dynamo", "DYNAMODB2"))
     }
 
 
 @pytest.fixture(scope="module", params=["JDBC2", "DYNAMODB2"])
 def server(
-    request: pytest.FixtureRequest, aws: Account, home: Path, stages: dict[str, Stage]
+    request: pytest.FixtureRequest, aws: Account, home: Path, keys: Keys, stages: dict[str, Stage]
 ) -> Iterator[Server]:
     """Nessie as the container has it: only ports, the store's place and S3's are this machine's."""
     stage = stages[request.param]
-    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     with ExitStack() as stack:
         here = {f"{S3}.endpoint": aws.endpoint, f"{S3}.path-style-access": "true"}
         if request.param == "JDBC2":
@@ -90,7 +93,7 @@ def server(
         else:
             here |= {"quarkus.dynamodb.endpoint-override": aws.endpoint}
         role = aws.credentials(aws.task(stage)["taskRoleArn"])
-        yield stack.enter_context(_nessie(home, aws.container(stage) | here | role, tokens))
+        yield stack.enter_context(_nessie(home, aws.container(stage) | here | role, keys.tokens))
 
 
 @pytest.mark.parametrize("store", ["JDBC2", "DYNAMODB2"])
@@ -107,13 +110,12 @@ def test_the_stack_tells_the_application_its_facts(
 
 
 def test_the_container_is_told_what_every_nessie_is_told(
-    aws: Account, home: Path, stages: dict[str, Stage]
+    aws: Account, keys: Keys, stages: dict[str, Stage]
 ) -> None:
     """CloudFormation makes of the template just the rules and options of the local stack."""
     stage = stages["JDBC2"]
-    warehouse = f"s3://{stage.lake_bucket}/warehouse"
-    key = Keys.of(KeyFiles(home / "keys").read()).public_key
-    assert aws.container(stage).items() >= options(warehouse, stage.region, key).items()
+    expected = options(f"s3://{stage.lake_bucket}/warehouse", stage.region, keys.public_key)
+    assert aws.container(stage).items() >= expected.items()
 
 
 def test_nessie_is_live_and_ready_before_there_is_a_lake(server: Server) -> None:
