@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +44,10 @@ class Server:
             **arguments,  # type: ignore[arg-type]
         ).status_code
 
+    def answers(self) -> bool:
+        """Whether it serves its main branch."""
+        return nessie.answers(self.uri, self.tokens["reader"])
+
     def health(self, kind: str) -> int:
         """The status of a health check's answer."""
         return requests.get(f"{self.management}/q/health/{kind}", timeout=30).status_code
@@ -78,22 +81,31 @@ def stages(aws: Account, keys: Keys) -> dict[str, Stage]:
     }
 
 
-@pytest.fixture(scope="module", params=["JDBC2", "DYNAMODB2"])
-def server(
-    request: pytest.FixtureRequest, aws: Account, home: Path, keys: Keys, stages: dict[str, Stage]
-) -> Iterator[Server]:
-    """Nessie as the container has it: only ports, the store's place and S3's are this machine's."""
-    stage = stages[request.param]
-    with ExitStack() as stack:
-        here = {f"{S3}.endpoint": aws.endpoint, f"{S3}.path-style-access": "true"}
-        if request.param == "JDBC2":
-            here |= _database(
-                stack.enter_context(postgres(home, free_port(set()), ROOT / ".venv-deploy"))
+@pytest.fixture(scope="module")
+def servers(
+    aws: Account, home: Path, keys: Keys, stages: dict[str, Stage]
+) -> Iterator[dict[str, Server]]:
+    """Nessie as each container has it; ports, the store's place and S3's are this machine's."""
+    with postgres(home, free_port(set()), ROOT / ".venv-deploy") as url:
+        own = {
+            "JDBC2": _database(url),
+            "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.endpoint},
+        }
+        try:
+            yield _started(
+                home,
+                keys.tokens,
+                {store: {**_given(aws, stage), **own[store]} for store, stage in stages.items()},
             )
-        else:
-            here |= {"quarkus.dynamodb.endpoint-override": aws.endpoint}
-        role = aws.credentials(aws.task(stage)["taskRoleArn"])
-        yield stack.enter_context(_nessie(home, aws.container(stage) | here | role, keys.tokens))
+        finally:
+            for store in stages:
+                processes.stop(home, store)
+
+
+@pytest.fixture(params=["JDBC2", "DYNAMODB2"])
+def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server:
+    """The server with one of the stores."""
+    return servers[request.param]
 
 
 @pytest.mark.parametrize("store", ["JDBC2", "DYNAMODB2"])
@@ -176,27 +188,34 @@ def _namespace(name: str) -> dict[str, object]:
     return {"commitMeta": {"message": f"Make {name}"}, "operations": [change]}
 
 
-@contextmanager
-def _nessie(
-    home: Path, environment: Mapping[str, str], tokens: Mapping[str, str]
-) -> Iterator[Server]:
-    port, management = free_port(set()), free_port(set())
-    here = {
-        "quarkus.http.host": "127.0.0.1",
-        "quarkus.http.port": str(port),
-        "quarkus.management.host": "127.0.0.1",
-        "quarkus.management.port": str(management),
-    }
-    server = Server(f"http://127.0.0.1:{port}", f"http://127.0.0.1:{management}", tokens)
-    (home / "tmp").mkdir(exist_ok=True)
-    command = nessie.java_command(home / "tmp")
-    processes.start(home, processes.Command("nessie", command, home, {**environment, **here}))
-    try:
-        reader = tokens["reader"]
-        processes.wait_until(home, "nessie", lambda: nessie.answers(server.uri, reader), 120)
-        yield server
-    finally:
-        processes.stop(home, "nessie")
+def _given(aws: Account, stage: Stage) -> dict[str, str]:
+    """What the container is told and what its task's role lets it do; S3 is the account's here."""
+    role = aws.credentials(aws.task(stage)["taskRoleArn"])
+    s3 = {f"{S3}.endpoint": aws.endpoint, f"{S3}.path-style-access": "true"}
+    return aws.container(stage) | role | s3
+
+
+def _started(
+    home: Path, tokens: Mapping[str, str], environments: Mapping[str, Mapping[str, str]]
+) -> dict[str, Server]:
+    """A server for each environment, all started at once."""
+    (home / "tmp").mkdir()
+    servers = {}
+    for store, environment in environments.items():
+        port, management = free_port(set()), free_port(set())
+        here = {
+            "quarkus.http.host": "127.0.0.1",
+            "quarkus.http.port": str(port),
+            "quarkus.management.host": "127.0.0.1",
+            "quarkus.management.port": str(management),
+        }
+        command = nessie.java_command(home / "tmp")
+        processes.start(home, processes.Command(store, command, home, {**environment, **here}))
+        at = "http://127.0.0.1:{}".format
+        servers[store] = Server(at(port), at(management), tokens)
+    for store, server in servers.items():
+        processes.wait_until(home, store, server.answers, timeout=240)
+    return servers
 
 
 def _database(url: str) -> dict[str, str]:
