@@ -61,14 +61,27 @@ class Account:
         return ministack.client(service, self.endpoint)
 
     def deploy(self, name: str, **parameters: str) -> Stage:
-        """Make the platform's stack of a stage."""
+        """Make the platform's stack of a stage, or make it whole again."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        stacks, body = Stacks(self.client("cloudformation")), template.body(tryable(read()))
-        given = {"Stage": name, **parameters}
-        plan = stacks.plan(stage.platform_stack, {"TemplateBody": body}, given)
+        self._bring(stage, tryable(read()), {"Stage": name, **parameters})
+        return stage
+
+    def reduce(self, stage: Stage) -> None:
+        """Leave of the stack what `lakegate destroy` leaves."""
+        left = template.reduced(tryable(read()))
+        self._bring(stage, left, dict.fromkeys(left["Parameters"]))
+
+    def resources(self, stage: Stage) -> dict[str, str]:
+        """What the stack has: by its name in the template, what its service knows it by."""
+        found = Stacks(self.client("cloudformation")).resources(stage.platform_stack)
+        return {each.name: each.id for each in found}
+
+    def _bring(self, stage: Stage, wanted: Template, parameters: Mapping[str, str | None]) -> None:
+        stacks = Stacks(self.client("cloudformation"))
+        body = {"TemplateBody": template.body(wanted)}
+        plan = stacks.plan(stage.platform_stack, body, parameters)
         assert plan
         stacks.carry_out(plan)
-        return stage
 
     def container(self, stage: Stage) -> dict[str, str]:
         """The environment of Nessie's container, CloudFormation's functions carried out."""

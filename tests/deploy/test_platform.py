@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from infra import template
 from infra.nessie_options import options
 from infra.versions import EMR_RELEASE_LABEL
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
@@ -30,12 +31,11 @@ def test_the_linter_finds_nothing() -> None:
 
 def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
     """Destroying leaves the store and the network it is in, and these need nothing that goes."""
-    resources = read()["Resources"]
-    kept = {name for name, each in resources.items() if each.get("DeletionPolicy") == _KEPT}
-    assert kept >= _DATA
-    assert all(resources[name]["UpdateReplacePolicy"] == "Retain" for name in kept)
-    needed = {name for kept_one in kept for name in _referred(resources[kept_one])}
-    assert needed & resources.keys() <= kept
+    every = read()["Resources"]
+    marked = {name for name, each in every.items() if each.get("DeletionPolicy") == _KEPT}
+    assert template.reduced(read())["Resources"].keys() == marked
+    assert marked >= _DATA
+    assert all(every[name]["UpdateReplacePolicy"] == "Retain" for name in marked)
 
 
 def test_no_policy_has_a_star() -> None:
@@ -139,15 +139,6 @@ def _variables(given: list[Any]) -> Iterator[tuple[str, Any]]:
     for each in given:
         chosen = each.get("Fn::If", [None, each])[1]
         yield chosen["Name"], chosen["Value"]
-
-
-def _referred(resource: Any) -> set[str]:
-    """Every name that a resource refers to, parameters' among them."""
-    found = {str(each["Ref"]) for each in _within(resource, "Ref")}
-    found |= {str(each["Fn::GetAtt"][0]) for each in _within(resource, "Fn::GetAtt")}
-    texts = (str(each["Fn::Sub"]) for each in _within(resource, "Fn::Sub"))
-    found |= {name for text in texts for name in re.findall(r"\$\{([A-Za-z]+)", text)}
-    return found | set(_listed(resource.get("DependsOn", [])))
 
 
 def _statements() -> list[dict[str, Any]]:

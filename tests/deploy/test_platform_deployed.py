@@ -121,6 +121,20 @@ def test_the_stack_tells_the_application_its_facts(
     assert told["subnet-a"] != told["subnet-b"]
 
 
+def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -> None:
+    """What destroying leaves stands alone, and a deployment builds upon it: no database is new."""
+    stage = aws.deploy("back", NessiePublicKey=keys.public_key)
+    whole = aws.resources(stage)
+    aws.reduce(stage)
+    kept = aws.resources(stage)
+    assert kept.keys() >= {"Database", "DatabaseSecret", "SubnetA", "Vpc"}
+    assert kept.keys().isdisjoint({"NessieService", "NessieLoadBalancer", "SqsEndpoint"})
+    aws.deploy("back", NessiePublicKey=keys.public_key)
+    again = aws.resources(stage)
+    assert again.keys() == whole.keys()
+    assert kept.items() <= again.items() & whole.items()
+
+
 def test_the_container_is_told_what_every_nessie_is_told(
     aws: Account, keys: Keys, stages: dict[str, Stage]
 ) -> None:
