@@ -143,7 +143,7 @@ def _deploy(
     _put_secrets(endpoint, settings.secrets(tokens))
     template, told = root / "template.yaml", (settings.facts(at), settings.parameters(at))
     outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *told)
-    return _stack(at, outputs, tokens["reader"])
+    return described(at, outputs, tokens["reader"])
 
 
 def _put_secrets(endpoint: str, every: Mapping[str, str]) -> None:
@@ -152,7 +152,8 @@ def _put_secrets(endpoint: str, every: Mapping[str, str]) -> None:
         put(client, name, text)
 
 
-def _stack(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:
+def described(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:
+    """The stack with these outputs; `at` maps the parts to their addresses."""
     env = deploy.environment(at["ministack"], outputs["OnJobRunFunctionName"])
     return Stack(
         s3=at["ministack"],

@@ -11,11 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cli import deployment
 from infra import keys
 from infra.aws.facts import Facts
-from infra.local import ministack, parts, processes, settings
+from infra.cloudformation import Stacks
+from infra.local import ministack, parts, processes, settings, stack
 from infra.local.key_files import KeyFiles
 from infra.stage import Stage
+from tests.e2e.conftest import Gate
 
 ROOT = Path(__file__).parents[2]
 STAGE = Stage(settings.STAGE, ministack.ACCOUNT, ministack.REGION)
@@ -23,11 +26,16 @@ STAGE = Stage(settings.STAGE, ministack.ACCOUNT, ministack.REGION)
 
 @dataclass(frozen=True)
 class Cloud:
-    """A ministack, a Nessie, EMR's stand-in and Slack's, by their addresses in `at`."""
+    """A ministack, a Nessie, EMR's stand-in and Slack's, and the roles' tokens."""
 
     home: Path
-    at: Mapping[str, str]
+    parts: Mapping[str, parts.Part]
     tokens: Mapping[str, str]
+
+    @property
+    def at(self) -> dict[str, str]:
+        """The parts' addresses."""
+        return {name: part.address for name, part in self.parts.items()}
 
     @property
     def settings(self) -> Path:
@@ -36,7 +44,30 @@ class Cloud:
         file.write_text(json.dumps(settings.parameters(self.at)))
         return file
 
-    def prepare(self) -> None:
+    @property
+    def stacks(self) -> Stacks:
+        return Stacks(ministack.client("cloudformation", self.at["ministack"]))
+
+    def gate(self) -> Gate:
+        """What was deployed, to look at."""
+        outputs = self.stacks.outputs(STAGE.stack)
+        deployed = stack.described(self.at, outputs, self.tokens["reader"])
+        return Gate(self.home, deployed, deployment.of_stack(deployed).world())
+
+    def empty(self) -> None:
+        """Have nothing there but what a user puts there who has a platform; Spark stays warm."""
+        for name in ("nessie", "ministack"):
+            processes.stop(self.home, name)
+            shutil.rmtree(self.home / name, ignore_errors=True)
+        ministack.prepare(self.home, self.at["ministack"], datetime.now(UTC))
+        for part in self.parts.values():
+            if not processes.is_running(self.home, part.command):
+                processes.start(self.home, part.command)
+        for part in self.parts.values():
+            part.wait(self.home)
+        self._prepare()
+
+    def _prepare(self) -> None:
         """Put what who has a platform already puts: its facts, and the secrets."""
         facts = Facts(ministack.client("ssm", self.at["ministack"]), STAGE)
         facts.put(settings.facts(self.at))
@@ -64,28 +95,14 @@ def cloud(home: Path) -> Iterator[Cloud]:
     """A cloud that runs; this process's environment leads to it."""
     tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
-    made = Cloud(home, {name: part.address for name, part in every.items()}, tokens)
+    made = Cloud(home, every, tokens)
     before = dict(os.environ)
     try:
-        empty(made, every)
         os.environ.update(parts.aws_environment(made.at["ministack"], made.at["emr"]))
+        made.empty()
         yield made
     finally:
         os.environ.clear()
         os.environ.update(before)
         for name in reversed(list(every)):
             processes.stop(home, name)
-
-
-def empty(made: Cloud, every: Mapping[str, parts.Part]) -> None:
-    """Start what does not run, ministack and Nessie with nothing in them."""
-    for name in ("nessie", "ministack"):
-        processes.stop(made.home, name)
-        shutil.rmtree(made.home / name, ignore_errors=True)
-    ministack.prepare(made.home, made.at["ministack"], datetime.now(UTC))
-    for part in every.values():
-        if not processes.is_running(made.home, part.command):
-            processes.start(made.home, part.command)
-    for part in every.values():
-        part.wait(made.home)
-    made.prepare()
