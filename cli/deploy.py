@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import boto3
@@ -23,7 +22,7 @@ from infra.aws.credentials import for_own_nessie
 from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
 from infra.aws.losses import refuse_losses
 from infra.aws.secrets import SecretKeyring
-from infra.aws.site import Site, connect
+from infra.aws.site import Site, connect, has_own_platform
 from infra.aws.wanted import Wanted
 from infra.cloudformation import Change
 from infra.package import Package
@@ -64,7 +63,7 @@ def deploy(
     context: typer.Context,
     stage: StageOption = "",
     own_platform: Annotated[
-        bool, typer.Option("--own-platform", help="Nessie and EMR are yours; SSM has their facts.")
+        bool, typer.Option("--own-platform", help="Nessie and EMR are yours: no platform stack.")
     ] = False,
     stack: Annotated[
         bool, typer.Option(help="Deploy the app's stack; without, osls or SAM does it.")
@@ -72,9 +71,6 @@ def deploy(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
     ] = False,
-    settings: Annotated[
-        Path | None, typer.Option(help="Instead of stages/<stage>.yml.", exists=True)
-    ] = None,
     seconds: Annotated[
         float, typer.Option("--timeout", help="How long the smoke test waits.")
     ] = 900,
@@ -83,9 +79,10 @@ def deploy(
     tell = teller()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     refuse_invalid(_CONTRACTS)
-    chosen = choices(settings or ROOT / "stages" / f"{site.stage.name}.yml")
+    chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
     wanted.refuse_unknown(chosen, (_APP, _PLATFORM))
-    order = _Order(site, package.build(ROOT, tell), chosen, own_platform)
+    own = own_platform or has_own_platform(site)
+    order = _Order(site, package.build(ROOT, tell), chosen, own)
     if dry_run:
         _rehearse(order)
         return
@@ -148,8 +145,9 @@ def _open(order: _Order, seconds: float) -> None:
     world = find(site.stage.name).world()
     for directory in _CONTRACTS:
         push(world.lake, directory, site.tell)
-    seeded = checkup.seed(site.client("lambda"), outputs["CheckupFunctionName"])
-    site.tell(f"main has its first commit, and its tables of history: {seeded}")
+    patient = boto3.client("lambda", config=checkup.PATIENT)
+    checkup.seed(patient, outputs["CheckupFunctionName"])
+    site.tell("main has its first commit, and its tables of history")
     site.tell("smoke test: a tiny file goes the whole way")
     changed = site.stacks.changed_at(site.stage.stack)
     smoke(world, changed, order.package.job_release, seconds)

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import boto3
 import typer
-from botocore.config import Config
 
 from cli import documents, view
 from cli.contract_check import checked
@@ -25,8 +24,6 @@ from infra import checkup, package
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
 
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
-# As long as the function may take, and asked once: a second try would only take as long again.
-_PATIENT = Config(read_timeout=130, retries={"total_max_attempts": 1})
 
 
 def doctor(
@@ -68,7 +65,7 @@ def tell(found: Sequence[Finding], *, as_json: bool) -> None:
 
 def _inside(function: str) -> list[Finding]:
     """What the function finds. Raises LakegateError where it cannot be invoked."""
-    client = boto3.client("lambda", config=_PATIENT)
+    client = boto3.client("lambda", config=checkup.PATIENT)
     told = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
     return [_finding(each) for each in told]
 

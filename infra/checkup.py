@@ -3,9 +3,14 @@
 import json
 from typing import Any
 
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.errors import LakegateError
+
+# For the client: as long as the function may take, and asked once, for a second try would only
+# take as long again.
+PATIENT = Config(read_timeout=130, retries={"total_max_attempts": 1})
 
 
 def seed(client: Any, function: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.aws.artifacts import Artifacts
-from infra.aws.facts import Facts
+from infra.aws.facts import PLATFORM, Facts
 from infra.cloudformation import Stacks, Tell
 from infra.stage import Stage
 
@@ -35,3 +35,12 @@ def connect(stage: Stage, client: Client, tell: Tell) -> Site:
         client=client,
         tell=tell,
     )
+
+
+def has_own_platform(site: Site) -> bool:
+    """Whether somebody else than Lakegate's platform stack told the platform's facts.
+
+    So that a platform of one's own has to be claimed once only, and none is ever built beside it.
+    """
+    told = site.facts.read(PLATFORM)
+    return len(told) == len(PLATFORM) and not site.stacks.exists(site.stage.platform_stack)

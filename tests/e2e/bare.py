@@ -38,11 +38,10 @@ class Cloud:
         return {name: part.address for name, part in self.parts.items()}
 
     @property
-    def settings(self) -> Path:
-        """The stage's settings: what is not where AWS has it, and short times."""
-        file = self.home / "stage.yml"
-        file.write_text(json.dumps(settings.parameters(self.at)))
-        return file
+    def settings(self) -> str:
+        """The stage's settings, in YAML: what is not where AWS has it, and short times."""
+        chosen = settings.parameters(self.at)
+        return "".join(f"{name}: {json.dumps(value)}\n" for name, value in chosen.items())
 
     @property
     def stacks(self) -> Stacks:

@@ -1,5 +1,6 @@
-"""lakegate, osls and SAM each deploy onto an empty cloud, and take turns on one stack."""
+"""lakegate, osls and SAM each deploy onto an empty cloud; docs/aws.md is followed to the letter."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -8,14 +9,20 @@ from functions.ingestion import State
 from functions.reconciling import reconciled
 from infra.aws.losses import HOLDS
 from tests.e2e import bare
-from tests.e2e.bare import STAGE, Cloud
+from tests.e2e.bare import ROOT, STAGE, Cloud
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.tools import Checkout
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _TABLE = "shop.orders"
-_TOOLS = ("lakegate", "osls", "sam")
+_PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
+_DEPLOY = {
+    "lakegate": "lakegate deploy --stage local --own-platform",
+    "osls": f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}",
+    "sam": f"{_PREPARE}\nsam deploy --config-env local --no-confirm-changeset\n{_PREPARE}",
+}
+_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +36,6 @@ def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout
     return Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
 
 
-def deploy(checkout: Checkout, tool: str) -> None:
-    """Deploy with a tool; around osls and SAM lakegate does what they do not."""
-    if tool == "lakegate":
-        checkout.lakegate()
-        return
-    checkout.lakegate("--no-stack")
-    checkout.osls() if tool == "osls" else checkout.sam()
-    checkout.lakegate("--no-stack")
-
-
 def see_through(gate: Gate, name: str) -> None:
     """A good file is published; a bad one is rejected, and people are told."""
     good = gate.drop(f"shop/orders/{name}-good.csv", b"id,amount\n1,5.0\n2,6.0\n")
@@ -50,12 +47,12 @@ def see_through(gate: Gate, name: str) -> None:
     assert gate.alerts(rejected)
 
 
-@pytest.mark.parametrize("tool", _TOOLS)
+@pytest.mark.parametrize("tool", _DEPLOY)
 def test_a_tool_deploys_onto_an_empty_cloud(cloud: Cloud, checkout: Checkout, tool: str) -> None:
     """What it deploys publishes a good file, and rejects a bad one and says so."""
     cloud.empty()
 
-    deploy(checkout, tool)
+    checkout.run(_DEPLOY[tool])
 
     gate = cloud.gate()
     gate.put_contract(contract(_TABLE, "csv"))
@@ -63,35 +60,30 @@ def test_a_tool_deploys_onto_an_empty_cloud(cloud: Cloud, checkout: Checkout, to
     assert gate.rows(_TABLE) == [(1, 5.0), (2, 6.0)]
 
 
-def test_the_tools_take_turns(cloud: Cloud, checkout: Checkout) -> None:
-    """Each redeploys what another deployed: all that holds data is what it was, and files pass."""
-    before = holding(cloud)
+def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> None:
+    """The tools take turns on the stack; it is taken down, and comes back onto the same data."""
+    before, rows, known = holding(cloud), cloud.gate().rows(_TABLE), ledger(cloud)
+    guide = (ROOT / "docs" / "aws.md").read_text()
+    for script in _COMMANDS.findall(guide):
+        checkout.run(script.replace("dev", STAGE.name), given=f"{STAGE.name}\n")
+        if "destroy" in script:
+            every = cloud.stacks.resources(STAGE.stack)
+            assert not [each for each in every if "Lambda" in each.type]
+        else:
+            assert holding(cloud) == before
 
-    for tool in _TOOLS:
-        deploy(checkout, tool)
-        assert holding(cloud) == before
-        see_through(cloud.gate(), f"turn-{tool}")
-
-    found = reconciled(cloud.gate().world)
-    assert not found.problems
-
-
-def test_a_stage_that_was_taken_down_comes_back(cloud: Cloud, checkout: Checkout) -> None:
-    """destroy leaves the data, alone; deploy brings the rest back onto it, and files pass."""
-    rows, ledger = cloud.gate().rows(_TABLE), cloud.gate().world.ledger.all()
-    known = {each.id for each in ledger}
-
-    checkout.destroy("--yes", "--wait")
-
-    assert {each.type for each in cloud.stacks.resources(STAGE.stack)} <= set(HOLDS)
-    deploy(checkout, "lakegate")
-    gate = cloud.gate()
-    assert {each.id for each in gate.world.ledger.all()} >= known
-    assert gate.rows(_TABLE) == rows
-    see_through(gate, "back")
+    assert cloud.gate().rows(_TABLE) == rows
+    assert ledger(cloud) >= known
+    see_through(cloud.gate(), "back")
+    assert not reconciled(cloud.gate().world).problems
 
 
 def holding(cloud: Cloud) -> dict[str, str]:
     """What the app's stack has that holds data, and what its service knows it by."""
     every = cloud.stacks.resources(STAGE.stack)
     return {each.name: each.id for each in every if each.type in HOLDS}
+
+
+def ledger(cloud: Cloud) -> set[str]:
+    """The ingestions that the ledger knows."""
+    return {each.id for each in cloud.gate().world.ledger.all()}

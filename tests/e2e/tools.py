@@ -1,85 +1,78 @@
-"""The three tools that deploy the app's stack, used as docs/aws.md says."""
+"""A checkout to deploy from, and the three tools that deploy it, used as docs/aws.md says."""
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra import package
 from infra.setup import deploy_environment
+from infra.template import read
 from tests.e2e.bare import ROOT, STAGE, Cloud
 
-_BIN = ROOT / ".venv-deploy" / "bin"
-_TAKEN = ("template.yaml", "serverless.yml", "infra", "build", "contracts", "node_modules")
+_CODE = ("cli", "contracts", "functions", "infra", "lakegate", "spark_jobs")
+_FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 _QUIET = {"SAM_CLI_TELEMETRY": "0", "SLS_TELEMETRY_DISABLED": "1"}
-_SAM = """
-version = 0.1
-[{stage}.deploy.parameters]
-stack_name = "lakegate-{stage}"
-resolve_s3 = true
-capabilities = "CAPABILITY_IAM"
-fail_on_empty_changeset = false
-parameter_overrides = [{facts}, "Stage={stage}", "file://stages/{stage}.yml"]
+# The checkout's own code, by the project's own environment.
+_LAKEGATE = """#!/bin/sh
+PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
 """
-_FACTS = (
-    *("NessieUri", "EmrApplicationId", "SubnetA", "SubnetB", "FunctionSecurityGroup"),
-    *("JobRelease",),
-)
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout with a file for the stage, and the commands that a person runs in it."""
+    """A checkout with a file for the stage, in which a person runs commands and changes code."""
 
     root: Path
 
     @classmethod
     def of(cls, cloud: Cloud, root: Path) -> "Checkout":
-        """This checkout's files under `root`, with the settings that the cloud needs."""
+        """A copy of this checkout under `root`, with the settings that the cloud needs."""
         assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
-        for name in _TAKEN:
-            (root / name).symlink_to(ROOT / name)
-        (root / "stages").mkdir()
-        (root / "stages" / f"{STAGE.name}.yml").symlink_to(cloud.settings)
-        facts = [f'"{name}={STAGE.parameter(_kebab(name))}"' for name in _FACTS]
-        (root / "samconfig.toml").write_text(_SAM.format(stage=STAGE.name, facts=", ".join(facts)))
+        package.build(ROOT, print)
+        for name in (*_CODE, "build"):
+            shutil.copytree(ROOT / name, root / name)
+        for name in _FILES:
+            shutil.copy(ROOT / name, root / name)
+        (root / "node_modules").symlink_to(ROOT / "node_modules")
+        for name in ("stages", "bin", "home"):
+            (root / name).mkdir()
+        (root / "stages" / f"{STAGE.name}.yml").write_text(cloud.settings)
+        (root / "samconfig.toml").write_text(_sam_configuration())
+        program = root / "bin" / "lakegate"
+        program.write_text(_LAKEGATE.format(root=root, python=ROOT / ".venv/bin/python"))
+        program.chmod(0o755)
         return cls(root)
 
-    def lakegate(self, *words: str) -> str:
-        """Deploy with `lakegate deploy`, here without a platform of Lakegate's."""
-        settings = self.root / "stages" / f"{STAGE.name}.yml"
-        own = ("--own-platform", "--settings", str(settings))
-        return self.run(ROOT / ".venv/bin/lakegate", "deploy", "--stage", STAGE.name, *own, *words)
-
-    def destroy(self, *words: str) -> str:
-        """Take the stage down."""
-        return self.run(ROOT / ".venv/bin/lakegate", "destroy", "--stage", STAGE.name, *words)
-
-    def osls(self) -> str:
-        """Deploy with the Serverless Framework's free fork."""
-        return self.run("npx", "osls", "deploy", "--stage", STAGE.name)
-
-    def sam(self) -> str:
-        """Deploy with SAM."""
-        return self.run("sam", "deploy", "--config-env", STAGE.name, "--no-confirm-changeset")
-
-    def run(self, *command: str | Path) -> str:
-        """What a command prints; it must succeed."""
-        home = self.root / "home"
-        home.mkdir(exist_ok=True)
+    def run(self, script: str, given: str = "") -> str:
+        """What a shell's commands print, who are `given` what a person types; all must succeed."""
+        tools = (self.root / "bin", ROOT / ".venv-deploy/bin")
+        path = ":".join([*map(str, tools), os.environ["PATH"]])
         done = subprocess.run(
-            [str(word) for word in command],
+            ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.root,
-            env={**os.environ, **_QUIET, "HOME": str(home), "PATH": _path()},
+            env={**os.environ, **_QUIET, "HOME": str(self.root / "home"), "PATH": path},
+            input=given,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert not done.returncode, f"{command}\n{done.stdout}{done.stderr}"
+        assert not done.returncode, f"{script}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
 
-def _path() -> str:
-    return f"{_BIN}:{ROOT / 'node_modules' / '.bin'}:{os.environ['PATH']}"
+def _sam_configuration() -> str:
+    """samconfig.toml with the stage's section, as its own comment says that there must be one."""
+    every = read(ROOT / "template.yaml")["Parameters"].items()
+    told = [name for name, each in every if each["Type"].startswith("AWS::SSM")]
+    facts = [f"{name}={STAGE.parameter(_kebab(name))}" for name in told]
+    begin, _, dev = (ROOT / "samconfig.toml").read_text().partition("[dev.deploy.parameters]")
+    section = dev.partition("#")[0].replace("dev", STAGE.name)
+    section = section.replace(
+        '["Stage=', "".join(["[", *(f'"{fact}", ' for fact in facts), '"Stage='])
+    )
+    return f"{begin}[{STAGE.name}.deploy.parameters]{section}"
 
 
 def _kebab(name: str) -> str:
