@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class Deployment:
 
     settings: Settings
     addresses: Mapping[str, str]
-    reader_token: str
+    reader_token: str = field(repr=False)
     local: bool
 
     def world(self) -> World:

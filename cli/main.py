@@ -22,6 +22,7 @@ from cli import (
     local,
     query,
     reconcile,
+    rotate,
     view,
 )
 from lakegate.errors import LakegateError
@@ -77,6 +78,7 @@ for _command in (
     reconcile.reconcile,
     deploy.deploy,
     destroy.destroy,
+    rotate.rotate,
     demo.demo,
 ):
     app.command()(_command)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from infra import checkup, keys, package
@@ -37,7 +37,7 @@ class Stack:
     landing_bucket: str
     lake_bucket: str
     ledger_table: str
-    reader_token: str
+    reader_token: str = field(repr=False)
     queues: dict[str, str]
     functions: dict[str, str]
     env: dict[str, str]
@@ -67,8 +67,30 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
         except BaseException:
             _stop(home, started, tell)
             raise
-        (home / "stack.json").write_text(json.dumps(asdict(stack), indent=2) + "\n")
+        _write(home, stack)
         return stack
+
+
+def rotate(home: Path, root: Path, tell: Tell, life: timedelta, *, new_key: bool) -> keys.Keys:
+    """Give the stack new tokens, with `new_key` also a new key, for which Nessie starts anew.
+
+    What is not running is left to the next `up`. Raises LakegateError, NO_STACK where there never
+    was one.
+    """
+    home, root = home.resolve(), root.resolve()
+    with _alone(home):
+        known = read(home)
+        tell("new key and tokens" if new_key else "new tokens")
+        made = keys.rotate(KeyFiles(home / "keys"), datetime.now(UTC), life, new_key=new_key)
+        if processes.running(home, "ministack"):
+            _put_secrets(known.s3, settings.secrets(made.tokens))
+        part = parts(home, root, known_ports(home), made.tokens["reader"])["nessie"]
+        if processes.running(home, part.name) and not processes.is_running(home, part.command):
+            tell("starting nessie with the new key")
+            processes.start(home, part.command)
+            part.wait(home)
+        _write(home, replace(known, reader_token=made.tokens["reader"]))
+        return made
 
 
 def down(home: Path, tell: Tell) -> None:
@@ -84,6 +106,13 @@ def read(home: Path) -> Stack:
         return Stack(**json.loads((home / "stack.json").read_text()))
     except FileNotFoundError:
         raise LakegateError("NO_STACK", f"no stack in {home}: run `lakegate up`") from None
+
+
+def _write(home: Path, stack: Stack) -> None:
+    file = home / "stack.json"
+    file.touch(mode=0o600)
+    file.chmod(0o600)  # the reader's token is in it
+    file.write_text(json.dumps(asdict(stack), indent=2) + "\n")
 
 
 def health(home: Path, root: Path) -> dict[str, str]:

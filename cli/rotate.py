@@ -1,0 +1,123 @@
+"""`lakegate rotate`: new tokens for Nessie, and where one leaked a new key."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import boto3
+import typer
+
+from cli import view
+from cli.deployment import ROOT, home
+from cli.local import Tell, teller
+from functions.nessie_probe import NessieProbe
+from infra import keys
+from infra.aws.facts import Facts
+from infra.aws.nessie_key import give_key
+from infra.aws.secrets import SecretKeyring
+from infra.cloudformation import Stacks
+from infra.keys import Keys
+from infra.local import stack
+from infra.stage import Stage, checked_name
+from lakegate.errors import LakegateError, Transient
+
+_NEW_TOKENS = (
+    "What runs goes on: the old tokens hold until their own end. Functions take the new ones when"
+    " the old are refused, job runs when they start."
+)
+_NEW_KEY = (
+    "The old tokens have ended. A function that still has one is answered 401 and reads the new"
+    " one; a job run that has one fails and is run again; messages wait in their queues. Nothing is"
+    " lost. Whoever was given a token, as the reader's, needs the new one."
+)
+_OWN_NESSIE = (
+    "Nessie is your own. Start it anew with the setting below (`quarkus.oidc.public-key`): until"
+    " then it refuses the new tokens, and accepts those that leaked."
+)
+_UNREACHED = "Nessie cannot be asked from here whether it accepts them: `lakegate doctor` can."
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """What a rotation left; `own_nessie` says that a person must give Nessie the key."""
+
+    keys: Keys
+    nessie: str
+    own_nessie: bool = False
+
+
+# Told how long tokens live, and whether there is to be a new key.
+Rotate = Callable[[timedelta, bool], Rotated]
+
+
+def rotate(
+    context: typer.Context,
+    key: Annotated[
+        bool, typer.Option("--key", help="A new key as well: a token leaked, all old ones end.")
+    ] = False,
+    days: Annotated[
+        int, typer.Option(help="How long the tokens hold.", min=1, max=365)
+    ] = keys.LIFE.days,
+) -> None:
+    """Make and store new tokens for Nessie; safe to repeat, also where it was interrupted."""
+    tell = teller()
+    stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
+    rotated = _of_stage(stage, tell) if stage else _of_stack(tell)
+    done = rotated(timedelta(days=days), key)
+    view.out().print(f"New tokens for {', '.join(keys.ROLES)}, until {done.keys.until:%Y-%m-%d}.")
+    view.out().print(_NEW_KEY if key else _NEW_TOKENS)
+    if key and done.own_nessie:
+        view.out().print(_OWN_NESSIE)
+        typer.echo(done.keys.public_key)
+        return
+    view.out().print(_verified(done))
+
+
+def _of_stack(tell: Tell) -> Rotate:
+    def of(life: timedelta, new_key: bool) -> Rotated:
+        made = stack.rotate(home(), ROOT, tell, life, new_key=new_key)
+        return Rotated(made, stack.read(home()).nessie)
+
+    return of
+
+
+def _of_stage(name: str, tell: Tell) -> Rotate:
+    stage = Stage(checked_name(name), account="", region="")
+
+    def of(life: timedelta, new_key: bool) -> Rotated:
+        facts = Facts(boto3.client("ssm"), stage).read(["nessie-uri"])
+        if "nessie-uri" not in facts:
+            message = f"nothing is deployed as stage {name} here: there is no"
+            raise LakegateError("NO_DEPLOYMENT", f"{message} {stage.parameter('nessie-uri')}")
+        tell("new key and tokens" if new_key else "new tokens")
+        keyring = SecretKeyring(boto3.client("secretsmanager"), name)
+        made = keys.rotate(keyring, datetime.now(UTC), life, new_key=new_key)
+        stacks = Stacks(boto3.client("cloudformation"), tell)
+        given = give_key(stacks, stage.platform_stack, made.public_key)
+        return Rotated(made, facts["nessie-uri"], own_nessie=not given)
+
+    return of
+
+
+def _stage_here() -> str:
+    """The stage that the environment describes. Raises LakegateError."""
+    if name := os.environ.get("LAKEGATE_STAGE"):
+        return name
+    raise LakegateError("MISSING_SETTING", "which stage? `lakegate --stage STAGE rotate`")
+
+
+def _verified(done: Rotated) -> str:
+    """What Nessie says to the new tokens. Raises LakegateError TOKEN_REFUSED."""
+    probe = NessieProbe(done.nessie)
+    try:
+        refused = [
+            r for r, token in done.keys.tokens.items() if probe.standing(token).reading != 200
+        ]
+    except Transient:
+        return _UNREACHED
+    if refused:
+        message = f"Nessie refuses the new tokens of {', '.join(refused)}: it has another key"
+        raise LakegateError("TOKEN_REFUSED", f"{message}. `lakegate rotate --key` gives it a new")
+    return "Nessie accepts each of them."
