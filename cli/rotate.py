@@ -110,11 +110,9 @@ def _stage_here() -> str:
 
 def _verified(done: Rotated) -> str:
     """What Nessie says to the new tokens. Raises LakegateError TOKEN_REFUSED."""
-    probe = NessieProbe(done.nessie)
+    ask = NessieProbe(done.nessie).standing
     try:
-        refused = [
-            r for r, token in done.keys.tokens.items() if probe.standing(token).reading != 200
-        ]
+        refused = [role for role, token in done.keys.tokens.items() if ask(token).reading != 200]
     except Transient:
         return _UNREACHED
     if refused:

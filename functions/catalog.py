@@ -23,8 +23,8 @@ from pynessie.error import (
 from functions.bearer import Bearer
 from functions.history import Change, Commit, changed
 from functions.secret_store import Secret
-from lakegate import tokens
 from lakegate.errors import LakegateError, Transient
+from lakegate.tokens import TokenRefused
 
 MAIN = "main"
 _TIMEOUT = 30
@@ -204,7 +204,7 @@ class Catalog:
         if answer.ok:
             return dict(answer.json())
         if answer.status_code == 401:
-            raise tokens.refused(self._bearer.whose)
+            raise TokenRefused(self._bearer.whose)
         raise _refusal(answer)
 
     @contextmanager
@@ -212,7 +212,7 @@ class Catalog:
         try:
             yield
         except NessieUnauthorizedException as error:
-            raise tokens.refused(self._bearer.whose) from error
+            raise TokenRefused(self._bearer.whose) from error
         except NessieNotFoundException as error:
             raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
         except NessieConflictException as error:

@@ -35,9 +35,9 @@ from functions.schema_fit import reads_as_written
 from functions.secret_store import Secret
 from functions.table_files import TableFiles, TableFilesReader
 from functions.table_rows import DoubledFile, TableRows
-from lakegate import tokens
 from lakegate.errors import LakegateError, Transient
 from lakegate.history import Entry, HistoryTable
+from lakegate.tokens import TokenRefused
 
 _AT_ONCE = 8
 _PASSING = (
@@ -178,7 +178,7 @@ class Tables:
             yield
         except UnauthorizedError as error:
             self._bearer.after(token)  # for the next try
-            raise tokens.refused(self._bearer.whose) from error
+            raise TokenRefused(self._bearer.whose) from error
         except NoSuchTableError as error:
             raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
         except _PASSING as error:

@@ -9,13 +9,13 @@ from lakegate.errors import Transient
 _MEND = "`lakegate rotate` makes new tokens, and `lakegate doctor` tells what is wrong with them"
 
 
-def refused(whose: str) -> Transient:
-    """The error for a token that Nessie answers with 401: nothing is lost by trying again later.
+class TokenRefused(Transient):
+    """Nessie answers 401: for good, or until a key that was just rotated has reached it."""
 
-    `whose` names the secret, or whose token it is.
-    """
-    message = f"Nessie refuses {whose}: it has ended, or was signed with a key that is not Nessie's"
-    return Transient("TOKEN_REFUSED", f"{message}. {_MEND}")
+    def __init__(self, whose: str) -> None:
+        """`whose` names the secret, or whose token it is."""
+        reasons = "it has ended, or was signed with a key that is not Nessie's"
+        super().__init__("TOKEN_REFUSED", f"Nessie refuses {whose}: {reasons}. {_MEND}")
 
 
 def check_lasts(token: str, now: datetime, minutes: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lakegate.errors import Transient
-from lakegate.tokens import refused
+from lakegate.tokens import TokenRefused
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Branch:
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             if error.code == 401:
-                raise refused("the job's token") from error
+                raise TokenRefused("the job's token") from error
             raise self._unavailable(error) from error
         except (OSError, ValueError) as error:
             raise self._unavailable(error) from error

@@ -3,7 +3,7 @@
 import re
 
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.tokens import refused
+from lakegate.tokens import TokenRefused
 from spark_jobs.jvm import causes
 
 _PASSING = (
@@ -53,7 +53,7 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     chain = causes(error)
     story = " <- ".join(chain)
     if "NotAuthorizedException" in story:  # Iceberg's name for a 401
-        return refused("the job's token")
+        return TokenRefused("the job's token")
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
     conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]

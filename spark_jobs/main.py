@@ -5,7 +5,6 @@ publishes what was not audited. The report explains every other end; a crash lea
 """
 
 import sys
-from datetime import UTC, datetime
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -14,8 +13,8 @@ from lakegate.errors import Permanent
 from lakegate.history import has_results
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
-from lakegate.tokens import check_lasts
 from lakegate.visible import one_line
+from spark_jobs.admission import admitted
 from spark_jobs.branch import Branch
 from spark_jobs.change import make_change
 from spark_jobs.ingest import ingest
@@ -39,8 +38,7 @@ def main(argument: str) -> int:
 
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
-    token = storage.nessie_token()
-    check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
+    token = admitted(spec, storage.nessie_token)
     if spec.audited_from:
         return _run_again(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)

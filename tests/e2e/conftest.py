@@ -30,8 +30,12 @@ class Gate:
     """The running stack, and the adapters that look at it."""
 
     home: Path
-    stack: Stack
     world: World
+
+    @property
+    def stack(self) -> Stack:
+        """What the stack tells its clients now: a rotation changes the reader's token."""
+        return stack.read(self.home)
 
     def put_contract(self, text: str) -> None:
         self.world.lake.put_contract(parse(text, "test"), text)
@@ -91,7 +95,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     os.environ["LAKEGATE_HOME"] = str(home)
     try:
         running = local.start(print)
-        yield Gate(home, running, deployment.of_stack(running).world())
+        yield Gate(home, deployment.of_stack(running).world())
     finally:
         stack.down(home, print)
         os.environ.clear()

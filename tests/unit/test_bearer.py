@@ -13,7 +13,10 @@ from functions.bearer import Bearer
 from functions.catalog import Catalog
 from functions.secret_store import Secret
 from lakegate.errors import Transient
-from lakegate.tokens import check_lasts
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject
+from lakegate.tokens import TokenRefused, check_lasts
+from spark_jobs.admission import admitted
 from tests.unit.test_keys import made
 
 _NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -48,6 +51,8 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
             found: dict[str, Any] = {"type": "BRANCH", "name": "main", "hash": _HASH}
+            if self.path.startswith("/api/v2/"):
+                found = {"reference": found}
             if self.path.endswith("/history/merge"):
                 found = {"wasApplied": True, "wasSuccessful": True, "resultantTargetHash": _HASH}
             if token in valid:
@@ -68,6 +73,15 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
         Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", accepted
         server.shutdown()
+
+
+def spec(url: str) -> JobSpec:
+    """A run at that Nessie."""
+    landed = LandedObject("landing", "k", "v", "e", 1)
+    names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
+    more = ("contract_version", "report_key", "token_secret")
+    told = dict.fromkeys((*names, *more), "x")
+    return JobSpec(attempt=1, landed=landed, nessie_uri=url, **told)
 
 
 def test_an_instance_goes_on_after_its_token_was_rotated() -> None:
@@ -124,6 +138,23 @@ def test_a_secret_that_is_not_there_is_named() -> None:
         Vault("").secret().text()
     secret = Vault("hidden").secret()
     assert secret.text() not in f"{secret!r} {vars(Bearer(secret))!r}"
+
+
+def test_a_run_waits_until_a_new_key_has_reached_nessie() -> None:
+    """A job that begins while a key is rotated reads its token again until Nessie takes it."""
+    waits: list[float] = []
+    with nessie({"new"}) as (url, _):
+        tokens = iter(["old", "old", "new"])
+        assert admitted(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append) == "new"
+    assert len(waits) == 2
+
+
+def test_a_run_does_not_wait_for_ever() -> None:
+    """A job whose token stays refused ends after ten minutes, with what mends it."""
+    waits: list[float] = []
+    with nessie(set()) as (url, _), pytest.raises(TokenRefused, match="`lakegate rotate`"):
+        admitted(spec(url), lambda: "bad", lambda: sum(waits), waits.append)
+    assert 600 <= sum(waits) < 610
 
 
 @pytest.mark.parametrize(("minutes", "lasts"), [(0, True), (60, True), (61, False)])
