@@ -12,6 +12,7 @@ import requests
 
 from functions.catalog import Catalog
 from infra import keys
+from infra.keys import Keys
 from infra.local import nessie, processes
 from infra.local.key_files import KeyFiles
 from tests.fakes import wire
@@ -19,15 +20,20 @@ from tests.fakes import wire
 
 @dataclass(frozen=True)
 class Servers:
-    """Where Nessie and S3 answer, and each role's token for Nessie.
+    """Where Nessie and S3 answer, and Nessie's key with each role's token.
 
     `began` are the answers that those got who gave the virgin main its first commit at once.
     """
 
     nessie: str
-    tokens: Mapping[str, str]
+    keys: Keys
     s3: str
     began: list[bool]
+
+    @property
+    def tokens(self) -> Mapping[str, str]:
+        """Each role's token."""
+        return self.keys.tokens
 
 
 @pytest.fixture(scope="session")
@@ -35,23 +41,23 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Nessie with its tokens and rules, and an S3 with its warehouse."""
     home = tmp_path_factory.mktemp("servers")
     (home / "tmp").mkdir()
-    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+    held = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC))
     storage, address, management = wire.nobody(), wire.nobody(), wire.nobody()
     warehouse = "s3://lake/warehouse"
     commands = (
         _s3(home, _port(storage)),
         nessie.command(home, _port(address), _port(management), storage, warehouse),
     )
-    checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, tokens)}
+    checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, held.tokens)}
     try:
         for command in commands:
             processes.start(home, command)
         for name, answers in checks.items():
             processes.wait_until(home, name, answers, timeout=90)
-        several = [Catalog(address, tokens["publisher"]) for _ in range(4)]
+        several = [Catalog(address, held.tokens["publisher"]) for _ in range(4)]
         with ThreadPoolExecutor() as at_once:
             began = list(at_once.map(lambda catalog: catalog.begin("ops"), several))
-        yield Servers(address, tokens, storage, began)
+        yield Servers(address, held, storage, began)
     finally:
         for command in commands:
             processes.stop(home, command.part)

@@ -80,7 +80,7 @@ def spec(url: str) -> JobSpec:
     landed = LandedObject("landing", "k", "v", "e", 1)
     names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
     more = ("contract_version", "report_key", "token_secret")
-    told = dict.fromkeys((*names, *more), "x")
+    told: dict[str, Any] = dict.fromkeys((*names, *more), "x")
     return JobSpec(attempt=1, landed=landed, nessie_uri=url, **told)
 
 

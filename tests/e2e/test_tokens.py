@@ -1,0 +1,197 @@
+"""Tokens on the running stack: rotated while files are on their way, and nowhere to be read."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+import requests
+from typer.testing import CliRunner
+
+from cli.main import app
+from functions.ingestion import NOT_STARTED, Ingestion, State
+from functions.ledger import UnknownIngestion
+from functions.reconciling import reconciled
+from infra.keys import Keys
+from infra.local.key_files import KeyFiles
+from lakegate.landing import LandedObject, ingestion_id
+from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.leaks import Place, command_lines, files, leaks, secrets_of
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+
+TABLE = "tokens.orders"
+BAD_SECRET = "no-token-4f1d0c"
+# Where secrets are kept: only their owner may read the files, and the last is Secrets Manager.
+KEPT = ("keys/", "ministack/state/secretsmanager.json")
+UPLOADER = "lakegate/local/nessie/uploader"
+
+
+def lakegate(*arguments: str, code: int = 0) -> str:
+    """What a command prints to either stream, as in a terminal of its own."""
+    result = CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def held(gate: Gate) -> Keys:
+    return Keys.of(KeyFiles(gate.home / "keys").read())
+
+
+def orders(*ids: int, amount: float = 1.0) -> bytes:
+    return "".join(["id,amount\n", *(f"{id_},{amount}\n" for id_ in ids)]).encode()
+
+
+def statuses(gate: Gate, keys: Keys) -> set[int]:
+    """What Nessie answers to those tokens."""
+    url = f"{gate.stack.nessie}/api/v2/trees/main"
+    headers = [{"Authorization": f"Bearer {token}"} for token in keys.tokens.values()]
+    return {requests.get(url, headers=each, timeout=10).status_code for each in headers}
+
+
+def begun(gate: Gate, landed: LandedObject) -> Callable[[], bool]:
+    """Whether the file has a job run."""
+
+    def look() -> bool:
+        try:
+            return gate.world.ledger.get(ingestion_id(landed)).state not in NOT_STARTED
+        except UnknownIngestion:
+            return False
+
+    return look
+
+
+class Story:
+    """One run with everything in it that might tell a secret; `keys` are all that there were."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.keys = [held(gate)]
+        self.told: list[str] = []
+
+    def drop(self, *ids: int, **more: float) -> LandedObject:
+        return self.gate.drop(f"tokens/orders/{ids[0]}.csv", orders(*ids, **more))
+
+    def rotate(self, *options: str) -> None:
+        self.told.append(lakegate("rotate", *options))
+        self.keys.append(held(self.gate))
+
+    def ends(self, *landed: LandedObject) -> list[State]:
+        return [self.end(each).state for each in landed]
+
+    def end(self, landed: LandedObject) -> Ingestion:
+        return self.gate.end(landed)
+
+
+@pytest.fixture(scope="module")
+def story(gate: Gate) -> Story:
+    gate.put_contract(contract(TABLE, "csv"))
+    return Story(gate)
+
+
+def test_files_go_on_over_a_rotation(story: Story) -> None:
+    """With files at every stage new tokens change nothing: each is published, the old ones hold."""
+    first = [story.drop(1), story.drop(2)]
+    eventually(begun(story.gate, first[0]), PATIENCE)
+
+    story.rotate()
+
+    assert story.ends(*first, story.drop(3)) == [State.PUBLISHED] * 3
+    assert "Nessie accepts each of them" in story.told[-1]
+    assert statuses(story.gate, story.keys[0]) == statuses(story.gate, story.keys[1]) == {200}
+
+
+def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
+    """A new key while files are on their way: the old tokens are refused, every file is published.
+
+    Before the functions have the new tokens the uploader's secret holds none at all for a while.
+    """
+    gate = story.gate
+    first = [story.drop(4), story.drop(5)]
+    eventually(begun(gate, first[0]), PATIENCE)
+
+    story.rotate("--key")
+    boto3.client("secretsmanager").put_secret_value(SecretId=UPLOADER, SecretString=BAD_SECRET)
+    waiting = story.drop(6)
+    log = gate.home / "logs" / "ministack.log"
+    eventually(lambda: "TOKEN_REFUSED" in log.read_text(errors="replace"), PATIENCE)
+    story.rotate()
+
+    assert story.ends(*first, waiting) == [State.PUBLISHED] * 3
+    assert [statuses(gate, keys) for keys in story.keys] == [{401}, {401}, {200}, {200}]
+    assert gate.rows(TABLE) == [(id_, 1.0) for id_ in range(1, 7)]
+    assert reconciled(gate.world, TABLE, thorough=True).problems == ()
+
+
+def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
+    """After all kinds of ends, errors and rotations no token, key or bad secret is to be read.
+
+    Not in logs, objects, ledger, queues, alerts, job runs, command lines, nor in what the command
+    prints; but for the reader's own token, which `lakegate status --json` is there to tell.
+    """
+    gate = story.gate
+    rejected, errored = story.drop(7, amount=500.0), gate.drop("tokens/orders/x.csv", b'"')
+    assert story.ends(rejected) == [State.REJECTED]
+    assert story.ends(errored) != [State.PUBLISHED]
+    eventually(lambda: gate.alerts(story.end(rejected)), PATIENCE)
+    update = f"UPDATE {TABLE} SET amount = 2 WHERE id = 1"
+    story.told.append(lakegate("change", TABLE, "--sql", update, "--wait"))
+    commands = ("status", "runs", "show", "inspect", "reconcile")
+    for command in commands:
+        more = [story.end(rejected).id] if command in ("show", "inspect") else []
+        story.told += [lakegate(command, *more), lakegate(command, *more, "--json")]
+
+    slack = boto3.client("secretsmanager").get_secret_value(SecretId="lakegate/local/slack")
+    others = {"Slack's token": slack["SecretString"], "the bad secret": BAD_SECRET}
+    secrets = secrets_of(story.keys, others)
+
+    assert leaks(everything(story), secrets) == []
+    for kept in (gate.home / "keys").iterdir():
+        assert kept.stat().st_mode & 0o077 == 0
+    assert (gate.home / "stack.json").stat().st_mode & 0o077 == 0
+
+
+def everything(story: Story) -> Iterator[Place]:
+    """All that can be read of the stack, but for where secrets are kept."""
+    reader = story.keys[-1].tokens["reader"].encode()
+    for where, content in (*files(story.gate.home), *answers(story), *printed(story)):
+        if where.startswith(("stack.json", "status --json")):
+            yield where, content.replace(reader, b"")
+        elif not where.startswith(KEPT):
+            yield where, content
+    yield from command_lines(f"LAKEGATE_PART={story.gate.home.resolve()}")
+
+
+def printed(story: Story) -> Iterator[Place]:
+    for text in story.told:
+        status = '"reader_token"' in text
+        yield "status --json" if status else text[:40], text.encode()
+
+
+def answers(story: Story) -> Iterator[Place]:
+    """What the parts answer about all that they hold."""
+    gate = story.gate
+    settings, logs, emr = gate.world.settings, boto3.client("logs"), boto3.client("emr-serverless")
+    table = boto3.resource("dynamodb").Table(settings.ledger_table)
+    functions = boto3.client("lambda").list_functions()["Functions"]
+    application = {"applicationId": settings.emr_application_id}
+    runs = emr.list_job_runs(**application)["jobRuns"]
+    found: dict[str, Any] = {
+        "ledger": table.scan()["Items"],
+        "Slack": requests.get(f"{gate.stack.slack}/messages", timeout=10).json(),
+        "functions": functions,
+        "job runs": [emr.get_job_run(**application, jobRunId=run["id"]) for run in runs],
+        "stacks": boto3.client("cloudformation").describe_stacks()["Stacks"],
+        "main's log": [vars(commit) for commit in gate.world.catalog.log()],
+        "audit results": gate.table("ops.audit_results").to_pylist(),
+    }
+    for group in logs.describe_log_groups()["logGroups"]:
+        name = group["logGroupName"]
+        found[name] = logs.filter_log_events(logGroupName=name)["events"]
+    assert any("TOKEN_REFUSED" in str(each) for each in found.values())
+    for where, answer in found.items():
+        assert answer, where
+        yield where, json.dumps(answer, default=str).encode() + os.fsencode(str(answer))

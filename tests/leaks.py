@@ -1,0 +1,68 @@
+"""Looks for secrets where none may be: in files, answers, and command lines."""
+
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from infra.keys import Keys
+
+# What was found, by where: a file's path, a call, a process.
+Place = tuple[str, bytes]
+
+
+def secrets_of(keys: Iterable[Keys], others: Mapping[str, str]) -> dict[str, bytes]:
+    """Every text that gives a secret away, by a name that does not.
+
+    Of a token its signature is enough: who has it and guesses the claims has the token. Of the
+    private key any line is.
+    """
+    found = {name: text.encode() for name, text in others.items()}
+    for nth, each in enumerate(keys):
+        for role, token in each.tokens.items():
+            found[f"signature of the {role}'s token {nth}"] = token.rpartition(".")[2].encode()
+        for number, line in enumerate(each.signing_key.splitlines()[1:-1]):
+            found[f"line {number} of the signing key {nth}"] = line.encode()
+    return found
+
+
+def leaks(places: Iterable[Place], secrets: Mapping[str, bytes]) -> list[str]:
+    """Which secret lies where."""
+    return [
+        f"{where}: {name}"
+        for where, content in places
+        for name, secret in secrets.items()
+        if secret in content
+    ]
+
+
+def files(directory: Path) -> Iterator[Place]:
+    """Every file below a directory, and what is packed in it."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            yield from _unpacked(str(path.relative_to(directory)), path.read_bytes())
+
+
+def command_lines(mark: str) -> Iterator[Place]:
+    """The command line of every process that has `mark` in its environment."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (process / "environ").read_bytes():
+                yield f"process {process.name}", (process / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+
+
+def _unpacked(name: str, content: bytes) -> Iterator[Place]:
+    yield name, content
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            yield f"{name} (unpacked)", gzip.decompress(content)
+        except (OSError, EOFError, zlib.error):
+            return  # damaged, as some test wants it
+    elif content.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for member in archive.namelist():
+                yield f"{name}/{member}", archive.read(member)
