@@ -65,7 +65,7 @@ def _gate(home: Path) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**_LOGS, "LAKEGATE_HOME": str(home)}):
         try:
             running = local.start(print)
-            yield Gate(home, running, deployment.of_stack(running).world())
+            yield Gate(home, deployment.of_stack(running).world())
         finally:
             stack.down(home, print)
 
