@@ -129,6 +129,11 @@ class Stacks:
         """The stack's outputs by their names. Raises LakegateError where there is no such stack."""
         return {o["OutputKey"]: o["OutputValue"] for o in self._get(stack).get("Outputs", [])}
 
+    def parameters(self, stack: str) -> dict[str, str]:
+        """The stack's parameters. Raises LakegateError where there is no such stack."""
+        found = self._get(stack).get("Parameters", [])
+        return {p["ParameterKey"]: p["ParameterValue"] for p in found}
+
     def changed_at(self, stack: str) -> datetime:
         """When the stack was last changed. Raises LakegateError where there is no such stack."""
         found = self._get(stack)

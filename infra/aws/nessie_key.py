@@ -1,5 +1,7 @@
 """The key by which the platform's Nessie checks tokens: a parameter of its stack."""
 
+import json
+
 from infra.cloudformation import Stacks
 
 _PARAMETER = "NessiePublicKey"
@@ -13,10 +15,10 @@ def give_key(stacks: Stacks, platform: str, public_key: str) -> bool:
     """
     if not stacks.exists(platform):
         return False
-    given = stacks.given(platform)
+    given = stacks.parameters(platform)
     if given.get(_PARAMETER) != public_key:
-        wanted = {**given, _PARAMETER: public_key}
-        plan = stacks.plan(platform, {"UsePreviousTemplate": True}, wanted)
+        template = {"TemplateBody": json.dumps(stacks.template(platform), separators=(",", ":"))}
+        plan = stacks.plan(platform, template, {**dict.fromkeys(given), _PARAMETER: public_key})
         if plan:
             stacks.carry_out(plan)
     return True
