@@ -21,7 +21,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
 from ministack.core import iam_evaluator, persistence
-from ministack.services import dynamodb
+from ministack.services import dynamodb, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
 _SHARE_OF_TIME = 0.05  # that saving may take, however much there is to save
@@ -171,6 +171,26 @@ def _complete_iam() -> None:
     ministack.pin_request_origin = lambda address, _: pin(address, True)
 
 
+def _note_requests(file: Path) -> None:
+    """Have what each role asks for be noted in a file, with what IAM answers, as JSON a line."""
+    enforce = iam_evaluator.enforce
+    noted: set[str] = set()
+
+    def enforce_and_note(key: str, action: str, *more: Any, **context: Any) -> Any:
+        refusal = enforce(key, action, *more, **context)
+        session = sts._sessions.get(key)  # noqa: SLF001
+        if session:
+            asked = {"who": session["Arn"], "action": action, "allowed": refusal is None}
+            line = json.dumps(asked | {"resource": context.get("resource_arn", "*")})
+            if line not in noted:
+                noted.add(line)
+                with file.open("a") as notes:
+                    notes.write(f"{line}\n")
+        return refusal
+
+    iam_evaluator.enforce = enforce_and_note
+
+
 async def _run() -> None:
     config = Config()
     config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
@@ -180,6 +200,7 @@ async def _run() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _complete_iam()
+    _note_requests(Path(os.environ["STATE_DIR"]).with_name("asked.jsonl"))
     journal = _Journal(Path(os.environ["STATE_DIR"]))
     load = ministack._load_persisted_state  # noqa: SLF001
     saving: list[asyncio.Task[None]] = []

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import botocore.session
@@ -52,6 +53,13 @@ def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
     return replace(told, **changes)
 
 
+@cache
+def _rules() -> dict[str, Any]:
+    """What the API asks of a policy's text."""
+    service = botocore.session.get_session().get_service_model("emr-serverless")
+    return dict(service.shape_for("JobRunExecutionIamPolicy").members["policy"].metadata)
+
+
 def narrowed(told: JobSpec) -> Identity:
     """Who may do anything in both buckets, but for the run's policy."""
     policy = json.loads(run_policy(told, SETTINGS_))
@@ -71,10 +79,9 @@ def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_oth
     """Whatever key and table: JSON, 2,048 characters at most, and only such as the API allows."""
     told = spec(key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml")
     policy = run_policy(replace(told, reads_others=reads_others), SETTINGS_)
-    service = botocore.session.get_session().get_service_model("emr-serverless")
-    shape = service.shape_for("JobRunExecutionIamPolicy").members["policy"]
-    assert 1 <= len(policy) <= MOST == shape.metadata["max"]
-    assert re.fullmatch(shape.metadata["pattern"], policy)
+    rules = _rules()
+    assert 1 <= len(policy) <= MOST == rules["max"]
+    assert re.fullmatch(rules["pattern"], policy)
     assert json.loads(policy)["Version"] == "2012-10-17"
 
 

@@ -1,0 +1,129 @@
+"""What runs on the local stack is held to its rights as on AWS: role, and run by run."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from functions.narrowing import run_policy
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, run_name
+from tests.compiled import Compiled
+from tests.e2e.conftest import Gate, contract
+from tests.policies import Identity
+
+CSV = b"id,amount\n1,10.5\n2,20\n"
+BROKEN = b"id,amount\n3,10.5\n4,much\n"
+KEPT_OUT = "  - {property: quarantine, value: {maxRows: 5, unreadable: true}}"
+FILES = {"a*b ä+1.csv": CSV, "broken.csv": BROKEN}
+NOBODYS = "a1" * 16
+DENIED = ("AccessDenied", "AccessDeniedException")
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+
+
+def spec(gate: Gate, landed: LandedObject) -> JobSpec:
+    """What a run for a table that is nobody else's would be told."""
+    lake = gate.stack.lake_bucket
+    return JobSpec(
+        ingestion=NOBODYS,
+        attempt=1,
+        landed=landed,
+        table="rights.mine",
+        branch="b",
+        base_hash="h",
+        lake_bucket=lake,
+        contract_key="contracts/rights.mine.yaml",
+        contract_version="",
+        report_key=f"reports/rights.mine/{NOBODYS}/1.json",
+        nessie_uri=gate.stack.nessie,
+        token_secret=gate.world.settings.job_token_secret,
+    )
+
+
+def session(gate: Gate, told: JobSpec) -> Any:
+    """boto3's session of a run, as EMR Serverless would give it to its job."""
+    settings, account = gate.world.settings, gate.world.settings.emr_role_arn.split(":")[4]
+    application = f"/applications/{settings.emr_application_id}"
+    given = boto3.client("sts").assume_role(
+        RoleArn=settings.emr_role_arn,
+        RoleSessionName=run_name(told.ingestion, told.attempt),
+        ExternalId=f"arn:aws:emr-serverless:us-east-1:{account}:{application}",
+        Policy=run_policy(told, settings),
+    )["Credentials"]
+    return boto3.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+
+
+def refused(call: Any, **given: Any) -> bool:
+    """Whether IAM does not allow a call."""
+    try:
+        call(**given)
+    except ClientError as error:
+        return error.response["Error"]["Code"] in DENIED
+    return False
+
+
+def test_a_run_reaches_its_own_file_and_table_alone(gate: Gate) -> None:
+    """Its landed object and its table are open to it; all other data, and every delete, closed."""
+    landing, lake = gate.stack.landing_bucket, gate.stack.lake_bucket
+    own, other = "_rights/a*ä.csv", "_rights/abä.csv"  # ignored by their names
+    landed = gate.drop(own, CSV)
+    gate.drop(other, CSV)
+    told = spec(gate, landed)
+    run = session(gate, told)
+    s3 = run.client("s3")
+    assert s3.get_object(Bucket=landing, Key=own)["Body"].read() == CSV
+    assert refused(s3.get_object, Bucket=landing, Key=other)
+    assert refused(s3.put_object, Bucket=landing, Key=own, Body=b"")
+    mine = "warehouse/rights/mine_0f0e0d0c-1111-2222-3333-444455556666/data/a.parquet"
+    s3.put_object(Bucket=lake, Key=mine, Body=b"data")
+    assert s3.get_object(Bucket=lake, Key=mine)["Body"].read() == b"data"
+    assert refused(s3.delete_object, Bucket=lake, Key=mine)
+    for key in (mine.replace("mine", "yours"), told.contract_key, "jobs/x/main.py", "x"):
+        assert refused(s3.put_object, Bucket=lake, Key=key, Body=b""), key
+    vault = run.client("secretsmanager")
+    assert vault.get_secret_value(SecretId=told.token_secret)["SecretString"]
+    publishers = told.token_secret.replace("/job", "/publisher")
+    assert refused(vault.get_secret_value, SecretId=publishers)
+    ledger = {"TableName": gate.stack.ledger_table, "Key": {"id": {"S": "x"}}}
+    assert refused(run.client("dynamodb").get_item, **ledger)
+
+
+def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
+    """Nothing that a function or a job has asked for was refused; the templates say the same.
+
+    Files with odd names and with rows that are kept out are among what was asked for.
+    """
+    text = contract("rights.orders", "csv")
+    gate.put_contract(text.replace("customProperties:", f"customProperties:\n{KEPT_OUT}", 1))
+    ends = [gate.end(gate.drop(f"rights/orders/{name}", body)) for name, body in FILES.items()]
+    assert [end.state.value for end in ends] == ["published", "published"], ends
+    roles = Compiled.of(TEMPLATE, **parameters(gate)).roles()
+    lines = (gate.home / "ministack" / "asked.jsonl").read_text().splitlines()
+    asked = [each for each in map(json.loads, lines) if NOBODYS not in each["who"]]
+    ours = [(name, each) for each in asked if (name := role(each, roles))]
+    assert {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
+    assert [(n, e["action"], e["resource"]) for n, e in ours if not e["allowed"]] == []
+    for name, each in ours:
+        told = roles[name].may(each["action"], each["resource"])
+        assert told is each["allowed"], (name, each)
+
+
+def parameters(gate: Gate) -> dict[str, str]:
+    """The template's parameters that its policies name."""
+    settings = gate.world.settings
+    stage = gate.stack.ledger_table.removeprefix("lakegate-").removesuffix("-ledger")
+    slack = f"lakegate/{stage}/slack"
+    return {
+        "Stage": stage,
+        "EmrApplicationId": settings.emr_application_id,
+        "SlackTokenSecret": slack,
+    }
+
+
+def role(asked: Mapping[str, Any], roles: Mapping[str, Identity]) -> str:
+    """The template's name of the role that asked; "" where it is none of the template's."""
+    physical = asked["who"].split("/")[1]
+    return next((name for name in roles if f"-{name}-" in f"{physical}-"), "")
