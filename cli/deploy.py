@@ -30,7 +30,8 @@ from infra.stage import Stage
 
 _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"
-_CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
+# A person's own first; those of the smoke test are not for the local stack.
+CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 
 StageOption = Annotated[str, typer.Option("--stage", help="The stage, part of every name.")]
 
@@ -78,8 +79,8 @@ def deploy(
     """Deploy this checkout to a stage on AWS; where it was interrupted, this goes on."""
     tell = teller()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
-    refuse_invalid(_CONTRACTS)
-    chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
+    refuse_invalid(CONTRACTS)
+    chosen = choices(settings or ROOT / "stages" / f"{site.stage.name}.yml")
     wanted.refuse_unknown(chosen, (_APP, _PLATFORM))
     own = own_platform or has_own_platform(site)
     order = _Order(site, package.build(ROOT, tell), chosen, own)
@@ -143,7 +144,7 @@ def _open(order: _Order, seconds: float) -> None:
     site = order.site
     outputs = app.complete(site, order.package)
     world = find(site.stage.name).world()
-    for directory in _CONTRACTS:
+    for directory in CONTRACTS:
         push(world.lake, directory, site.tell)
     patient = boto3.client("lambda", config=checkup.PATIENT)
     checkup.seed(patient, outputs["CheckupFunctionName"])

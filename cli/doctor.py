@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -14,13 +14,19 @@ import typer
 from cli import documents, view
 from cli.contract_check import checked
 from cli.contracts import contract_files
-from cli.deployment import ROOT, find
+from cli.deploy import CONTRACTS
+from cli.deployment import ROOT, Deployment, find
 from cli.local import teller
 from cli.outside import Outside
 from cli.outside_checks import Given, checks
 from functions.diagnosis import Check, Finding, Status, carry_out
 from functions.storage import Lake
-from infra import checkup, package
+from infra import checkup, package, template
+from infra.aws import wanted
+from infra.aws.choices import choices
+from infra.aws.facts import JOB_RELEASE, PLATFORM, Facts
+from infra.local import settings
+from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
 
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
@@ -32,20 +38,11 @@ def doctor(
 ) -> None:
     """Look at a deployment from inside its network and from outside; end with 1 if it is ill."""
     found = find(context.obj)
-    stage = os.environ["LAKEGATE_STAGE"]
-    lake = Lake(boto3.client("s3"), found.settings.lake_bucket)
-    given = Given(
-        stage=stage,
-        region=boto3.client("lambda").meta.region_name,
-        settings=found.settings,
-        outside=Outside(),
-        package=cache(lambda: package.build(ROOT, teller())),
-        contracts=lambda: _contracts(ROOT / "contracts"),
-        in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
-    )
+    account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
+    given = _given(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
     inside = Check(
         "checkup",
-        lambda: _inside(f"lakegate-{stage}-checkup"),
+        lambda: _inside(f"{given.stage.stack}-checkup"),
         "deploy again, or ask for the right to invoke it; its log group has its errors",
     )
     tell(carry_out([inside, *checks(given)]), as_json=as_json)
@@ -63,6 +60,31 @@ def tell(found: Sequence[Finding], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+def _given(found: Deployment, stage: Stage) -> Given:
+    facts = Facts(boto3.client("ssm"), stage)
+    lake = Lake(boto3.client("s3"), found.settings.lake_bucket)
+    return Given(
+        stage=stage,
+        settings=found.settings,
+        outside=Outside(),
+        facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
+        parameters=lambda: _parameters(found, stage),
+        package=cache(lambda: package.build(ROOT, teller())),
+        contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS),
+        in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
+    )
+
+
+def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
+    """What a deployment from this checkout would give the app's stack."""
+    read = template.read(ROOT / "template.yaml")
+    defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
+    if found.local:
+        return defaults | settings.parameters(found.addresses)
+    chosen = choices(ROOT / "stages" / f"{stage.name}.yml")
+    return defaults | wanted.parameters(read, stage, chosen)
+
+
 def _inside(function: str) -> list[Finding]:
     """What the function finds. Raises LakegateError where it cannot be invoked."""
     client = boto3.client("lambda", config=checkup.PATIENT)
@@ -74,7 +96,7 @@ def _finding(told: Mapping[str, Any]) -> Finding:
     return Finding(told["check"], Status(told["status"]), told["message"], told["fix"])
 
 
-def _contracts(directory: Path) -> dict[str, str]:
-    """This checkout's contracts that can stand, their hashes by table."""
-    found = [checked(file).contract for file in contract_files([directory])]
+def _contracts(directories: Iterable[Path]) -> dict[str, str]:
+    """The contracts of this checkout that can stand, their hashes by table."""
+    found = [checked(file).contract for file in contract_files(directories)]
     return {contract.table: contract.sha256 for contract in found if contract}

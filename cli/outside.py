@@ -26,15 +26,25 @@ class NotSeen(LakegateError):
 
 @dataclass(frozen=True)
 class StackSeen:
-    """A CloudFormation stack; `resources` maps logical ids to a type and a physical id."""
+    """A CloudFormation stack; `resources` maps logical ids to a type and a physical id.
+
+    The `status` of one that there is not is "".
+    """
 
     name: str
     status: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def of_type(self, type_: str) -> dict[str, str]:
         """The physical ids of the resources of a type, by logical id."""
         return {name: id_ for name, (of, id_) in self.resources.items() if of == type_}
+
+    def id_of(self, name: str) -> str:
+        """The physical id of the resource with a logical id. Raises NotSeen."""
+        if name not in self.resources:
+            raise NotSeen("NOT_SEEN", f"the stack {self.name} has no {name}")
+        return self.resources[name][1]
 
 
 @dataclass(frozen=True)
@@ -58,10 +68,15 @@ class Outside:
         self._clients = {name: boto3.client(name, config=_CONFIG) for name in names}
 
     def stack(self, name: str) -> StackSeen:
-        """A stack and all that it is made of. Raises NotSeen."""
+        """A stack and all that it is made of. Raises NotSeen where one may not look."""
+        client = self._clients["cloudformation"]
         with _translated(f"the stack {name}"):
-            client = self._clients["cloudformation"]
-            status = client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
+            try:
+                found = client.describe_stacks(StackName=name)["Stacks"][0]
+            except ClientError as error:
+                if "does not exist" in str(error):
+                    return StackSeen(name, "")
+                raise
             pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = {
                 each["LogicalResourceId"]: (each["ResourceType"], each["PhysicalResourceId"])
@@ -69,7 +84,8 @@ class Outside:
                 for each in page["StackResourceSummaries"]
                 if "PhysicalResourceId" in each
             }
-        return StackSeen(name, status, resources)
+        given = {p["ParameterKey"]: p["ParameterValue"] for p in found.get("Parameters", [])}
+        return StackSeen(name, found["StackStatus"], given, resources)
 
     def function(self, name: str) -> FunctionSeen:
         """A function. Raises NotSeen."""

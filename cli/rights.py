@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cli.outside import Outside, StackSeen
 from functions.diagnosis import Finding, fail, ok
 from functions.settings import Settings
+from infra.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,14 @@ class Right:
     may: bool
 
 
-def rights(settings: Settings, stage: str, region: str) -> list[Right]:
+def rights(settings: Settings, stage: Stage) -> list[Right]:
     """Those of one deployment."""
-    _, partition, _, _, account, _ = settings.emr_role_arn.split(":", 5)
-    here = f"{region}:{account}"
+    partition = settings.emr_role_arn.split(":")[1]
+    here = f"{stage.region}:{stage.account}"
     landed = f"arn:{partition}:s3:::{settings.landing_bucket}/any/file.csv"
     lake = f"arn:{partition}:s3:::{settings.lake_bucket}/warehouse/any/table"
     ledger = f"arn:{partition}:dynamodb:{here}:table/{settings.ledger_table}"
-    secret = f"arn:{partition}:secretsmanager:{here}:secret:lakegate/{stage}/nessie"
+    secret = f"arn:{partition}:secretsmanager:{here}:secret:lakegate/{stage.name}/nessie"
     application = f"/applications/{settings.emr_application_id}"
     return [
         Right(
@@ -64,6 +65,6 @@ def of_rights(wanted: Sequence[Right], stack: StackSeen, outside: Outside) -> li
             fix,
         )
         for right in wanted
-        if outside.may(stack.resources[right.role][1], right.action, right.resource) != right.may
+        if outside.may(stack.id_of(right.role), right.action, right.resource) != right.may
     ]
     return wrong or [ok("permissions", f"{len(wanted)} of the roles' rights are as they must be")]

@@ -121,7 +121,7 @@ def of_application(found: Application, expected_label: str) -> list[Finding]:
         fix = "start it, or turn on that it starts by itself (AutoStartConfiguration)"
         wrong.append(fail(check, f"{found.id} is {found.state} and does not start by itself", fix))
     if expected_label and found.release_label != expected_label:
-        fix = f"deploy the platform with EmrReleaseLabel {expected_label}"
+        fix = f"deploy the platform with EmrRelease {expected_label}"
         message = f"runs {found.release_label}; the job is made for {expected_label}"
         wrong.append(fail(check, message, fix))
     return wrong or [ok(check, f"{found.id} is {found.state}, {found.release_label}")]

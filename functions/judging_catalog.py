@@ -41,7 +41,7 @@ def of_version(found: str, oldest: str) -> Finding:
         fix = f"see that Nessie's image is {oldest or 'the documented one'} or newer"
         return warn(check, "it does not tell its version", fix)
     if oldest and _numbers(found) < _numbers(oldest):
-        fix = f"run Nessie {oldest} or newer (parameter of infra/platform.yml)"
+        fix = f"deploy the platform with NessieVersion {oldest} or newer"
         return fail(check, f"is {found}, older than {oldest}", fix)
     return ok(check, f"is {found}" + (f" ({oldest} or newer is asked for)" if oldest else ""))
 

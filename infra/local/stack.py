@@ -67,7 +67,7 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
         except BaseException:
             _stop(home, started, tell)
             raise
-        _write(home, stack)
+        write(home, stack)
         return stack
 
 
@@ -89,7 +89,7 @@ def rotate(home: Path, root: Path, tell: Tell, life: timedelta, *, new_key: bool
             tell("starting nessie with the new key")
             processes.start(home, part.command)
             part.wait(home)
-        _write(home, replace(known, reader_token=made.tokens["reader"]))
+        write(home, replace(known, reader_token=made.tokens["reader"]))
         return made
 
 
@@ -108,7 +108,8 @@ def read(home: Path) -> Stack:
         raise LakegateError("NO_STACK", f"no stack in {home}: run `lakegate up`") from None
 
 
-def _write(home: Path, stack: Stack) -> None:
+def write(home: Path, stack: Stack) -> None:
+    """Have `read` give this stack from now on."""
     file = home / "stack.json"
     file.touch(mode=0o600)
     file.chmod(0o600)  # the reader's token is in it

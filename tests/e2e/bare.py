@@ -51,7 +51,8 @@ class Cloud:
         """What was deployed, to look at."""
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
-        return Gate(self.home, deployed, deployment.of_stack(deployed).world())
+        stack.write(self.home, deployed)
+        return Gate(self.home, deployment.of_stack(deployed).world())
 
     def empty(self) -> None:
         """Have nothing there but what a user puts there who has a platform; Spark stays warm."""

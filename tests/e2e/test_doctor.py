@@ -1,0 +1,112 @@
+"""`lakegate doctor` on the running stack: all is well, and each fault made on purpose is named."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from tests.e2e.conftest import Gate
+
+pytestmark = pytest.mark.stack
+
+SECRET = "lakegate/local/nessie/{}"
+
+
+def doctor() -> tuple[dict[str, dict[str, str]], int]:
+    """What fails, by check, and the exit code."""
+    said = CliRunner().invoke(app, ["doctor", "--json"], env={"LAKEGATE_LEDGER_TABLE": None})
+    found = json.loads(said.stdout)["findings"]
+    assert len(found) > 30, found
+    return {each["check"]: each for each in found if each["status"] == "fail"}, said.exit_code
+
+
+@pytest.fixture
+def client(gate: Gate) -> Any:
+    """AWS of the stack, by the names of its services."""
+    return boto3.client
+
+
+@contextmanager
+def disabled_mapping(aws: Any) -> Iterator[None]:
+    """Have nobody take job runs' ends from their queue."""
+    found = aws("lambda").list_event_source_mappings(FunctionName="lakegate-local-on-job-run")
+    uuid = found["EventSourceMappings"][0]["UUID"]
+    aws("lambda").update_event_source_mapping(UUID=uuid, Enabled=False)
+    try:
+        yield
+    finally:
+        aws("lambda").update_event_source_mapping(UUID=uuid, Enabled=True)
+
+
+@contextmanager
+def no_notification(aws: Any, bucket: str) -> Iterator[None]:
+    """Have the landing bucket tell nobody what lands."""
+    there = aws("s3").get_bucket_notification_configuration(Bucket=bucket)
+    told = {k: v for k, v in there.items() if k != "ResponseMetadata"}
+    _notify(aws, bucket, {})
+    try:
+        yield
+    finally:
+        _notify(aws, bucket, told)
+
+
+def _notify(aws: Any, bucket: str, told: dict[str, Any]) -> None:
+    aws("s3").put_bucket_notification_configuration(
+        Bucket=bucket, NotificationConfiguration=told, SkipDestinationValidation=True
+    )
+
+
+@contextmanager
+def no_secret(aws: Any, name: str) -> Iterator[None]:
+    """Have a secret be gone."""
+    value = aws("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+    aws("secretsmanager").delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
+    try:
+        yield
+    finally:
+        aws("secretsmanager").create_secret(Name=name, SecretString=value)
+
+
+@contextmanager
+def other_secret(aws: Any, name: str, value: str) -> Iterator[None]:
+    """Have a secret hold another value."""
+    there = aws("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+    aws("secretsmanager").put_secret_value(SecretId=name, SecretString=value)
+    try:
+        yield
+    finally:
+        aws("secretsmanager").put_secret_value(SecretId=name, SecretString=there)
+
+
+def test_the_stack_is_well(gate: Gate) -> None:
+    """Nothing fails as `up` leaves it, seen from inside and from outside."""
+    assert doctor() == ({}, 0)
+
+
+def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
+    """Each is told with its own fix, none hides another, and nothing of a token is printed."""
+    with ExitStack() as faults:
+        faults.enter_context(disabled_mapping(client))
+        faults.enter_context(no_notification(client, gate.stack.landing_bucket))
+        faults.enter_context(no_secret(client, SECRET.format("uploader")))
+        faults.enter_context(other_secret(client, SECRET.format("job"), gate.stack.reader_token))
+        faults.enter_context(other_secret(client, SECRET.format("publisher"), "wrong"))
+        found, code = doctor()
+    assert code == 1
+    assert found.keys() == {
+        *("queues' functions", "landing bucket's events", "uploader's token", "job's token"),
+        *("publisher's token", "publisher and main"),
+    }
+    assert "JobRunMapping is Disabled" in found["queues' functions"]["message"]
+    assert "--enabled --uuid" in found["queues' functions"]["fix"]
+    assert "told to nobody" in found["landing bucket's events"]["message"]
+    assert SECRET.format("uploader") in found["uploader's token"]["message"]
+    assert "the token of lakegate-reader" in found["job's token"]["message"]
+    assert "does not accept" in found["publisher's token"]["message"]
+    assert all(each["fix"] for each in found.values())
+    assert gate.stack.reader_token not in str(found)

@@ -1,0 +1,78 @@
+"""A deployment as AWS shows it to a person."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cli.outside import FUNCTION, MAPPING, QUEUE, RULE, FunctionSeen, NotSeen, StackSeen
+
+RESOURCES = {
+    "OnUploadLambdaFunction": (FUNCTION, "on-upload"),
+    "OnAlertLambdaFunction": (FUNCTION, "on-alert"),
+    "UploadMapping": (MAPPING, "mapping-1"),
+    "SweepRule": (RULE, "sweep-rule"),
+    "UploadQueue": (QUEUE, "http://sqs/0/uploads"),
+    "UploadDeadLetters": (QUEUE, "http://sqs/0/uploads-dead"),
+}
+ROLES = ("OnUpload", "OnJobRun", "Sweep", "Job", "CleanUp", "Checkup")
+
+
+@dataclass
+class FakeOutside:
+    """What AWS shows; `hidden` are the looks that whoever asks is refused."""
+
+    sha256: str
+    status: str = "CREATE_COMPLETE"
+    platform: str = "UPDATE_COMPLETE"
+    states: Mapping[str, str] = field(default_factory=dict)
+    ringing: list[str] = field(default_factory=list)
+    failed: Mapping[str, float] = field(default_factory=dict)
+    ages: Mapping[str, float] = field(default_factory=dict)
+    secrets: set[str] = field(default_factory=lambda: {"slack"})
+    allows: Callable[[str, str, str], bool] = lambda role, action, resource: True
+    hidden: set[str] = field(default_factory=set)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in object.__getattribute__(self, "hidden"):
+            raise NotSeen("NOT_SEEN", f"{name} cannot be seen: AccessDenied")
+        return object.__getattribute__(self, name)
+
+    def stack(self, name: str) -> StackSeen:
+        """See Outside.stack."""
+        roles = {f"{each}Role": ("AWS::IAM::Role", f"role-{each}") for each in ROLES}
+        if name.endswith("-platform"):
+            return StackSeen(name, self.platform)
+        return StackSeen(name, self.status, {"Stage": "dev"}, RESOURCES | roles)
+
+    def function(self, name: str) -> FunctionSeen:
+        """See Outside.function."""
+        told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack"}
+        return FunctionSeen(name, "python3.11", self.sha256, "Active", "Successful", told)
+
+    def mapping(self, id_: str) -> str:
+        """See Outside.mapping."""
+        return self.states.get(id_, "Enabled")
+
+    def rule(self, name: str) -> str:
+        """See Outside.rule."""
+        return self.states.get(name, "ENABLED")
+
+    def alarms(self, prefix: str) -> list[str]:
+        """See Outside.alarms."""
+        return [name for name in self.ringing if name.startswith(prefix)]
+
+    def errors(self, function: str, hours: int) -> float:
+        """See Outside.errors."""
+        return self.failed.get(function, 0)
+
+    def oldest(self, queue: str, hours: int) -> float:
+        """See Outside.oldest."""
+        return self.ages.get(queue, 0)
+
+    def has_secret(self, name: str) -> bool:
+        """See Outside.has_secret."""
+        return name in self.secrets
+
+    def may(self, role: str, action: str, resource: str) -> bool:
+        """See Outside.may."""
+        return self.allows(role, action, resource)

@@ -1,0 +1,81 @@
+"""The checkup function does what it is asked for, and whoever asks learns why it cannot."""
+
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from functions import checkup as function
+from infra import checkup
+from lakegate.errors import LakegateError, Permanent
+from tests.unit.test_handlers import Context
+
+
+@dataclass
+class Invoked:
+    """Lambda with one function, which answers as told."""
+
+    payload: bytes
+    error: str = ""
+    asked: list[Any] = field(default_factory=list)
+
+    def invoke(self, **request: Any) -> dict[str, Any]:
+        self.asked.append(json.loads(request["Payload"]))
+        failed = {"FunctionError": self.error} if self.error else {}
+        return {"Payload": io.BytesIO(self.payload), **failed}
+
+
+class Away:
+    """A Lambda that nobody reaches."""
+
+    def invoke(self, **request: Any) -> dict[str, Any]:
+        raise EndpointConnectionError(endpoint_url="https://lambda")
+
+
+def context() -> Any:
+    return Context()
+
+
+def test_it_is_asked_to_seed() -> None:
+    """The answer says what had to be done."""
+    client = Invoked(b'{"first_commit": true, "tables": []}')
+    assert checkup.seed(client, "f") == {"first_commit": True, "tables": []}
+    assert client.asked == [{"do": "seed"}]
+
+
+@pytest.mark.parametrize(
+    ("client", "reason"),
+    [
+        (Away(), "f cannot be invoked: Could not connect"),
+        (
+            Invoked(b'{"errorMessage": "no route", "errorType": "E"}', "Unhandled"),
+            "f failed: no route",
+        ),
+        (Invoked(b'"timed out"', "Unhandled"), "f failed: timed out"),
+        (Invoked(b"<html>"), "f cannot be invoked"),
+    ],
+)
+def test_why_it_does_not_answer_is_told(client: Any, reason: str) -> None:
+    """Out of reach, failed, or no function's answer: the reason names the function."""
+    with pytest.raises(LakegateError, match=reason) as told:
+        checkup.ask(client, "f", {"do": "examine"})
+    assert told.value.code == "CHECKUP_FAILED"
+
+
+def test_settings_that_are_missing_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that was told nothing says what it must be told, and does not fail."""
+    monkeypatch.delenv("LAKEGATE_LAKE_BUCKET", raising=False)
+    (found,) = function.handler({"do": "examine"}, context())
+    assert (found["check"], found["status"]) == ("settings", "fail")
+    assert "LAKEGATE_LAKE_BUCKET" in found["message"]
+    assert found["fix"]
+
+
+@pytest.mark.parametrize("event", [{}, {"do": "delete"}, {"Records": []}])
+def test_it_does_nothing_else(event: dict[str, Any]) -> None:
+    """Whatever else it is asked for is refused."""
+    with pytest.raises(Permanent, match="UNKNOWN_REQUEST"):
+        function.handler(event, context())
