@@ -11,7 +11,7 @@ from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 
-TABLE = "ops.smoke"
+TABLE = "smoke.deployments"
 
 
 def smoke(world: World, deployed_at: datetime, job_release: str, seconds: float) -> Sight:
