@@ -80,7 +80,7 @@ def deploy(
     tell = teller()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     refuse_invalid(CONTRACTS)
-    chosen = choices(settings or ROOT / "stages" / f"{site.stage.name}.yml")
+    chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
     wanted.refuse_unknown(chosen, (_APP, _PLATFORM))
     own = own_platform or has_own_platform(site)
     order = _Order(site, package.build(ROOT, tell), chosen, own)
