@@ -58,7 +58,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sts() -> Iterator[str]:
     """Who tells osls which account it is in."""
-    server = ThreadedMotoServer(port=0)
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
@@ -90,7 +90,7 @@ def by_sam(home: Path) -> Template:
     source = template.with_code(template.read(ROOT / "template.yaml"), "s3://bucket/code.zip")
     translate = Path(__file__).with_name("translate.py")
     made: Template = json.loads(
-        run(BIN / "python", translate, home=home, given=template.body(source))
+        run(BIN / "python", "-P", translate, home=home, given=template.body(source))
     )
     return made
 
