@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
 from functions.ingestion import State
 from functions.reconciling import reconciled
 from infra.aws.losses import HOLDS
+from infra.local import ministack
+from infra.local.settings import APPLICATION
+from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e import bare
 from tests.e2e.bare import ROOT, STAGE, Cloud
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import PATIENCE, Gate, contract
 from tests.e2e.tools import Checkout
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
@@ -22,6 +27,7 @@ _DEPLOY = {
     "osls": f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}",
     "sam": f"{_PREPARE}\nsam deploy --config-env local --no-confirm-changeset\n{_PREPARE}",
 }
+_ids = count(1000)
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -76,6 +82,43 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
     assert ledger(cloud) >= known
     see_through(cloud.gate(), "back")
     assert not reconciled(cloud.gate().world).problems
+
+
+def test_a_redeployment_in_flight_loses_and_doubles_nothing(
+    cloud: Cloud, checkout: Checkout
+) -> None:
+    """Runs finish with the code they were started with; later ones have the new; all are right."""
+    gate = cloud.gate()
+    before = len(gate.rows(_TABLE))
+    early = [drop(gate, f"early-{number}") for number in range(3)]
+    eventually(lambda: gate.world.ledger.get(ingestion_id(early[0])).job_run, PATIENCE)
+    for code in ("functions/intake.py", "spark_jobs/ingest.py"):
+        with (checkout.root / code).open("a") as file:
+            file.write("# A later release.\n")
+
+    checkout.run(_DEPLOY["lakegate"])
+
+    late = [drop(gate, f"late-{number}") for number in range(2)]
+    ended = [gate.end(landed) for landed in (*early, *late)]
+    assert {each.state for each in ended} == {State.PUBLISHED}
+    assert len(gate.rows(_TABLE)) == before + len(ended)
+    releases = [release(cloud, each.job_run) for each in ended]
+    assert releases[0] != releases[-1]
+    assert set(releases[-len(late) :]) == {releases[-1]}
+    assert not reconciled(cloud.gate().world).problems
+
+
+def drop(gate: Gate, name: str) -> LandedObject:
+    """Drop a file with one row."""
+    return gate.drop(f"shop/orders/{name}.csv", f"id,amount\n{next(_ids)},1.0\n".encode())
+
+
+def release(cloud: Cloud, run: str) -> str:
+    """The release of the job's code that a run was started with."""
+    client = ministack.client("emr-serverless", cloud.at["emr"])
+    found = client.get_job_run(applicationId=APPLICATION, jobRunId=run)["jobRun"]
+    entry_point = str(found["jobDriver"]["sparkSubmit"]["entryPoint"])
+    return entry_point.split("/jobs/")[1].partition("/")[0]
 
 
 def holding(cloud: Cloud) -> dict[str, str]:
