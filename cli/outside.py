@@ -115,7 +115,8 @@ class Outside:
         with _translated("the alarms"):
             pages = self._clients["cloudwatch"].get_paginator("describe_alarms")
             found = pages.paginate(AlarmNamePrefix=prefix, StateValue="ALARM")
-            return sorted(each["AlarmName"] for page in found for each in page["MetricAlarms"])
+            alarms = [each for page in found for each in page["MetricAlarms"]]
+        return sorted(a["AlarmName"] for a in alarms if a["StateValue"] == "ALARM")
 
     def errors(self, function: str, hours: int) -> float:
         """How many of a function's runs failed in the last hours. Raises NotSeen."""

@@ -21,7 +21,7 @@ def doctor() -> tuple[dict[str, dict[str, str]], int]:
     """What fails, by check, and the exit code."""
     said = CliRunner().invoke(app, ["doctor", "--json"], env={"LAKEGATE_LEDGER_TABLE": None})
     found = json.loads(said.stdout)["findings"]
-    assert len(found) > 30, found
+    assert len(found) > 12, found
     return {each["check"]: each for each in found if each["status"] == "fail"}, said.exit_code
 
 
@@ -110,3 +110,19 @@ def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
     assert "does not accept" in found["publisher's token"]["message"]
     assert all(each["fix"] for each in found.values())
     assert gate.stack.reader_token not in str(found)
+
+
+def test_a_checkup_that_fails_hides_nothing(gate: Gate, client: Any) -> None:
+    """Where the function cannot answer, that and why is told; the outside is seen as ever."""
+    name, right = gate.stack.functions["checkup"], "functions.checkup.handler"
+    client("lambda").update_function_configuration(
+        FunctionName=name, Handler="functions.no.handler"
+    )
+    try:
+        found, code = doctor()
+    finally:
+        client("lambda").update_function_configuration(FunctionName=name, Handler=right)
+    assert code == 1
+    assert list(found) == ["checkup"]
+    assert name in found["checkup"]["message"]
+    assert "invoke it" in found["checkup"]["fix"]

@@ -40,21 +40,24 @@ class FakeOutside:
     def stack(self, name: str) -> StackSeen:
         """See Outside.stack."""
         roles = {f"{each}Role": ("AWS::IAM::Role", f"role-{each}") for each in ROLES}
-        if name.endswith("-platform"):
-            return StackSeen(name, self.platform)
+        if name != "lakegate-dev":
+            return StackSeen(name, self.platform if name.endswith("-platform") else "")
         return StackSeen(name, self.status, {"Stage": "dev"}, RESOURCES | roles)
 
     def function(self, name: str) -> FunctionSeen:
         """See Outside.function."""
+        _require(name)
         told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack"}
         return FunctionSeen(name, "python3.11", self.sha256, "Active", "Successful", told)
 
     def mapping(self, id_: str) -> str:
         """See Outside.mapping."""
+        _require(id_)
         return self.states.get(id_, "Enabled")
 
     def rule(self, name: str) -> str:
         """See Outside.rule."""
+        _require(name)
         return self.states.get(name, "ENABLED")
 
     def alarms(self, prefix: str) -> list[str]:
@@ -76,3 +79,8 @@ class FakeOutside:
     def may(self, role: str, action: str, resource: str) -> bool:
         """See Outside.may."""
         return self.allows(role, action, resource)
+
+
+def _require(id_: str) -> None:
+    if id_ not in {there for _, there in RESOURCES.values()}:
+        raise NotSeen("NOT_SEEN", f"{id_} cannot be seen")
