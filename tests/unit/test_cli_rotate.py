@@ -20,7 +20,7 @@ from tests.fakes import wire
 _TOLD = {
     "Name": "what-nessie-is-told",
     "Type": "String",
-    "Value": {"Fn::Sub": "${NessiePublicKey} ${Other}"},
+    "Value": {"Fn::Join": [" ", [{"Ref": "NessiePublicKey"}, {"Ref": "Other"}]]},
 }
 _PLATFORM = {
     "Parameters": {"NessiePublicKey": {"Type": "String"}, "Other": {"Type": "String"}},
