@@ -83,6 +83,15 @@ def java_session(spark: SparkSession) -> Any:
     return spark._jsparkSession
 
 
+def hide_setting(spark: SparkSession, key: str) -> None:
+    """Keep a session's setting, whose name must speak of a secret, out of Spark's event log.
+
+    Each job's start is logged with the session's settings, and Spark hides the secret ones only of
+    those that the SparkContext has too (EventLoggingListener.redactProperties).
+    """
+    spark._sc._jsc.sc().conf().setIfMissing(key, "")
+
+
 def first(pair: Any) -> Any:
     """The first of a Scala pair."""
     return pair._1()

@@ -1,13 +1,15 @@
 """The Spark session of one run, with the catalog of its branch and of no other."""
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
-from spark_jobs import parsing
+from spark_jobs import jvm, parsing
 
 CATALOG = "lake"
+_HIDDEN = ".token"
 # Any Java method, by its name: what a contract's conditions could do anything with.
 _REFLECTION = ("reflect", "java_method", "try_reflect")
 
@@ -15,8 +17,7 @@ _REFLECTION = ("reflect", "java_method", "try_reflect")
 def open_session(spec: JobSpec, token: str) -> SparkSession:
     """The session that this run works in; `token` is the job's Nessie token."""
     spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
-    for name, value in session_settings(spec, token).items():
-        spark.conf.set(name, value)
+    _set(spark, session_settings(spec, token))
     parsing.forget_functions(spark, _REFLECTION)
     return spark
 
@@ -48,7 +49,13 @@ def add_catalog(
     spark: SparkSession, name: str, nessie_uri: str, branch: str, at: str, token: str
 ) -> None:
     """Give the session one more catalog: the tables as they were at a hash of a branch."""
-    for key, value in _catalog_settings(name, nessie_uri, f"{branch}@{at}", token).items():
+    _set(spark, _catalog_settings(name, nessie_uri, f"{branch}@{at}", token))
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        if key.endswith(_HIDDEN):
+            jvm.hide_setting(spark, key)
         spark.conf.set(key, value)
 
 
@@ -58,7 +65,7 @@ def _catalog_settings(name: str, nessie_uri: str, reference: str, token: str) ->
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.type": "rest",
         f"{catalog}.uri": f"{nessie_uri}/iceberg/{quote(reference, safe='')}",
-        f"{catalog}.token": token,
+        f"{catalog}{_HIDDEN}": token,
         # Near its end Iceberg would offer the token for exchange, which Nessie does not do.
         f"{catalog}.token-refresh-enabled": "false",
         f"{catalog}.cache-enabled": "false",

@@ -188,10 +188,10 @@ def answers(story: Story) -> Iterator[Place]:
         "main's log": [vars(commit) for commit in gate.world.catalog.log()],
         "audit results": gate.table("ops.audit_results").to_pylist(),
     }
+    assert all(found.values()), found
     for group in logs.describe_log_groups()["logGroups"]:
         name = group["logGroupName"]
         found[name] = logs.filter_log_events(logGroupName=name)["events"]
     assert any("TOKEN_REFUSED" in str(each) for each in found.values())
     for where, answer in found.items():
-        assert answer, where
         yield where, json.dumps(answer, default=str).encode() + os.fsencode(str(answer))
