@@ -171,6 +171,23 @@ def _complete_iam() -> None:
     ministack.pin_request_origin = lambda address, _: pin(address, True)
 
 
+def _remember_sessions(file: Path) -> None:
+    """Have credentials outlive a kill: whoever was given some goes on with them."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    known = (json.loads(line) for line in lines if line.endswith("]"))
+    live = {key: session for key, session in known if session["Expiration"] > time.time()}
+    sts._sessions.update(live)  # noqa: SLF001
+    file.write_text("".join(f"{json.dumps(each)}\n" for each in live.items()))
+    register = sts.register_session
+
+    def register_and_note(key: str, session: dict[str, Any]) -> None:
+        register(key, session)
+        with file.open("a") as notes:
+            notes.write(f"{json.dumps([key, session])}\n")
+
+    sts.register_session = register_and_note
+
+
 def _note_requests(file: Path) -> None:
     """Have what each role asks for be noted in a file, with what IAM answers, as JSON a line."""
     enforce = iam_evaluator.enforce
@@ -200,8 +217,10 @@ async def _run() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _complete_iam()
-    _note_requests(Path(os.environ["STATE_DIR"]).with_name("asked.jsonl"))
-    journal = _Journal(Path(os.environ["STATE_DIR"]))
+    state = Path(os.environ["STATE_DIR"])
+    _remember_sessions(state.with_name("sessions.jsonl"))
+    _note_requests(state.with_name("asked.jsonl"))
+    journal = _Journal(state)
     load = ministack._load_persisted_state  # noqa: SLF001
     saving: list[asyncio.Task[None]] = []
 

@@ -170,6 +170,25 @@ def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
             assert principal["Service"] == f"{service}.amazonaws.com"
 
 
+@pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
+def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
+    """Starting a run also tags it and hands it the job's role; of it, all but uploads look on."""
+    application = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
+    role, run = ROLES[name], f"{application}/jobruns/00f1"
+    emr = {"iam__PassedToService": "emr-serverless.amazonaws.com"}
+    assert role.may("emr-serverless:StartJobRun", application)
+    assert role.may("emr-serverless:TagResource", run)
+    assert role.may("iam:PassRole", APP.arn("JobRole"), **emr)
+    assert not role.may(
+        "iam:PassRole", APP.arn("JobRole"), iam__PassedToService="ec2.amazonaws.com"
+    )
+    assert not role.may("iam:PassRole", APP.arn("CleanUpRole"), **emr)
+    assert role.may("emr-serverless:GetJobRun", run) is (name != "OnUploadRole")
+    assert role.may("emr-serverless:ListJobRuns", application) is (name == "SweepRole")
+    other = application.replace("00app", "00other")
+    assert not role.may("emr-serverless:StartJobRun", other)
+
+
 def test_queues_take_messages_from_their_source_alone() -> None:
     """A queue's policy names who sends, and on whose behalf."""
     for statement in statements(*APP.queue_policies()):
