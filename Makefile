@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit check check-deploy format bench-append bench-audit bench-keys bench-nessie bench-publish package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit check check-deploy format bench-append bench-audit bench-keys bench-nessie bench-publish bench-steps package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -64,6 +64,9 @@ bench-publish: setup ## Time publishing: taken and refused branches, many at onc
 
 simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files a minute
 	@.venv/bin/python -m benchmarks.simulate
+
+bench-steps: setup ## Count what one file asks of S3 and Nessie, and time its steps
+	@.venv/bin/python -m benchmarks.steps
 
 package: setup ## Build the Lambdas' zip under build/
 	@.venv/bin/python -m infra.package

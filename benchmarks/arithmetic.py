@@ -13,7 +13,7 @@ _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
 _MOST_SHARED = 50
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
-_QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
+QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
 _SLACK = 1  # messages a second and channel (Slack, "Rate limits", chat.postMessage)
 
 
@@ -24,12 +24,12 @@ class Requests:
     `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
     units; counted over the fakes by tests/unit/test_scale.py. `puts` (and one LIST) and `gets` are
     S3's, the job's included, and `nessie` the requests to Nessie: counted on the local stack by
-    `python -m benchmarks.steps`. `messages` are sent, received and deleted in two queues.
+    `make bench-steps`. `messages` are sent, received and deleted in two queues.
     `logged` are kilobytes of the functions' logs.
     """
 
-    writes: int = 66
-    hottest: int = 13
+    writes: int = 70
+    hottest: int = 14
     reads: int = 7
     puts: int = 11
     gets: int = 31
@@ -67,6 +67,11 @@ def run_dollars(seconds: float) -> float:
     hours = max(seconds, _SHORTEST_RUN) / 3600
     vcpus = SETTINGS.run_vcpus * PRICES.emr_vcpu_hour
     return hours * (vcpus + SETTINGS.run_gigabytes * PRICES.emr_gigabyte_hour)
+
+
+def warm_dollars() -> float:
+    """What workers cost that are kept warm for one run, an hour."""
+    return run_dollars(3600)
 
 
 def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[Line]:
@@ -162,7 +167,7 @@ def _function_limits() -> Iterator[Limit]:
         "on_upload as shipped",
         f"{at_once} at a time, {upload:.2f} s a file",
         60 * at_once / upload,
-        "MaximumConcurrency of UploadMapping",
+        "UploadConcurrency",
     )
     yield Limit(
         "one table",
@@ -181,11 +186,10 @@ def _function_limits() -> Iterator[Limit]:
 
 
 def _store_limits() -> Iterator[Limit]:
-    nessie = STEPS.create + STEPS.commit + STEPS.merged + STEPS.delete
     yield Limit(
         "Nessie as measured here",
-        f"{nessie * 1000:.0f} ms of all of it a file",
-        60 / nessie,
+        f"{STEPS.nessie * 1000:.0f} ms of all of it a file",
+        60 / STEPS.nessie,
         "a larger machine for it and its PostgreSQL",
     )
     yield Limit(
@@ -211,7 +215,7 @@ def _store_limits() -> Iterator[Limit]:
 def queued_in_vain() -> int:
     """How many job runs may wait as shipped before the last of them times out in EMR's queue."""
     runs = SETTINGS.at_once(Aws(account_vcpus=MILLION))
-    return int(runs * 60 * _QUEUE_MINUTES / (AWS.cold + run_seconds()))
+    return int(runs * 60 * QUEUE_MINUTES / (AWS.cold + run_seconds()))
 
 
 def sharing(rate: float, megabytes: float = 2.0) -> tuple[float, float]:

@@ -156,11 +156,11 @@ def _nessie(
     port, management = free_port(set()), free_port(set())
     storage = running.s3.meta.endpoint_url
     local = nessie.command(home, port, management, storage, f"s3://{LAKE_BUCKET}/warehouse")
-    kept = (argument for argument in local.argv[1:-2] if not argument.startswith("-X"))
-    chosen = (f"-D{option}={value}" for option, value in options.items())
-    argv = (local.argv[0], "-Xmx1g", *kept, *chosen, *local.argv[-2:])
+    java, *arguments = local.argv
+    argv = (java, "-Xmx1g", *(each for each in arguments if not each.startswith("-X")))
+    command = replace(local, part=name, argv=argv, env={**local.env, **options})
     address, token = f"http://127.0.0.1:{port}", running.tokens["publisher"]
-    processes.start(home, replace(local, part=name, argv=argv))
+    processes.start(home, command)
     try:
         processes.wait_until(home, name, lambda: nessie.answers(address, token), _SECONDS_TO_START)
         Catalog(address, token).begin("ops")

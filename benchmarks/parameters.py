@@ -11,7 +11,7 @@ class Steps:
     """What a file's steps take, in seconds; measured on two shared cores.
 
     `upload` is on_upload's work for one file and `record` a commit of results to
-    ops.audit_results, by the ledger's times (python -m benchmarks.steps). `job_file` and
+    ops.audit_results, by the ledger's times (make bench-steps). `job_file` and
     `job_megabyte` are the job's own in a warm Spark (make bench-append), `session` is a new Spark.
     `judge` is on_job_run's look at an ended run: five calls, each taken for 10 ms. `merge` is a
     publish that main takes as it is, `rebase` what it costs more where main refuses, `member` each
@@ -29,10 +29,15 @@ class Steps:
     rebase: float = 0.11
     member: float = 0.025
     record: float = 0.77
-    create: float = 1 / 100
-    commit: float = 1 / 40
-    merged: float = 1 / 40
-    delete: float = 1 / 40
+    create: float = 1 / 32
+    commit: float = 1 / 13
+    merged: float = 1 / 29
+    delete: float = 1 / 28
+
+    @property
+    def nessie(self) -> float:
+        """How long one file keeps Nessie busy."""
+        return self.create + self.commit + self.merged + self.delete
 
 
 ITEM = 1024  # bytes of an ingestion in the ledger whose job runs (tests/unit/test_scale.py)
@@ -64,8 +69,8 @@ class Aws:
 class Settings:
     """What a deployment sets; these defaults are the templates'.
 
-    `upload_batch` and `upload_lambdas` are UploadMapping's BatchSize and MaximumConcurrency,
-    `run_batch` and `run_lambdas` JobRunMapping's. `runs` is ConcurrentRuns, `vcpus` MaximumCpu;
+    `upload_batch` and `run_batch` are the mappings' BatchSize, `upload_lambdas` and `run_lambdas`
+    UploadConcurrency and JobRunConcurrency. `runs` is ConcurrentRuns, `vcpus` MaximumCpu;
     a run's driver and executors take `run_vcpus` and `run_gigabytes`. `warm_runs` is for how many
     runs workers are kept warm. `nessie` is how many times as much as the one measured here the
     deployment's Nessie takes. `files_a_run` files of one table share a run, each waiting at most

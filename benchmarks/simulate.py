@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 
-from benchmarks.parameters import Aws, Load, Settings
+from benchmarks.parameters import Aws, Load, Settings, Steps
 from benchmarks.queueing import Outcome, Stage
 from benchmarks.simulation import simulate
 
@@ -16,7 +16,12 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _QUOTA = Aws(account_vcpus=100_000)  # an account whose quota was raised
 _SHIPPED = Settings()
 _TURNED_UP = Settings(
-    upload_lambdas=60, run_lambdas=20, runs=1000, vcpus=8000, warm_runs=20, nessie=20.0
+    upload_lambdas=60,
+    run_lambdas=20,
+    runs=1000,
+    vcpus=8000,
+    warm_runs=20,
+    nessie=200 * Steps().nessie,  # it takes 200 files a second
 )
 _SHARED = replace(_TURNED_UP, files_a_run=50, linger=60.0)
 
@@ -101,12 +106,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     seed = parser.parse_args().seed
     results = {scenario: run(scenario, seed) for scenario in SCENARIOS}
-    print(f"{'files':34}{'median':>9}{'p95':>9}{'p99':>9}{'a minute':>10}  waiting at the end")
+    print(header())
     for scenario, result in results.items():
         print(line(scenario, result))
     print("\nWaiting, from the first to the last minute of the load; a full block is the most:")
     for scenario, result in results.items():
         print(f"{scenario.name:34}|{bars(result.curve)}| {max(result.curve, default=0):,}")
+
+
+def header() -> str:
+    """What stands above the table's columns."""
+    return f"{'files':34}{'median':>9}{'p95':>9}{'p99':>9}{'a minute':>10}  waiting at the end"
 
 
 def line(scenario: Scenario, result: Result) -> str:

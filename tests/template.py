@@ -5,7 +5,9 @@ from typing import Any
 
 import yaml
 
-_TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+_ROOT = Path(__file__).parents[1]
+_TEMPLATE = _ROOT / "template.yaml"
+_PLATFORM = _ROOT / "infra" / "platform.yml"
 
 
 class _Yaml(yaml.SafeLoader):
@@ -26,3 +28,10 @@ def resource(name: str) -> dict[str, Any]:
     """A resource's properties as they are written."""
     described = _Yaml(_TEMPLATE.read_text()).get_single_data()
     return dict(described["Resources"][name]["Properties"])
+
+
+def defaults() -> dict[str, Any]:
+    """What the parameters of the two templates are where nobody sets them."""
+    described = [_Yaml(path.read_text()).get_single_data() for path in (_PLATFORM, _TEMPLATE)]
+    parameters = (each["Parameters"] for each in described)
+    return {name: told.get("Default") for each in parameters for name, told in each.items()}
