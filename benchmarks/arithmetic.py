@@ -9,6 +9,7 @@ from benchmarks.simulation import MOST_TOGETHER
 
 MILLION = 1_000_000
 _LAMBDA_GIGABYTES = 0.5
+ENDPOINTS, ALARMS, _SECRETS = 4, 14, 7
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
 _MOST_SHARED = 50
@@ -120,7 +121,10 @@ def by_the_hour() -> list[Line]:
         Line("Nessie: load balancer", HOURS, "hours", PRICES.load_balancer_hour),
         Line("Nessie: PostgreSQL", HOURS, "hours", PRICES.database_hour),
         Line("Nessie: its 20 GB", 20, "GB months", PRICES.database_gigabyte_month),
-        Line("interface endpoints: 3 in one zone", 3 * HOURS, "hours", PRICES.endpoint_hour),
+        Line("interface endpoints in one zone", ENDPOINTS * HOURS, "hours", PRICES.endpoint_hour),
+        Line("Nessie: 2 public addresses, for its image", 2 * HOURS, "hours", PRICES.address_hour),
+        Line("alarms", ALARMS, "alarms", PRICES.alarm_month),
+        Line("secrets", _SECRETS, "secrets", PRICES.secret_month),
     ]
 
 

@@ -34,6 +34,9 @@ class Prices:
     database_gigabyte_month: float = 0.115
     endpoint_hour: float = 0.01  # an interface endpoint in one zone
     endpoint_gigabyte: float = 0.01
+    address_hour: float = 0.005  # a public IPv4 address
+    alarm_month: float = 0.10
+    secret_month: float = 0.40
 
 
 PRICES = Prices()

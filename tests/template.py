@@ -32,6 +32,17 @@ def resource(name: str) -> dict[str, Any]:
 
 def defaults() -> dict[str, Any]:
     """What the parameters of the two templates are where nobody sets them."""
-    described = [_Yaml(path.read_text()).get_single_data() for path in (_PLATFORM, _TEMPLATE)]
-    parameters = (each["Parameters"] for each in described)
+    parameters = (each["Parameters"] for each in _both())
     return {name: told.get("Default") for each in parameters for name, told in each.items()}
+
+
+def resources(kind: str) -> list[dict[str, Any]]:
+    """The properties of all resources of a kind that both templates make under any condition."""
+    found = (each for described in _both() for each in described["Resources"].values())
+    return [
+        each["Properties"] for each in found if each["Type"] == kind and "Condition" not in each
+    ]
+
+
+def _both() -> list[dict[str, Any]]:
+    return [_Yaml(path.read_text()).get_single_data() for path in (_PLATFORM, _TEMPLATE)]

@@ -8,13 +8,22 @@ from typing import Any
 import pytest
 
 from benchmarks import scale, simulate
-from benchmarks.arithmetic import QUEUE_MINUTES, REQUESTS, Line, bill, run_dollars, total
+from benchmarks.arithmetic import (
+    ALARMS,
+    ENDPOINTS,
+    QUEUE_MINUTES,
+    REQUESTS,
+    Line,
+    bill,
+    run_dollars,
+    total,
+)
 from benchmarks.parameters import ITEM, Settings
 from benchmarks.write_units import Index, size, units
 from functions.ingestion import State
 from functions.ledger_items import to_item
 from tests.fakes.deployment import Deployment
-from tests.template import defaults, resource
+from tests.template import defaults, resource, resources
 
 _DOCUMENT = scale.DOCUMENT.read_text()
 _QUICK = 3_000  # files: what is simulated in a moment
@@ -98,6 +107,13 @@ def test_the_settings_are_the_templates() -> None:
     assert told["ConcurrentRuns"] == settings.runs
     assert told["MaximumCpu"] == f"{settings.vcpus}vCPU"
     assert told["QueueTimeoutMinutes"] == QUEUE_MINUTES
+
+
+def test_what_costs_by_the_hour_is_in_the_templates() -> None:
+    """As many alarms and endpoints are paid for as there are."""
+    endpoints = resources("AWS::EC2::VPCEndpoint")
+    assert len(resources("AWS::CloudWatch::Alarm")) == ALARMS
+    assert sum(each["VpcEndpointType"] == "Interface" for each in endpoints) == ENDPOINTS
 
 
 def test_a_bill_is_the_sum_of_its_lines() -> None:
