@@ -10,7 +10,7 @@ from benchmarks.simulation import MOST_TOGETHER
 MILLION = 1_000_000
 _LAMBDA_GIGABYTES = 0.5
 ENDPOINTS, ALARMS, _SECRETS = 4, 14, 7
-_SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least
+_SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
 _MOST_SHARED = 50
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
@@ -26,7 +26,7 @@ class Requests:
     units; counted over the fakes by tests/unit/test_scale.py. `puts` (and one LIST) and `gets` are
     S3's, the job's included, and `nessie` the requests to Nessie: counted on the local stack by
     `make bench-steps`. `messages` are sent, received and deleted in two queues.
-    `logged` are kilobytes of the functions' logs.
+    `logged` are kilobytes of the functions' logs, a guess.
     """
 
     writes: int = 70

@@ -136,3 +136,16 @@ def test_the_document_shows_what_was_simulated() -> None:
     missing = [line for line in scale.simulated(quick) if line not in _DOCUMENT]
     assert len(quick) >= 4
     assert not missing, "run `python -m benchmarks.scale`; it lacks\n" + "\n".join(missing)
+
+
+def test_only_named_blocks_of_the_document_are_written() -> None:
+    """What stands around the blocks stays, and a block that is not asked for."""
+    text = "a\n<!-- one -->\nold\n<!-- end -->\nb\n<!-- two -->\nkept\n<!-- end -->\n"
+    written = scale.filled(text, {"one": lambda: iter(("new", "lines"))})
+    assert written == text.replace("old", "new\nlines")
+
+
+def test_a_curve_is_drawn_to_its_highest_point() -> None:
+    """Nothing is blank, a little can be seen, and the most is a full block."""
+    assert simulate.bars([0, 1, 500, 1000]) == " ▁▄█"
+    assert simulate.bars([0, 0]) == "  "
