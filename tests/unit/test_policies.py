@@ -208,3 +208,26 @@ def test_the_buckets_policies_deny_what_no_role_should_have() -> None:
     for action in DELETING[:2]:
         assert not admin.may(action, data, policy, **tls), action
     assert ROLES["CleanUpRole"].may("s3:DeleteObject", data, policy, **tls)
+
+
+def test_what_expires_in_the_lake_is_changed_through_the_template() -> None:
+    """An administrator gives the lake no rules of expiry by hand: those come by CloudFormation."""
+    everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
+    admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
+    policy, tls = APP.bucket_policies()[LAKE], {"aws__SecureTransport": "true"}
+    by_template = {**tls, "aws__CalledViaFirst": "cloudformation.amazonaws.com"}
+    assert not admin.may("s3:PutLifecycleConfiguration", LAKE, policy, **tls)
+    assert admin.may("s3:PutLifecycleConfiguration", LAKE, policy, **by_template)
+
+
+def test_queues_are_reached_by_tls_alone() -> None:
+    """Whatever their policies allow, every queue refuses whom the network could overhear."""
+    everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
+    admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
+    for queue in (name for name, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"):
+        for secure in ("true", "false"):
+            policies = APP.queue_policies()
+            may = admin.may(
+                "sqs:SendMessage", APP.arn(queue), *policies, aws__SecureTransport=secure
+            )
+            assert may is (secure == "true"), queue
