@@ -111,7 +111,7 @@ def _prepare(order: _Order) -> None:
         for_own_nessie(order.keyring, order.site.stage, now)
     else:
         public_key = keys.keep(order.keyring, now).public_key
-        wanted.bring(order.site, order.platform(public_key))
+        wanted.bring_platform(order.site, order.platform(public_key))
     app.prepare(order.site, order.package)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,18 @@ def bring(site: Site, wanted: Wanted) -> None:
         raise
     site.tell(f"deploying the stack {wanted.stack}: {len(planned.changes)} changes")
     site.stacks.carry_out(planned)
+
+
+def bring_platform(site: Site, wanted: Wanted) -> None:
+    """Have the platform's stack be what is wanted; raises as `bring` does.
+
+    RDS does not let go of what is protected, so that a first deployment that fails could not be
+    taken back: the first one makes the database without, and then gives it its protection.
+    """
+    if not site.stacks.exists(wanted.stack):
+        free = {**wanted.parameters, "DeletionProtection": "false"}
+        bring(site, replace(wanted, parameters=free))
+    bring(site, wanted)
 
 
 def _kebab(name: str) -> str:

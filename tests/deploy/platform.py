@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from infra import template
+from infra.aws.site import connect
+from infra.aws.wanted import Wanted, bring_platform
 from infra.cloudformation import Stacks
 from infra.local import ministack, processes
 from infra.local.parts import free_port
@@ -66,6 +68,17 @@ class Account:
         self._bring(stage, tryable(read()), {"Stage": name, **parameters})
         return stage
 
+    def begin(self, name: str, **parameters: str) -> Stage:
+        """Make the platform's stack of a stage as `lakegate deploy` does the first time."""
+        stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
+        whole = Wanted(
+            stage.platform_stack,
+            tryable(read()),
+            {"Stage": name, "DeletionProtection": "true", **parameters},
+        )
+        bring_platform(connect(stage, self.client, _unheard), whole)
+        return stage
+
     def reduce(self, stage: Stage) -> None:
         """Leave of the stack what `lakegate destroy` leaves."""
         left = template.reduced(tryable(read()))
@@ -109,6 +122,10 @@ class Account:
             "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
             "AWS_SESSION_TOKEN": keys["SessionToken"],
         }
+
+
+def _unheard(_: str) -> None:
+    """What is told about a deployment matters to no test here."""
 
 
 @contextmanager

@@ -122,9 +122,16 @@ def test_the_stack_tells_the_application_its_facts(
 
 
 def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -> None:
-    """What destroying leaves stands alone, and a deployment builds upon it: no database is new."""
-    stage = aws.deploy("back", NessiePublicKey=keys.public_key)
+    """A first deployment protects the database once it stands; destroying leaves it, with what it
+    refers to alone, and a deployment builds upon that: no database is new."""
+    stage = aws.begin("back", NessiePublicKey=keys.public_key)
     whole = aws.resources(stage)
+    stacks = aws.client("cloudformation").describe_stacks(StackName=stage.platform_stack)
+    assert stacks["Stacks"][0]["StackStatus"] == "UPDATE_COMPLETE"
+    (database,) = aws.client("rds").describe_db_instances(DBInstanceIdentifier=whole["Database"])[
+        "DBInstances"
+    ]
+    assert database["DeletionProtection"]
     aws.reduce(stage)
     kept = aws.resources(stage)
     assert kept.keys() >= {"Database", "DatabaseSecret", "SubnetA", "Vpc"}
