@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from infra import template
+from infra.aws.indexes import steps
 from infra.aws.losses import refuse_losses
 from infra.aws.site import Site
 from infra.cloudformation import Change, Plan
@@ -76,16 +77,33 @@ def bring(site: Site, wanted: Wanted) -> None:
     CloudFormation's reasons.
     """
     planned = plan(site, wanted)
-    if not planned:
+    if planned:
+        try:
+            refuse_losses(planned.changes)
+        except LakegateError:
+            site.stacks.discard(planned)
+            raise
+    if planned and _index_by_index(site, wanted):
+        planned = plan(site, wanted)
+    if planned:
+        site.tell(f"deploying the stack {wanted.stack}: {len(planned.changes)} changes")
+        site.stacks.carry_out(planned)
+    else:
         site.tell(f"the stack {wanted.stack} is up to date: nothing to change")
-        return
-    try:
-        refuse_losses(planned.changes)
-    except LakegateError:
-        site.stacks.discard(planned)
-        raise
-    site.tell(f"deploying the stack {wanted.stack}: {len(planned.changes)} changes")
-    site.stacks.carry_out(planned)
+
+
+def _index_by_index(site: Site, wanted: Wanted) -> bool:
+    """Make a table's new indexes but the last of them; whether there were any to make."""
+    if not site.stacks.exists(wanted.stack):
+        return False
+    between = steps(site.stacks.template(wanted.stack), wanted.template)
+    for number, step in enumerate(between, 1):
+        site.tell(f"a table's new indexes, one at a time: {number} of {len(between) + 1}")
+        source = site.artifacts.template(template.body(step))
+        planned = site.stacks.plan(wanted.stack, source, dict.fromkeys(step.get("Parameters", {})))
+        if planned:
+            site.stacks.carry_out(planned)
+    return bool(between)
 
 
 def bring_platform(site: Site, wanted: Wanted) -> None:

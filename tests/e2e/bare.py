@@ -92,14 +92,13 @@ def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
 
 @contextmanager
 def cloud(home: Path) -> Iterator[Cloud]:
-    """A cloud that runs; this process's environment leads to it."""
+    """A cloud that runs once it is emptied; this process's environment leads to it."""
     tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
     made = Cloud(home, every, tokens)
     before = dict(os.environ)
     try:
         os.environ.update(parts.aws_environment(made.at["ministack"], made.at["emr"]))
-        made.empty()
         yield made
     finally:
         os.environ.clear()

@@ -8,6 +8,8 @@ import pytest
 
 from infra import template
 from infra.aws.artifacts import Artifacts
+from infra.aws.site import connect
+from infra.aws.wanted import Wanted, bring
 from infra.cloudformation import Change, Stacks
 from lakegate.errors import LakegateError
 from tests.e2e.bare import STAGE, ministack_alone
@@ -134,6 +136,33 @@ def test_what_is_retained_is_built_upon_again(stacks: Stacks, client: Client) ->
     deploy(stacks, "reduced")
     assert len(stacks.resources("reduced")) == 2
     assert client("dynamodb").scan(TableName="reduced")["Count"] == 1
+
+
+def test_new_indexes_come_one_by_one(client: Client) -> None:
+    """Two new indexes of a table are two updates, for DynamoDB makes one at a time."""
+    told: list[str] = []
+    site = connect(STAGE, client, told.append)
+    for indexes in ((), ("by_a", "by_b")):
+        whole = json.loads(body("indexed")["TemplateBody"])
+        properties = whole["Resources"]["Table"]["Properties"]
+        names = [index.removeprefix("by_") for index in indexes]
+        properties["AttributeDefinitions"] += [
+            {"AttributeName": name, "AttributeType": "S"} for name in names
+        ]
+        if indexes:
+            properties["GlobalSecondaryIndexes"] = [
+                {
+                    "IndexName": f"by_{name}",
+                    "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+                for name in names
+            ]
+        bring(site, Wanted("indexed", whole, {"Name": "indexed"}))
+
+    table = client("dynamodb").describe_table(TableName="indexed")["Table"]
+    assert {index["IndexName"] for index in table["GlobalSecondaryIndexes"]} == {"by_a", "by_b"}
+    assert len([line for line in told if line.endswith("indexed: UPDATE_COMPLETE")]) == 2
 
 
 def test_a_large_template_goes_by_way_of_s3(stacks: Stacks, client: Client) -> None:

@@ -14,9 +14,9 @@ from tests.e2e.bare import ROOT, STAGE, Cloud
 _CODE = ("cli", "contracts", "functions", "infra", "lakegate", "spark_jobs")
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 _QUIET = {"SAM_CLI_TELEMETRY": "0", "SLS_TELEMETRY_DISABLED": "1"}
-# The checkout's own code, by the project's own environment.
+# The checkout's own code, by the project's own environment, with the jars that are in its cache.
 _LAKEGATE = """#!/bin/sh
-PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
+HOME={home} PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
 """
 
 
@@ -41,7 +41,9 @@ class Checkout:
         (root / "stages" / f"{STAGE.name}.yml").write_text(cloud.settings)
         (root / "samconfig.toml").write_text(_sam_configuration())
         program = root / "bin" / "lakegate"
-        program.write_text(_LAKEGATE.format(root=root, python=ROOT / ".venv/bin/python"))
+        program.write_text(
+            _LAKEGATE.format(home=Path.home(), root=root, python=ROOT / ".venv/bin/python")
+        )
         program.chmod(0o755)
         return cls(root)
 
