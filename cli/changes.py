@@ -7,7 +7,7 @@ from rich.text import Text
 
 from cli import view
 from infra.aws.losses import loses
-from infra.cloudformation import Change
+from infra.plans import Change
 
 _MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
 _LOUD = "bold red"

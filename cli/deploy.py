@@ -24,8 +24,8 @@ from infra.aws.losses import refuse_losses
 from infra.aws.secrets import SecretKeyring
 from infra.aws.site import Site, connect, has_own_platform
 from infra.aws.wanted import Wanted
-from infra.cloudformation import Change
 from infra.package import Package
+from infra.plans import Change
 from infra.stage import Stage
 
 _APP = ROOT / "template.yaml"

@@ -14,7 +14,7 @@ from infra.aws import removal
 from infra.aws.account import stage_here
 from infra.aws.losses import refuse_losses
 from infra.aws.site import Site, connect
-from infra.cloudformation import Plan
+from infra.plans import Plan
 from lakegate.errors import LakegateError
 
 _PAUSE = 1.0

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.plans import Plan, Resource, change
 from infra.template import Template, parse
 from lakegate.errors import LakegateError
 
@@ -28,39 +28,6 @@ _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPA
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 _SECONDS = 3600  # a database alone takes a quarter of an hour
-
-
-@dataclass(frozen=True)
-class Change:
-    """What happens to one resource: `action` is Add, Modify, Remove or Import.
-
-    `replacement` says of a Modify whether it makes a new resource in place of the old one: True,
-    False, or Conditional where CloudFormation knows only when it gets there.
-    """
-
-    resource: str
-    type: str
-    action: str
-    replacement: str = ""
-    properties: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Resource:
-    """One resource of a stack; `id` is what its service knows it by."""
-
-    name: str
-    type: str
-    id: str
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A change set that is ready to be carried out."""
-
-    id: str
-    stack: str
-    changes: tuple[Change, ...]
 
 
 class Stacks:
@@ -92,7 +59,7 @@ class Stacks:
             )["Id"]
             found = _settled(lambda: self._change_set(made), "Status")
             if found["Status"] == "CREATE_COMPLETE":
-                return Plan(made, stack, tuple(map(_change, found["Changes"])))
+                return Plan(made, stack, tuple(map(change, found["Changes"])))
             self._discard(made, stack)
         reason = found.get("StatusReason", "")
         if any(words in reason for words in _NO_CHANGE):
@@ -230,19 +197,6 @@ class Stacks:
 def _parameter(name: str, value: str | None) -> dict[str, Any]:
     given = {"UsePreviousValue": True} if value is None else {"ParameterValue": value}
     return {"ParameterKey": name, **given}
-
-
-def _change(given: Mapping[str, Any]) -> Change:
-    found = given["ResourceChange"]
-    targets = [detail.get("Target", {}) for detail in found.get("Details", [])]
-    names = [target.get("Name") or target.get("Attribute", "") for target in targets]
-    return Change(
-        resource=found["LogicalResourceId"],
-        type=found["ResourceType"],
-        action=found["Action"],
-        replacement=found.get("Replacement", ""),
-        properties=tuple(sorted({name for name in names if name})),
-    )
 
 
 def _settled(look: Callable[[], dict[str, Any]], status: str) -> dict[str, Any]:

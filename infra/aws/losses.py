@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from infra.cloudformation import Change
+from infra.plans import Change
 from lakegate.errors import LakegateError
 
 # And what would be lost.

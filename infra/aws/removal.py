@@ -6,7 +6,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import template
 from infra.aws.site import Site
-from infra.cloudformation import Plan, Resource
+from infra.plans import Plan, Resource
 from lakegate.errors import LakegateError
 
 # How to delete by hand what stays; nothing here does.

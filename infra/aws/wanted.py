@@ -10,8 +10,8 @@ from infra import template
 from infra.aws.indexes import steps
 from infra.aws.losses import refuse_losses
 from infra.aws.site import Site
-from infra.cloudformation import Change, Plan
 from infra.package import Package
+from infra.plans import Change, Plan
 from infra.stage import Stage
 from infra.template import Template
 from lakegate.errors import LakegateError

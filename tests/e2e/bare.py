@@ -79,15 +79,16 @@ class Cloud:
 @contextmanager
 def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
     """An empty ministack; gives boto3's clients of its services."""
-    every = parts.parts(home, ROOT, parts.choose_ports(home), "")
-    part = every["ministack"]
-    ministack.prepare(home, part.address, datetime.now(UTC))
+    port = parts.choose_ports(home)["ministack"]
+    address = f"http://127.0.0.1:{port}"
+    command = ministack.command(home, ROOT / ".venv-ministack/bin/python", port)
+    ministack.prepare(home, address, datetime.now(UTC))
     try:
-        processes.start(home, part.command)
-        part.wait(home)
-        yield partial(ministack.client, endpoint=part.address)
+        processes.start(home, command)
+        processes.wait_until(home, command.part, lambda: ministack.answers(address), 60)
+        yield partial(ministack.client, endpoint=address)
     finally:
-        processes.stop(home, part.name)
+        processes.stop(home, command.part)
 
 
 @contextmanager

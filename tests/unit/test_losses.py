@@ -3,7 +3,7 @@
 import pytest
 
 from infra.aws.losses import refuse_losses
-from infra.cloudformation import Change
+from infra.plans import Change
 from lakegate.errors import LakegateError
 
 _TABLE, _QUEUE, _FUNCTION = "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Lambda::Function"
