@@ -36,6 +36,10 @@ _OWN_NESSIE = (
     "Nessie is your own. Start it anew with the setting below (`quarkus.oidc.public-key`): until"
     " then it refuses the new tokens, and accepts those that leaked."
 )
+_FOREIGN = (
+    "Lakegate has no key to sign tokens of stage {0} with, so somebody else made them: put their"
+    " new ones into the secrets {1}. Where Nessie is Lakegate's, `lakegate deploy` makes a key."
+)
 _UNREACHED = "Nessie cannot be asked from here whether it accepts them: `lakegate doctor` can."
 
 
@@ -91,8 +95,10 @@ def _of_stage(name: str, tell: Tell) -> Rotate:
         if "nessie-uri" not in facts:
             message = f"nothing is deployed as stage {name} here: there is no"
             raise LakegateError("NO_DEPLOYMENT", f"{message} {stage.parameter('nessie-uri')}")
-        tell("new key and tokens" if new_key else "new tokens")
         keyring = SecretKeyring(boto3.client("secretsmanager"), name)
+        if keys.SIGNING_KEY not in keyring.read():
+            raise LakegateError("FOREIGN_TOKENS", _FOREIGN.format(name, stage.token_secret("…")))
+        tell("new key and tokens" if new_key else "new tokens")
         made = keys.rotate(keyring, datetime.now(UTC), life, new_key=new_key)
         stacks = Stacks(boto3.client("cloudformation"), tell)
         given = give_key(stacks, stage.platform_stack, made.public_key)

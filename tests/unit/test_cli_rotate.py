@@ -111,6 +111,17 @@ def test_who_has_a_nessie_of_their_own_is_told_its_key(before: Keys) -> None:
     assert Keys.of(keyring().read()).public_key in result.output
 
 
+def test_tokens_that_somebody_else_made_are_left_alone(before: Keys) -> None:
+    """Without the key that signed them nothing is overwritten: a Nessie of one's own goes on."""
+    secret = "lakegate/prod/nessie/signing-key"
+    boto3.client("secretsmanager").delete_secret(SecretId=secret, ForceDeleteWithoutRecovery=True)
+
+    for options in ((), ("--key",)):
+        assert "FOREIGN_TOKENS" in rotate(*options).output
+
+    assert keyring().read() == before.tokens
+
+
 def test_a_stage_that_is_not_there_gets_no_secrets(before: Keys) -> None:
     """A slip in the stage's name makes nothing."""
     result = rotate(stage="nowhere")
