@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.parameters import ITEM, Aws, Settings, Steps
+from benchmarks.parameters import ITEM, Aws, Requests, Settings, Steps
 from benchmarks.prices import HOURS, PRICES
 from benchmarks.simulation import MOST_TOGETHER
 
@@ -16,27 +16,6 @@ _MOST_SHARED = 50
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
 QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
 _SLACK = 1  # messages a second and channel (Slack, "Rate limits", chat.postMessage)
-
-
-@dataclass(frozen=True)
-class Requests:
-    """What one file of one row group asks for, alone in its batch, published without a rebase.
-
-    `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
-    units; counted over the fakes by tests/unit/test_scale.py. `puts` (and one LIST) and `gets` are
-    S3's, the job's included, and `nessie` the requests to Nessie: counted on the local stack by
-    `make bench-steps`. `messages` are sent, received and deleted in two queues.
-    `logged` are kilobytes of the functions' logs, a guess.
-    """
-
-    writes: int = 70
-    hottest: int = 14
-    reads: int = 7
-    puts: int = 11
-    gets: int = 31
-    nessie: int = 28
-    messages: int = 6
-    logged: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -238,6 +217,18 @@ def search(in_flight: int) -> tuple[float, float]:
     """
     read = in_flight * ITEM
     return read / 4096 / 2, read / 2**20
+
+
+def swept(kept: int) -> tuple[float, float]:
+    """Seconds of one sweep, and dollars of a month of sweeps, over so many landed versions.
+
+    It lists the whole landing bucket and looks each version up in the ledger
+    (functions/sweeping.py).
+    """
+    thousands = kept / 1000
+    seconds = thousands * (AWS.listing + 10 * AWS.lookup)
+    dollars = thousands * (PRICES.s3_put_m + 500 * PRICES.dynamodb_read_m) / MILLION
+    return seconds, dollars * HOURS * 3600 / SETTINGS.sweep
 
 
 def total(lines: Sequence[Line]) -> float:

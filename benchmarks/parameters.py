@@ -40,6 +40,27 @@ class Steps:
         return self.create + self.commit + self.merged + self.delete
 
 
+@dataclass(frozen=True)
+class Requests:
+    """What one file of one row group asks for, alone in its batch, published without a rebase.
+
+    `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
+    units; counted over the fakes by tests/unit/test_scale.py. `puts` (and one LIST) and `gets` are
+    S3's, the job's included, and `nessie` the requests to Nessie: counted on the local stack by
+    `make bench-steps`. `messages` are sent, received and deleted in two queues.
+    `logged` are kilobytes of the functions' logs, a guess.
+    """
+
+    writes: int = 70
+    hottest: int = 14
+    reads: int = 7
+    puts: int = 11
+    gets: int = 31
+    nessie: int = 28
+    messages: int = 6
+    logged: float = 4.0
+
+
 ITEM = 1024  # bytes of an ingestion in the ledger whose job runs (tests/unit/test_scale.py)
 
 
@@ -53,7 +74,8 @@ class Aws:
     `starts` is StartJobRun's requests a second and `account_vcpus` the account's vCPUs at a time
     (Service Quotas shows both and raises them; 16 vCPUs is a new account's). `lambdas` is the
     account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB looks
-    through a megabyte of an index, as each publish does for who else is on the way (a guess).
+    through a megabyte of an index, as each publish does for who else is on the way, `listing` what
+    S3 takes for a thousand versions and `lookup` what DynamoDB takes for a hundred items (guesses).
     """
 
     event: float = 1.0
@@ -63,6 +85,8 @@ class Aws:
     account_vcpus: int = 16
     lambdas: int = 1000
     page: float = 0.03
+    listing: float = 0.2
+    lookup: float = 0.015
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from benchmarks.arithmetic import (
     run_seconds,
     search,
     sharing,
+    swept,
     total,
     warm_dollars,
 )
@@ -107,6 +108,14 @@ def searched() -> Iterator[str]:
         yield f"| {in_flight:,} | {megabytes:.1f} MB | {units:,.0f} | ${dollars:,.2f} |"
 
 
+def sweeps() -> Iterator[str]:
+    """What the sweep costs by what lies in the landing bucket."""
+    yield from _head("| versions kept | a sweep | a month of sweeps |")
+    for kept in (1_000, 100_000, 1_000_000, 10_000_000):
+        seconds, dollars = swept(kept)
+        yield f"| {kept:,} | {seconds:,.0f} s | ${dollars:,.2f} |"
+
+
 def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
     """What `make simulate` prints."""
     yield from ("```", header())
@@ -115,7 +124,8 @@ def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
 
 
 BLOCKS: Mapping[str, Block] = {
-    block.__name__: block for block in (in_short, million, nothing, sizes, places, shared, searched)
+    block.__name__: block
+    for block in (in_short, million, nothing, sizes, places, sweeps, shared, searched)
 }
 
 
