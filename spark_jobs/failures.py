@@ -36,8 +36,20 @@ _FILE_AT_FAULT = {
     "can not read class org.apache.parquet": "CORRUPT_FILE",
     "NegativeArraySizeException": "CORRUPT_FILE",
     "Invalid footer": "CORRUPT_FILE",
+    "org.apache.avro.": "CORRUPT_FILE",
 }
-
+# What is known better than the exception tells it, which may show a row. Looked for first.
+_KNOWN = {
+    "OutOfMemoryError": (
+        "OUT_OF_MEMORY",
+        "a cell, a page or a block of it does not fit into the job's memory: is it damaged?",
+    ),
+    "[MALFORMED_CSV_RECORD]": ("CORRUPT_FILE", "a row of it has more cells than are ever read"),
+    "ArrayIndexOutOfBoundsException: Index 20480": (
+        "CORRUPT_FILE",
+        "a row of it has more cells than are ever read",
+    ),
+}
 BAD_VALUE = "BAD_VALUE"
 # SQL's class of conditions for a value that cannot be what it is asked to be (ISO/IEC 9075, 22).
 _DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
@@ -54,6 +66,9 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     story = " <- ".join(chain)
     if "NotAuthorizedException" in story:  # Iceberg's name for a 401
         return TokenRefused("the job's token")
+    for sign, (code, message) in _KNOWN.items():
+        if sign in story:
+            return Permanent(code, f"{what}: {message}")
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
     conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]

@@ -67,7 +67,8 @@ def ingest(
     meter, contract = Meter(spark), storage.contract()
     with storage.pinned() as path:
         with meter.step("open"):
-            source = open_file(spark, path, with_undeclared(spark, contract), storage)
+            declared = with_undeclared(spark, contract)
+            source = open_file(spark, path, declared, storage, spec.limits)
         if source.findings:
             checks, why = audit.refused(source.findings)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}

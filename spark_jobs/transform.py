@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
 from spark_jobs import jvm, parsing
 from spark_jobs.conform import columns_of, landed
 from spark_jobs.failures import explain
@@ -21,14 +22,16 @@ _VIEW = "file"
 _LONGEST = 1000
 
 
-def open_file(spark: SparkSession, path: str, contract: Contract, file: Bytes) -> Source:
+def open_file(
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits = DEFAULTS
+) -> Source:
     """Open the file at `path`, through the contract's transform if it has one.
 
     Raises Permanent when it is not a file of the contract's format, or a damaged one.
     """
     if not contract.transform:
-        return open_source(spark, path, contract, file)
-    source = open_source(spark, path, of_any_columns(contract), file)
+        return open_source(spark, path, contract, file, limits)
+    source = open_source(spark, path, of_any_columns(contract), file, limits)
     return source if source.findings else _transformed(spark, source, contract)
 
 

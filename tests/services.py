@@ -104,6 +104,7 @@ def warm_spark(services: Services) -> SparkSession:
     for name, value in {
         "spark.jars": spark_jars(),
         "spark.driver.memory": "4g",
+        "spark.executor.killOnFatalError.depth": "0",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

@@ -34,6 +34,8 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
+    # A file that asks for too much memory fails its own run, and not the driver of all.
+    "spark.executor.killOnFatalError.depth": "0",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.session.timeZone": "UTC",

@@ -7,9 +7,11 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
+from lakegate.limits import Limits
 from spark_jobs import jvm
 from spark_jobs.failures import explain
 from spark_jobs.formats.columnar import typed
+from spark_jobs.formats.promises import check_columns, check_rows
 from spark_jobs.formats.source import Bytes, Source
 
 _MAGIC = b"Obj\x01"
@@ -17,14 +19,17 @@ _SYNC = 16
 _CHUNK = 1 << 20
 
 
-def read_avro(spark: SparkSession, path: str, contract: Contract, file: Bytes) -> Source:
+def read_avro(
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
+) -> Source:
     """The rows of the Avro file at `path`.
 
-    Raises Permanent CORRUPT_FILE, or NO_AVRO where Spark runs without its module for Avro;
-    Transient when storage does not answer.
+    Raises Permanent CORRUPT_FILE, or where it is beyond the limits, or NO_AVRO where Spark runs
+    without its module for Avro; Transient when storage does not answer.
     """
     with file.open() as stream:
         count = count_rows(stream)
+    check_rows(count, limits)
     # By content, not by name: the key need not end in .avro.
     reader = spark.read.format("avro").option("ignoreExtension", "true")
     try:
@@ -36,6 +41,7 @@ def read_avro(spark: SparkSession, path: str, contract: Contract, file: Bytes) -
         raise Permanent("NO_AVRO", message) from error
     except jvm.JavaError as error:
         raise explain(error, "the Avro schema cannot be read", "CORRUPT_FILE") from error
+    check_columns(len(rows.columns), limits)
     return typed(spark, rows.schema, lambda: rows, {}, count, contract)
 
 

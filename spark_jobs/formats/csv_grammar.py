@@ -7,15 +7,15 @@ began without one is a character like any other, and empty lines are no rows.
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
+from spark_jobs.formats.promises import check_line
 from spark_jobs.sniff import HEAD
-
-_LONGEST_CELL = 16 << 20
 
 # Spark's names of the reader's options; delimiter, quote, escape and encoding are always given.
 Options = Mapping[str, str]
@@ -61,27 +61,37 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
         raise Permanent("NOT_CSV", message) from error
 
 
-def count_rows(opened: Callable[[], AbstractContextManager[BinaryIO]], options: Options) -> Rows:
+def count_rows(
+    opened: Callable[[], AbstractContextManager[BinaryIO]],
+    options: Options,
+    limits: Limits = DEFAULTS,
+) -> Rows:
     """Count a CSV file's rows by its quotes and line ends; `opened` gives its bytes.
 
-    Raises Permanent CORRUPT_FILE where a quote that was opened is not closed at the end of a cell:
-    whatever follows might be data, or might be part of that cell.
+    Raises Permanent LINE_TOO_LONG where a line or a cell has more characters than are taken, and
+    CORRUPT_FILE where a quote that was opened is not closed at the end of a cell: whatever follows
+    might be data, or might be part of that cell.
     """
     try:
-        return Rows(_count(opened, options, "strict"), undecodable=False)
+        return Rows(_count(opened, options, "strict", limits), undecodable=False)
     except UnicodeDecodeError:
-        return Rows(_count(opened, options, "replace"), undecodable=True)
+        return Rows(_count(opened, options, "replace", limits), undecodable=True)
 
 
 def _count(
-    opened: Callable[[], AbstractContextManager[BinaryIO]], options: Options, errors: str
+    opened: Callable[[], AbstractContextManager[BinaryIO]],
+    options: Options,
+    errors: str,
+    limits: Limits,
 ) -> int:
     with opened() as file:
         text = io.TextIOWrapper(file, options["encoding"], errors, newline="")
-        reader = _reader(text, options)
+        reader = _reader(_lines(text, limits), options, limits.longest_line)
         try:
             return sum(1 for row in reader if row)
         except csv.Error as error:
+            if "field limit" in str(error):
+                check_line(limits.longest_line + 1, limits)
             message = (
                 f"line {reader.line_num:,}: {error}. A quote there, or on a line before it, is not "
                 "closed where its cell ends, so it is unknown where the next rows begin"
@@ -89,8 +99,15 @@ def _count(
             raise Permanent("CORRUPT_FILE", message) from error
 
 
-def _reader(lines: Iterable[str], options: Options) -> Any:
-    csv.field_size_limit(_LONGEST_CELL)
+def _lines(text: io.TextIOWrapper, limits: Limits) -> Iterator[str]:
+    """The lines, none longer than one may be in memory."""
+    while line := text.readline(limits.longest_line + 2):
+        check_line(len(line.rstrip("\r\n")), limits)
+        yield line
+
+
+def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
+    csv.field_size_limit(longest)
     doubled = options["quote"] == options["escape"]
     return csv.reader(
         lines,

@@ -9,10 +9,12 @@ from pyspark.sql import functions as F
 from lakegate.columns import quoted
 from lakegate.contract import Column, Contract
 from lakegate.errors import Permanent
+from lakegate.limits import Limits
 from spark_jobs.formats import inflate
 from spark_jobs.formats.cells import read_cell
 from spark_jobs.formats.csv_grammar import Options, complete_line, count_rows, header
 from spark_jobs.formats.lines import BY_BYTES, LINE, literal, measure, read_lines
+from spark_jobs.formats.promises import check_columns
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
 from spark_jobs.schema import compare
 from spark_jobs.sniff import HEAD
@@ -29,7 +31,7 @@ _PARSER = {
 
 
 def read_csv(
-    spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes, limits: Limits
 ) -> Source:
     """A CSV file's rows; `head` is the beginning of its text.
 
@@ -41,11 +43,12 @@ def read_csv(
     names, first = header(head, options) if has_header else (_names(contract), "")
     if not names:
         raise Permanent("NO_HEADER", f"the file has no header among its first {HEAD:,} bytes")
+    check_columns(len(names), limits)
     landing = compare([(name, "") for name in names], contract)
     if landing.findings:
         return unread(spark, landing)
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
-    rows, count = cells or _by_quotes(spark, path, options, len(names), file)
+    rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
     return opened(_typed(rows, names, landing.columns, options), landing, count)
 
 
@@ -78,11 +81,11 @@ def _by_lines(
 
 
 def _by_quotes(
-    spark: SparkSession, path: str, options: Options, width: int, file: Bytes
+    spark: SparkSession, path: str, options: Options, width: int, file: Bytes, limits: Limits
 ) -> tuple[DataFrame, int]:
     """The rows of a file with line ends within quotes, and their number."""
     opened = partial(inflate.plain, file, gzipped=path.endswith(".gz"))
-    counted = count_rows(opened, options)
+    counted = count_rows(opened, options, limits)
     rows = (
         spark.read.schema(_schema(width))
         .options(**_PARSER, **{name: options[name] for name in _OWN}, multiLine="true")

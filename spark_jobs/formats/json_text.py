@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakegate.columns import Column, quoted
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
+from lakegate.limits import Limits
 from spark_jobs.ddl import parse
 from spark_jobs.formats.cells import Cell
 from spark_jobs.formats.json_values import field, read_value
-from spark_jobs.formats.lines import LINE, measure, read_lines
+from spark_jobs.formats.lines import LINE, collected, measure, read_lines
+from spark_jobs.formats.promises import check_columns
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
 from spark_jobs.schema import compare, is_undeclared
 
-_LARGEST_ARRAY = 256 << 20
+_LONGEST_KEY = 1000
 _PARSED = "parsed"
 _OBJECT = "object"
 # Half of a surrogate pair is no character: Spark would read it as a question mark.
@@ -24,51 +27,65 @@ _HALF = (
 )
 
 
+def is_array(head: bytes) -> bool:
+    """Whether a JSON text that begins like this is an array."""
+    return _start(head)[:1] == b"["
+
+
 def read_json(
-    spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes, limits: Limits
 ) -> Source:
     """A JSON file's rows; `head` is the beginning of its text.
 
     Its first character tells whether it is an array, which is read whole and by one task, or
     has one object a line. Each row is parsed strictly: no key twice, nothing after it.
     """
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    start = _start(head)
     if start[:1] not in (b"{", b"["):
         shown = start[:100].decode(errors="replace") or "nothing"
         message = (
             f"the contract says json, but the file begins with no object and no array: {shown}"
         )
         raise Permanent("NOT_JSON", message)
-    lines = _items(spark, path, file) if start[:1] == b"[" else _lines(spark, path)
-    rows = _parsed(lines)
-    found = measure(rows, {"lines": "count(*)", "keys": _KEYS})
-    names = {name.lower(): name for name in found["keys"]}
+    rows = _parsed(_items(spark, path) if is_array(head) else _lines(spark, path))
+    keys, count = _keys(rows, limits)
+    names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
-    landing = compare([(name, "") for name in (*found["keys"], *absent)], contract)
-    if landing.findings and found["keys"]:
+    landing = compare([(name, "") for name in (*keys, *absent)], contract)
+    if landing.findings and keys:
         return unread(spark, landing)
-    return opened(_typed(rows, names, landing.columns), landing, found["lines"])
+    return opened(_typed(rows, names, landing.columns), landing, count)
 
 
-# The keys of every object in the file.
-_KEYS = (
-    "array_sort(array_distinct(flatten(collect_set("
-    f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))))))"
-)
+def _start(head: bytes) -> bytes:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+
+
+def _keys(rows: DataFrame, limits: Limits) -> tuple[list[str], int]:
+    """The keys of all objects in the file, and the number of its rows.
+
+    However many keys there are, the driver is given one more than may be. Raises Permanent.
+    """
+    keys = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
+    alike = rows.selectExpr(f"array_sort({keys}) AS keys").groupBy("keys").count()
+    each = alike.selectExpr("count", "posexplode_outer(keys) AS (nth, key)")
+    counted = each.groupBy("key").agg(F.expr("sum(if(coalesce(nth, 0) = 0, count, 0)) AS rows"))
+    brief = counted.selectExpr(f"left(key, {_LONGEST_KEY}) AS key", "rows")
+    found = collected(brief.limit(limits.most_columns + 2))
+    names = sorted(row["key"] for row in found if row["key"] is not None)
+    check_columns(len(names), limits)
+    return names, sum(row["rows"] for row in found)
 
 
 def _lines(spark: SparkSession, path: str) -> DataFrame:
     return read_lines(spark, path, "UTF-8").where(f"btrim({LINE}, ' \\t') <> ''")
 
 
-def _items(spark: SparkSession, path: str, file: Bytes) -> DataFrame:
+def _items(spark: SparkSession, path: str) -> DataFrame:
     """The items of a file that is one array, each as its text.
 
     Raises Permanent CORRUPT_FILE where it is not one array and nothing else.
     """
-    if file.size > _LARGEST_ARRAY:
-        message = f"an array of more than {_LARGEST_ARRAY:,} bytes is too large to be read whole"
-        raise Permanent("TOO_LARGE", f"{message}: write one object a line")
     text = spark.read.text(path, wholetext=True).selectExpr(
         "trim(LEADING '\ufeff' FROM value) AS text", "is_valid_utf8(value) AS valid"
     )

@@ -10,26 +10,33 @@ from pyspark.sql import types as T
 from lakegate.columns import quoted
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
+from lakegate.limits import Limits
 from spark_jobs import jvm
 from spark_jobs.failures import explain
 from spark_jobs.formats import footers
 from spark_jobs.formats.columnar import Odd, typed
 from spark_jobs.formats.lines import measure
-from spark_jobs.formats.source import Source
+from spark_jobs.formats.promises import check_columns, check_rows
+from spark_jobs.formats.source import Bytes, Source
 
 _INSTANT = "timestamp with local time zone"
 _GREGORIAN = "1582-10-15"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
-def read_orc(spark: SparkSession, path: str, contract: Contract) -> Source:
+def read_orc(
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
+) -> Source:
     """The rows of the ORC file at `path`.
 
-    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, Transient when storage does not answer.
+    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, or where it is beyond the limits; Transient
+    when storage does not answer.
     """
     try:
         reader = footers.orc_reader(spark, path)
         try:
+            check_columns(reader.getSchema().getMaximumId(), limits)
+            check_rows(reader.getNumberOfRows(), limits)
             described = str(reader.getSchema().toString())
             if _INSTANT in described or "uniontype<" in described:
                 message = f"Spark reads no ORC columns of the types {_INSTANT} and uniontype"

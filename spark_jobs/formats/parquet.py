@@ -10,26 +10,33 @@ from pyspark.sql import types as T
 from lakegate.columns import quoted
 from lakegate.contract import Contract
 from lakegate.errors import Permanent
+from lakegate.limits import Limits
 from spark_jobs import jvm
 from spark_jobs.failures import explain
 from spark_jobs.formats import footers
 from spark_jobs.formats.columnar import Odd, typed
-from spark_jobs.formats.source import Source
+from spark_jobs.formats.promises import check_columns, check_parquet
+from spark_jobs.formats.source import Bytes, Source
 
 _NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
 # Without it Spark believes a page whose checksum is wrong.
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 
 
-def read_parquet(spark: SparkSession, path: str, contract: Contract) -> Source:
+def read_parquet(
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
+) -> Source:
     """The rows of the Parquet file at `path`.
 
-    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, Transient when storage does not answer.
+    Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, or where it is beyond the limits; Transient
+    when storage does not answer.
     """
+    check_parquet(file, limits)
     try:
         reader = footers.parquet_reader(spark, path)
         try:
             described = reader.getFileMetaData()
+            check_columns(described.getSchema().getColumns().size(), limits)
             schema = footers.spark_schema(spark, described.getSchema())
             odd = _nanoseconds(str(described.getSchema()), schema)
             options = _OPTIONS | _calendar(described)

@@ -14,6 +14,7 @@ from lakegate.contract import parse
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
+from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 from spark_jobs import main as job
 from spark_jobs.failures import explain
@@ -137,13 +138,18 @@ def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
             spark.conf.set(name, value)
 
     def read(
-        body: bytes, format_: str, columns: list[Any], name: str = "file", **options: Any
+        body: bytes,
+        format_: str,
+        columns: list[Any],
+        name: str = "file",
+        limits: Limits = DEFAULTS,
+        **options: Any,
     ) -> Read:
         file = tmp_path / name
         file.write_bytes(body)
         contract = parse(_contract_text(format_, columns, options), "a test")
         try:
-            source = open_source(spark, str(file), contract, LocalFile(file))
+            source = open_source(spark, str(file), contract, LocalFile(file), limits)
             if source.findings:
                 return Read([], [], None, source.findings[0].code)
             found = [tuple(row) for row in source.rows.collect()]

@@ -1,0 +1,96 @@
+"""Parquet files that lie about themselves."""
+
+import io
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.fakes.thrift import Struct, footer, read_struct, with_footer, written
+
+# parquet.thrift: SchemaElement, FileMetaData, RowGroup, ColumnMetaData, PageHeader.
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+TERA = 10**12
+
+
+def parquet(codec: str = "none") -> bytes:
+    """Three honest rows with the columns id and name."""
+    file = io.BytesIO()
+    rows = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+    pq.write_table(rows, file, compression=codec, use_dictionary=False)
+    return file.getvalue()
+
+
+def promising(rows: int, values: int) -> bytes:
+    """A file that says that it has so many rows, with so many values in each column."""
+
+    def promise(metadata: Struct) -> None:
+        metadata[3] = _I64, rows
+        for group in groups(metadata):
+            group[3] = _I64, rows
+        for chunk in chunks(metadata):
+            chunk[5] = _I64, values
+
+    return changed(promise)
+
+
+def placed(**fields: int) -> bytes:
+    """A file whose column chunks have other offsets or sizes."""
+    ids = {"unpacked": 6, "packed": 7, "data": 9}
+
+    def place(metadata: Struct) -> None:
+        for chunk in chunks(metadata):
+            for name, value in fields.items():
+                chunk[ids[name]] = _I64, value
+
+    return changed(place)
+
+
+def wide(columns: int) -> bytes:
+    """A file of so many columns, without a row."""
+
+    def widen(metadata: Struct) -> None:
+        root = {4: (_BINARY, b"schema"), 5: (_I32, columns)}
+        names = [b"c%d" % n for n in range(columns)]
+        leaves = [{1: (_I32, 2), 3: (_I32, 1), 4: (_BINARY, name)} for name in names]
+        metadata[2] = _LIST, (_STRUCT, [root, *leaves])
+        metadata[3], metadata[4] = (_I64, 0), (_LIST, (_STRUCT, []))
+        for id_ in [id_ for id_ in metadata if id_ > 4]:
+            del metadata[id_]
+
+    return changed(widen)
+
+
+def with_page(codec: str, unpacked: int) -> bytes:
+    """A file whose first page says that it unpacks to so many bytes."""
+    before, metadata = footer(parquet(codec))
+    chunk = next(chunks(metadata))
+    start, length = chunk[9][1], chunk[7][1]
+    page = io.BytesIO(before[start : start + length])
+    head = read_struct(page)
+    head[2] = _I32, unpacked
+    head.pop(4, None)  # its checksum
+    made = written(head) + page.read()
+    chunk[9], chunk[7] = (_I64, len(before)), (_I64, len(made))
+    return with_footer(before + made, metadata)
+
+
+def changed(change: Callable[[Struct], None]) -> bytes:
+    """The honest rows under a footer that was changed."""
+    before, metadata = footer(parquet())
+    other = deepcopy(metadata)
+    change(other)
+    return with_footer(before, other)
+
+
+def groups(metadata: Struct) -> list[Struct]:
+    """The row groups."""
+    found: list[Struct] = metadata[4][1][1]
+    return found
+
+
+def chunks(metadata: Struct) -> Iterator[Any]:
+    """Each column chunk's own metadata."""
+    return (chunk[3][1] for group in groups(metadata) for chunk in group[1][1][1])
