@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit check check-deploy format bench-append bench-audit bench-keys bench-nessie bench-publish bench-steps package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit check check-deploy audit format bench-append bench-audit bench-keys bench-nessie bench-publish bench-steps package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -36,6 +36,9 @@ check: setup ## Lint, check the formatting and the types
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
+
+audit: deploy-tools ## Look up known vulnerabilities of all that is pinned (exit 2: not all could be)
+	@.venv/bin/python -m infra.audit
 
 format: setup ## Format the code and mend what lint can mend
 	@.venv/bin/ruff check --fix --exit-zero

@@ -1,5 +1,7 @@
 """Every kind of bad input: a clear alert with its reason, nothing lost, and the stack goes on."""
 
+import gzip
+import html
 import io
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +12,9 @@ import pytest
 
 from functions.ingestion import State
 from lakegate.landing import LandedObject
+from lakegate.visible import one_line
 from tests.e2e.conftest import Gate, contract
+from tests.fakes.lying_parquet import TERA, promising
 
 pytestmark = pytest.mark.stack
 
@@ -62,6 +66,9 @@ BAD = [
     Bad("few.csv", "csv", b"id,amount\n1,1.5\n2\n", State.REJECTED, "BAD_ROWS"),
     Bad("many.csv", "csv", b"id,amount\n1,1.5\n2,2,2\n", State.REJECTED, "BAD_ROWS"),
     Bad("parquet.csv", "csv", GOOD, State.ERRORED, "NOT_CSV"),
+    Bad("rows.parquet", "parquet", promising(TERA, 3), State.ERRORED, "CORRUPT_FILE"),
+    Bad("bomb.csv.gz", "csv", gzip.compress(bytes(70 << 20)), State.ERRORED, "ZIP_BOMB"),
+    Bad("escape\x1b[2J\u202e<!here>.csv", "csv", b"id,amount\n1\n", State.REJECTED, "BAD_ROWS"),
     Bad("broken.json", "json", b'{"id": 1, "amount": 1}\n{"id": \n', State.REJECTED, "BAD_ROWS"),
 ]
 
@@ -82,7 +89,8 @@ def test_a_bad_file_ends_with_its_reason_and_one_alert(
     """A bad file ends as it should, and people are told once of file, branch and reason."""
     ended = gate.end(dropped[bad.name])
     assert (ended.state, ended.reason.code if ended.reason else "") == (bad.state, bad.code)
-    alerts = [alert for alert in gate.alerts(ended) if bad.name in str(alert)]
+    name = html.escape(one_line(bad.name))
+    alerts = [alert for alert in gate.alerts(ended) if name in str(alert)]
     assert len(alerts) == 1
     assert bad.code in str(alerts[0])
     assert ended.branch in str(alerts[0])

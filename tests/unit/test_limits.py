@@ -10,6 +10,7 @@ from functions.settings import Settings
 from lakegate.contract import ContractInvalid, parse
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
+from tests import template
 from tests.fakes.deployment import ORDERS, SETTINGS, Deployment
 from tests.unit.test_settings import ENVIRONMENT
 
@@ -77,3 +78,11 @@ def test_a_contract_has_a_limit_of_characters() -> None:
     assert parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS))).table == "shop.orders"
     with pytest.raises(ContractInvalid, match="longer than"):
         parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS) - 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
+    """A deployment sets each limit by a parameter of the same name, whose default is the code's."""
+    parameter = "".join(word.capitalize() for word in name.split("_"))
+    assert template.parameters()[parameter]["Default"] == str(getattr(DEFAULTS, name))
+    assert f" LAKEGATE_{name.upper()}: !Ref {parameter}\n" in template.text()
