@@ -23,11 +23,15 @@ deploy-tools: setup ## Install what deploys and checks it: sam, osls, cfn-lint, 
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
-test: deploy-tools ## Run all tests: units, then Spark, then the whole stack
-	@.venv/bin/python -m pytest
+# What needs no server runs on all cores; the rest, in which each test has them all, one by one.
+ALONE = not spark and not stack and not deploy
 
-test-unit: setup ## Run the tests that need no Java: seconds
-	@.venv/bin/python -m pytest -m 'not spark and not stack and not deploy'
+test: deploy-tools ## Run all tests: units, then Spark, then the whole stack
+	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
+	@.venv/bin/python -m pytest -m 'not ($(ALONE))'
+
+test-unit: setup ## Run the tests that need no Java and no server
+	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy

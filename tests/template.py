@@ -47,6 +47,7 @@ def resources(kind: str) -> list[dict[str, Any]]:
 def _both() -> list[dict[str, Any]]:
     return [_Yaml(path.read_text()).get_single_data() for path in (_PLATFORM, _TEMPLATE)]
 
+
 def parameters() -> dict[str, Any]:
     """The parameters' descriptions."""
     return dict(_Yaml(_TEMPLATE.read_text()).get_single_data()["Parameters"])
