@@ -127,7 +127,10 @@ def _rehearse(order: _Order) -> None:
 
 
 def _show(site: Site, stack: Wanted, *, plan: bool) -> None:
-    """What would become of a stack; CloudFormation can `plan` one that has what it looks up."""
+    """What would become of a stack; CloudFormation can `plan` one that has what it looks up.
+
+    Of that nothing is left but a copy of a large template in the bucket that it was read from.
+    """
     planned = wanted.plan(site, stack) if plan else None
     if planned:
         site.stacks.discard(planned)

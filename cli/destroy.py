@@ -90,3 +90,5 @@ def _tell_what_stays(site: Site) -> None:
                 view.out().print(f"    {command}", soft_wrap=True)
         command = f"aws cloudformation delete-stack --stack-name {stack}"
         view.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
+    beside = f"secrets {site.stage.token_secret('*')}, bucket {site.stage.artifact_bucket}"
+    view.out().print(f"And in no stack: {beside}", style="bold", soft_wrap=True)
