@@ -45,6 +45,23 @@ def test_a_newer_specs_fields_are_ignored() -> None:
     assert JobSpec.from_argument(json.dumps(document)) == SPEC
 
 
+# What the first release told its jobs, word for word.
+OLDER = """
+{"ingestion": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "attempt": 2, "landed": {"bucket": "landing",
+"key": "nyc/flights/Fl\\u00fcge 1+1.parquet", "version": "v1", "etag": "e1", "size": 10,
+"sequencer": "", "landed_at": ""}, "table": "nyc.flights", "branch": "ingest/nyc.flights/x",
+"base_hash": "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+"lake_bucket": "lake", "contract_key": "contracts/nyc.flights.yaml",
+"contract_version": "c1", "report_key": "reports/nyc.flights/x/2.json",
+"nessie_uri": "http://nessie:19120", "token_secret": "lakegate/nessie/job"}
+"""
+
+
+def test_an_older_spec_is_understood() -> None:
+    """A redeployment reads what running jobs were told before it, however much was added since."""
+    assert JobSpec.from_argument(OLDER) == SPEC
+
+
 def without(field: str) -> str:
     """The argument without one field."""
     document = json.loads(SPEC.to_argument())
