@@ -110,13 +110,14 @@ class Outside:
         with _translated(f"the rule {name}"):
             return str(self._clients["events"].describe_rule(Name=name)["State"])
 
-    def alarms(self, prefix: str) -> list[str]:
-        """The alarms whose names begin so, and that ring. Raises NotSeen."""
+    def alarms(self, prefix: str) -> dict[str, str]:
+        """The alarms whose names begin so, and that ring: what each says. Raises NotSeen."""
         with _translated("the alarms"):
             pages = self._clients["cloudwatch"].get_paginator("describe_alarms")
             found = pages.paginate(AlarmNamePrefix=prefix, StateValue="ALARM")
             alarms = [each for page in found for each in page["MetricAlarms"]]
-        return sorted(a["AlarmName"] for a in alarms if a["StateValue"] == "ALARM")
+        ringing = (each for each in alarms if each["StateValue"] == "ALARM")
+        return {each["AlarmName"]: each.get("AlarmDescription", "") for each in ringing}
 
     def errors(self, function: str, hours: int) -> float:
         """How many of a function's runs failed in the last hours. Raises NotSeen."""

@@ -66,7 +66,7 @@ def checks(given: Given) -> Iterator[Check]:
     )
     yield Check("Slack", lambda: [_slack(given)], _ALLOW)
     for name, look in {
-        "alarms": lambda: [judging.of_alarms(outside.alarms(given.stage.stack))],
+        "alarms": lambda: judging.of_alarms(outside.alarms(given.stage.stack)),
         "function errors": lambda: _errors(given),
         "waiting messages": lambda: _ages(given),
         "permissions": lambda: of_rights(rights(given.settings, given.stage), given.stack, outside),

@@ -110,12 +110,11 @@ def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[F
     return [ok("contracts", f"{len(here)} in force as in this checkout")]
 
 
-def of_alarms(ringing: list[str]) -> Finding:
+def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
     """No alarm rings."""
-    if not ringing:
-        return ok("alarms", "none rings")
-    fix = "docs/troubleshooting.md says what each of them means"
-    return fail("alarms", f"ringing: {', '.join(ringing)}", fix)
+    fix = "do as it says; it ends by itself when that is over"
+    told = [fail("alarms", f"{name} rings. {says}".strip(), fix) for name, says in ringing.items()]
+    return told or [ok("alarms", "none rings")]
 
 
 def of_errors(failed: Mapping[str, float]) -> list[Finding]:

@@ -45,7 +45,7 @@ def seen(request: pytest.FixtureRequest) -> Seen:
     if request.param == "in memory":
         fake = FakeOutside(
             "sha",
-            ringing=["lakegate-dev-dead", "other"],
+            ringing={"lakegate-dev-dead": "Look.", "other": ""},
             failed={FUNCTION: 3},
             ages={"uploads": 90},
         )
@@ -104,6 +104,7 @@ def _make_alarms() -> None:
     }.items():
         cloudwatch.put_metric_alarm(
             AlarmName=name,
+            AlarmDescription="Look.",
             MetricName="m",
             Namespace="n",
             Statistic="Sum",
@@ -158,8 +159,8 @@ def test_what_is_off_is_seen(seen: Seen) -> None:
 
 
 def test_ringing_alarms_are_seen(seen: Seen) -> None:
-    """Those of the deployment that ring, and no others."""
-    assert seen.outside.alarms("lakegate-dev") == ["lakegate-dev-dead"]
+    """Those of the deployment that ring, with what they say, and no others."""
+    assert seen.outside.alarms("lakegate-dev") == {"lakegate-dev-dead": "Look."}
 
 
 def test_metrics_are_seen(seen: Seen) -> None:

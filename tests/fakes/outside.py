@@ -25,7 +25,7 @@ class FakeOutside:
     status: str = "CREATE_COMPLETE"
     platform: str = "UPDATE_COMPLETE"
     states: Mapping[str, str] = field(default_factory=dict)
-    ringing: list[str] = field(default_factory=list)
+    ringing: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, float] = field(default_factory=dict)
     ages: Mapping[str, float] = field(default_factory=dict)
     secrets: set[str] = field(default_factory=lambda: {"slack"})
@@ -60,9 +60,9 @@ class FakeOutside:
         _require(name)
         return self.states.get(name, "ENABLED")
 
-    def alarms(self, prefix: str) -> list[str]:
+    def alarms(self, prefix: str) -> dict[str, str]:
         """See Outside.alarms."""
-        return [name for name in self.ringing if name.startswith(prefix)]
+        return {name: says for name, says in self.ringing.items() if name.startswith(prefix)}
 
     def errors(self, function: str, hours: int) -> float:
         """See Outside.errors."""

@@ -102,7 +102,13 @@ def test_what_is_deployed_as_it_is_here_is_well(package: Package) -> None:
             "enable-rule --name sweep-rule",
         ),
         ({"secrets": set()}, "Slack", Status.FAIL, "no secret slack", "bot token"),
-        ({"ringing": ["lakegate-dev-x"]}, "alarms", Status.FAIL, "lakegate-dev-x", "trouble"),
+        (
+            {"ringing": {"lakegate-dev-x": "Look."}},
+            "alarms",
+            Status.FAIL,
+            "-x rings. Look.",
+            "it says",
+        ),
         ({"failed": {"on-alert": 2}}, "function errors", Status.WARN, "2 times", "logs tail"),
         (
             {"ages": {"uploads": 1860, "uploads-dead": 99999}},
