@@ -112,7 +112,7 @@ def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[F
 
 def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
     """No alarm rings."""
-    fix = "do as it says; it ends by itself when that is over"
+    fix = "see `When an alarm comes` in docs/troubleshooting.md"
     told = [fail("alarms", f"{name} rings. {says}".strip(), fix) for name, says in ringing.items()]
     return told or [ok("alarms", "none rings")]
 
