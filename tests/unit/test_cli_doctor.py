@@ -107,7 +107,7 @@ def test_what_is_deployed_as_it_is_here_is_well(package: Package) -> None:
             "alarms",
             Status.FAIL,
             "-x rings. Look.",
-            "it says",
+            "trouble",
         ),
         ({"failed": {"on-alert": 2}}, "function errors", Status.WARN, "2 times", "logs tail"),
         (

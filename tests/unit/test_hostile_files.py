@@ -143,6 +143,7 @@ def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> No
         gzip.compress(b"id\n1\n") + gzip.compress(b"2\n")[:-9],
         b"\x1f\x8b\x08\x08" + bytes(6) + b"a name without an end",
     ],
+    ids=["cut", "more after it", "a second one cut", "a name without an end"],
 )
 def test_broken_gzip_is_refused(packed: Callable[..., Unpacked], body: bytes) -> None:
     """What is cut short, has something after it or never begins is refused."""
