@@ -173,6 +173,7 @@ def _complete_iam() -> None:
 
 def _remember_sessions(file: Path) -> None:
     """Have credentials outlive a kill: whoever was given some goes on with them."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     lines = file.read_text().splitlines() if file.exists() else []
     known = (json.loads(line) for line in lines if line.endswith("]"))
     live = {key: session for key, session in known if session["Expiration"] > time.time()}
