@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import time
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
 from ministack.core import iam_evaluator, persistence
-from ministack.services import dynamodb, sts
+from ministack.services import dynamodb, lambda_svc, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
 _SHARE_OF_TIME = 0.05  # that saving may take, however much there is to save
@@ -167,6 +168,8 @@ def _complete_iam() -> None:
 
     iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
     iam_evaluator.evaluate_trust_policy = trusts_for
+    # Also what no request comes with: a service that sends to a queue, or has a role receive.
+    iam_evaluator._request_origin = ContextVar("origin", default=("127.0.0.1", True))  # noqa: SLF001
     pin = ministack.pin_request_origin
     ministack.pin_request_origin = lambda address, _: pin(address, True)
 
@@ -187,6 +190,12 @@ def _remember_sessions(file: Path) -> None:
             notes.write(f"{json.dumps([key, session])}\n")
 
     sts.register_session = register_and_note
+
+
+def _take_numbers() -> None:
+    """Have a mapping's concurrency be the number that it is, also where a parameter gave it."""
+    concurrency = lambda_svc._sqs_esm_concurrency  # noqa: SLF001
+    lambda_svc._sqs_esm_concurrency = lambda *given: int(concurrency(*given))  # noqa: SLF001
 
 
 def _note_requests(file: Path) -> None:
@@ -218,6 +227,7 @@ async def _run() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     _complete_iam()
+    _take_numbers()
     state = Path(os.environ["STATE_DIR"])
     _remember_sessions(state.with_name("sessions.jsonl"))
     _note_requests(state.with_name("asked.jsonl"))
