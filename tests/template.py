@@ -48,11 +48,6 @@ def _both() -> list[dict[str, Any]]:
     return [_Yaml(path.read_text()).get_single_data() for path in (_PLATFORM, _TEMPLATE)]
 
 
-def parameters() -> dict[str, Any]:
-    """The parameters' descriptions."""
-    return dict(_Yaml(_TEMPLATE.read_text()).get_single_data()["Parameters"])
-
-
 def text() -> str:
     """The template as it stands."""
     return _TEMPLATE.read_text()

@@ -49,6 +49,7 @@ REFUSED = [
     ("a: !!timestamp 2013-01-01", 1, "tag"),
     ("a: !!int x", 1, "x is no int"),
     ("a: " + "9" * 5000, 1, "a number of 5,000 characters"),
+    ("a: 0x" + "f" * 500, 1, "a number of 502 characters"),
     ("a: 1\n? [b]\n: 2", 2, "a key must be a word"),
     ("a: &a [*a]", 1, "unfold to too much"),
     (BOMB, 1, "unfold to too much"),

@@ -14,12 +14,14 @@ from functions.commits import message, properties
 from functions.ingestion import State
 from functions.ledger_items import to_item
 from functions.messages import alert
+from lakegate.baselines import Baselines
+from lakegate.change import Change
 from lakegate.contract import claiming
 from lakegate.errors import Permanent
 from lakegate.history import TABLES
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, ingestion_id
-from lakegate.report import Reason
+from lakegate.report import AuditReport, Reason
 from lakegate.visible import escaped_json, one_line, visible
 from spark_jobs.storage import plain_name
 from tests.fakes.deployment import TABLE, Deployment
@@ -192,3 +194,65 @@ def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
     assert known.state is State.REJECTED
     item = to_item(replace(known, landed=landed("\U0001f600" * 256)))
     assert sum(len(f"{name}{value}".encode()) for name, value in item.items()) < 400_000
+
+
+def test_only_the_landing_bucket_is_taken_in() -> None:
+    """An event of another bucket begins nothing, the lake's included, and people see it."""
+    deployment = Deployment()
+    strange = replace(LANDED, bucket="somebody-elses", key="shop/orders/a.csv")
+    change = Change(TABLE, "DELETE FROM shop.orders", "token").landed("lake")
+    own = deployment.landing.put("shop/orders/own.csv", b"own")
+    for forged in (strange, change, replace(LANDED, bucket="lake", key="contracts/x.yaml")):
+        deployment.send_upload(own, forged)
+    for _ in range(5):
+        deployment.deliver()
+    assert list(deployment.ledger.all()) == []
+    deployment.sweep()
+    assert len(deployment.alerts.posted) == 3
+    assert "only what lands in landing" in str(deployment.alerts.posted)
+    assert [each.landed.key for each in deployment.ledger.all()] == [own.key]
+
+
+@pytest.mark.parametrize("run", ["00other00application", "00nobodys"])
+def test_a_forged_end_of_a_run_ends_nothing(run: str) -> None:
+    """An event that names a run of another application, or one that still runs, changes nothing."""
+    deployment = Deployment()
+    file = deployment.land("shop/orders/a.csv")
+    deployment.deliver()
+    before = deployment.ingestion(file)
+    (running,) = deployment.jobs.runs()
+    deployment.send_job_run(running.id)
+    deployment.send_job_run(run)
+    for _ in range(5):
+        deployment.deliver()
+    assert deployment.ingestion(file) == before
+    deployment.settle()
+    assert deployment.ingestion(file).state is State.PUBLISHED
+
+
+def test_a_report_of_another_ingestion_publishes_nothing() -> None:
+    """A report that one run leaves in the place of another's is no word about its rows."""
+    deployment = Deployment()
+    file = deployment.land("shop/orders/a.csv", script=lambda r: replace(r, ingestion="f" * 32))
+    deployment.settle()
+    known = deployment.ingestion(file)
+    assert known.reason
+    assert (known.state, known.reason.code) == (State.ERRORED, "FOREIGN_REPORT")
+    assert deployment.published_files() == []
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"schema":' * 50_000, "9" * 9999, "\ud800"])
+def test_a_report_that_is_none_is_refused(text: str) -> None:
+    """Whatever lies in a report's place is a report or is refused: nothing else is raised."""
+    for read in (AuditReport.from_json, Baselines.from_json):
+        with pytest.raises(Permanent, match="BAD_"):
+            read(text)
+    with pytest.raises(ValueError, match=r"."):
+        JobSpec.from_argument(text)
+
+
+@pytest.mark.parametrize("rows", [-1, 1 << 63, 10**40])
+def test_numbers_that_no_ledger_holds_are_no_report(rows: int) -> None:
+    """A report whose numbers could not be kept is refused when it is read, and not later."""
+    with pytest.raises(Permanent, match="BAD_REPORT"):
+        AuditReport.from_json(replace(REPORT, rows_written=rows).to_json())

@@ -84,5 +84,5 @@ def test_a_contract_has_a_limit_of_characters() -> None:
 def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
     """A deployment sets each limit by a parameter of the same name, whose default is the code's."""
     parameter = "".join(word.capitalize() for word in name.split("_"))
-    assert template.parameters()[parameter]["Default"] == str(getattr(DEFAULTS, name))
+    assert template.defaults()[parameter] == str(getattr(DEFAULTS, name))
     assert f" LAKEGATE_{name.upper()}: !Ref {parameter}\n" in template.text()
