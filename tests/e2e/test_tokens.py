@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -10,12 +11,16 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
+from cli.deployment import ROOT
 from cli.main import app
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.ledger import UnknownIngestion
 from functions.reconciling import reconciled
+from infra import keys
 from infra.keys import Keys
+from infra.local import processes
 from infra.local.key_files import KeyFiles
+from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PATIENCE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
@@ -45,10 +50,10 @@ def orders(*ids: int, amount: float = 1.0) -> bytes:
     return "".join(["id,amount\n", *(f"{id_},{amount}\n" for id_ in ids)]).encode()
 
 
-def statuses(gate: Gate, keys: Keys) -> set[int]:
+def statuses(gate: Gate, held: Keys) -> set[int]:
     """What Nessie answers to those tokens."""
     url = f"{gate.stack.nessie}/api/v2/trees/main"
-    headers = [{"Authorization": f"Bearer {token}"} for token in keys.tokens.values()]
+    headers = [{"Authorization": f"Bearer {token}"} for token in held.tokens.values()]
     return {requests.get(url, headers=each, timeout=10).status_code for each in headers}
 
 
@@ -107,21 +112,25 @@ def test_files_go_on_over_a_rotation(story: Story) -> None:
 def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     """A new key while files are on their way: the old tokens are refused, every file is published.
 
-    Before the functions have the new tokens the uploader's secret holds none at all for a while.
+    An earlier rotation was killed: Nessie has a key that signed no token at all, and the uploader's
+    secret holds nonsense.
     """
     gate = story.gate
     first = story.drop(3)
     eventually(begun(gate, first), PATIENCE)
 
-    story.rotate("--key")
+    unknown = keys.due({}, datetime.now(UTC))[keys.SIGNING_KEY]
+    KeyFiles(gate.home / "keys").write(keys.SIGNING_KEY, unknown)
+    every = parts(gate.home, ROOT, known_ports(gate.home), "")
+    processes.start(gate.home, every["nessie"].command)
     boto3.client("secretsmanager").put_secret_value(SecretId=UPLOADER, SecretString=BAD_SECRET)
     waiting = story.drop(4)
     log = gate.home / "logs" / "ministack.log"
     eventually(lambda: "TOKEN_REFUSED" in log.read_text(errors="replace"), PATIENCE)
-    story.rotate()
+    story.rotate("--key")
 
     assert story.ends(first, waiting) == [State.PUBLISHED] * 2
-    assert [statuses(gate, keys) for keys in story.keys] == [{401}, {401}, {200}, {200}]
+    assert [statuses(gate, each) for each in story.keys] == [{401}, {401}, {200}]
     assert gate.rows(TABLE) == [(id_, 1.0) for id_ in range(1, 5)]
     assert reconciled(gate.world, TABLE, thorough=True).problems == ()
 
