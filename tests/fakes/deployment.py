@@ -157,6 +157,12 @@ class Deployment:
         self.garbage.append(f"garbage {len(self.garbage)}!")
         self._send(upload, self.garbage[-1], self.dead_uploads)
 
+    def bury_garbage(self) -> None:
+        """Have a message that no event could be lie in each of the dead-letter queues."""
+        self.garbage.append(f"garbage {len(self.garbage)}!")
+        for queue in (self.dead_uploads, self.dead_job_runs):
+            queue.send(self.garbage[-1])
+
     def send_all_again(self) -> None:
         """Have every message that was ever sent wait once more."""
         self._messages.extend(self._sent)

@@ -92,8 +92,8 @@ GUARDS = (
         (
             Cut(
                 "functions.intake",
-                "ingestion.landed.size == 0",
-                "False",
+                "    if size == 0:\n",
+                "    if False:\n",
             ),
         ),
     ),
@@ -225,9 +225,9 @@ GUARDS = (
         (
             Cut(
                 "functions.ending",
-                "    message = _message(world, ingestion)\n",
-                "    message = _message(world, ingestion)\n"
-                '    ingestion = world.ledger.save(ingestion.step("", "", alerted=True))\n',
+                "    world.alerts.post(ingestion.channel,",
+                '    ingestion = world.ledger.save(ingestion.step("", "", alerted=True))\n'
+                "    world.alerts.post(ingestion.channel,",
             ),
         ),
     ),

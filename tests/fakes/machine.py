@@ -386,6 +386,8 @@ class Strike:
         effect = partial(self._strike, stage)
         fault = Fault(effect, self.kind.when)
         stage.deployment.journal.strike_later(self.point, fault, self.skipped)
+        if self.point.endswith(".forget"):  # which needs something to forget
+            stage.deployment.bury_garbage()
 
     def _strike(self, stage: Stage) -> None:
         stage.struck[self.point, self.kind] += 1
