@@ -1,6 +1,7 @@
 """A checkout to deploy from, and the three tools that deploy it, used as docs/aws.md says."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -41,9 +42,9 @@ class Checkout:
         (root / "stages" / f"{STAGE.name}.yml").write_text(cloud.settings)
         (root / "samconfig.toml").write_text(_sam_configuration())
         program = root / "bin" / "lakegate"
-        program.write_text(
-            _LAKEGATE.format(home=Path.home(), root=root, python=ROOT / ".venv/bin/python")
-        )
+        places = {"home": Path.home(), "root": root, "python": ROOT / ".venv/bin/python"}
+        quoted = {name: shlex.quote(str(place)) for name, place in places.items()}
+        program.write_text(_LAKEGATE.format(**quoted))
         program.chmod(0o755)
         return cls(root)
 
