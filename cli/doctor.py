@@ -76,13 +76,13 @@ def _given(found: Deployment, stage: Stage) -> Given:
 
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
-    """What a deployment from this checkout would give the app's stack."""
+    """What a deployment from this checkout would give the app's stack, facts in SSM apart."""
     read = template.read(ROOT / "template.yaml")
     defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
-    if found.local:
-        return defaults | settings.parameters(found.addresses)
-    chosen = choices(ROOT / "stages" / f"{stage.name}.yml")
-    return defaults | wanted.parameters(read, stage, chosen)
+    local = settings.parameters(found.addresses) if found.local else None
+    chosen = choices(ROOT / "stages" / f"{stage.name}.yml") if local is None else local
+    told = defaults | wanted.parameters(read, stage, chosen)
+    return {name: value for name, value in told.items() if name not in wanted.facts(read, stage)}
 
 
 def _inside(function: str) -> list[Finding]:

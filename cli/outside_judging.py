@@ -61,7 +61,7 @@ def of_functions(found: Sequence[FunctionSeen], built: bytes) -> list[Finding]:
     digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
     wrong: list[Finding] = []
     for each in found:
-        if each.state not in ("", "Active", "Inactive") or each.update == "Failed":
+        if each.state == "Failed" or each.update == "Failed":
             fix = "deploy again; the function's configuration says why it cannot run"
             told = f"{each.name} is {each.state}, its last update {each.update}"
             wrong.append(fail("functions", told, fix))

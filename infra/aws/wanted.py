@@ -49,11 +49,15 @@ def platform(file: Path, stage: Stage, public_key: str, chosen: Mapping[str, str
 
 def parameters(read: Mapping[str, Any], stage: Stage, chosen: Mapping[str, str]) -> dict[str, str]:
     """The template's parameters: the names of the facts in SSM, and those that were chosen."""
-    known = read["Parameters"]
-    told = {n: p for n, p in known.items() if str(p["Type"]).startswith(_TOLD_BY_SSM)}
-    facts = {name: stage.parameter(_kebab(name)) for name in told}
-    mine = {name: value for name, value in chosen.items() if name in known}
-    return {**facts, **mine, "Stage": stage.name}
+    mine = {name: value for name, value in chosen.items() if name in read["Parameters"]}
+    return {**facts(read, stage), **mine, "Stage": stage.name}
+
+
+def facts(read: Mapping[str, Any], stage: Stage) -> dict[str, str]:
+    """The template's parameters that are facts, and what each is called in SSM."""
+    known = read["Parameters"].items()
+    told = [name for name, each in known if str(each["Type"]).startswith(_TOLD_BY_SSM)]
+    return {name: stage.parameter(_kebab(name)) for name in told}
 
 
 def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:

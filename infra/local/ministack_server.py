@@ -146,8 +146,9 @@ def _complete_iam() -> None:
     """Have IAM know more: what is no wildcard, for whom a service takes a role, and what is safe.
 
     In AWS `${*}`, `${?}` and `${$}` stand for themselves. And where a service takes a role, AWS
-    tells the role's trust policy on whose behalf; here it says so by an external id. What stays
-    within this machine is as safe as TLS, which the policies ask for.
+    tells the role's trust policy on whose behalf; here it says so by an external id. Who has taken
+    a role is told by the role's name. What stays within this machine is as safe as TLS, which the
+    policies ask for.
     """
     compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
 
@@ -166,6 +167,15 @@ def _complete_iam() -> None:
             context.service_context.update(keys)
         return trusts(document, caller, context)
 
+    resolve = iam_evaluator._resolve_condition_key  # noqa: SLF001
+
+    def resolve_role(key: str, context: Any) -> Any:
+        found = resolve(key, context)
+        if key.lower() != "aws:principalarn":
+            return found
+        return re.sub(r":sts:(:\d+:)assumed-role/([^/]+)/.*", r":iam:\1role/\2", found)
+
+    iam_evaluator._resolve_condition_key = resolve_role  # noqa: SLF001
     iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
     iam_evaluator.evaluate_trust_policy = trusts_for
     # Also what no request comes with: a service that sends to a queue, or has a role receive.
