@@ -27,9 +27,10 @@ def work_since(spark: SparkSession, before: Work) -> Work:
     store = context.statusStore()
     stages = store.stageList(None, False, False, _no_quantiles(spark), None)
     new = list(_newest(stages, before.stage))
+    jobs = store.jobsList(None)  # the newest first; of a long session not all are there
     return Work(
         stage=max([before.stage, *(stage.stageId() for stage in new)]),
-        jobs=store.jobsList(None).size(),
+        jobs=jobs.head().jobId() + 1 if jobs.nonEmpty() else 0,
         rows=before.rows + sum(stage.inputRecords() for stage in new),
         bytes=before.bytes + sum(stage.inputBytes() for stage in new),
         shuffled=before.shuffled + sum(stage.shuffleWriteBytes() for stage in new),

@@ -107,6 +107,7 @@ def warm_spark(services: Services) -> SparkSession:
         "spark.executor.killOnFatalError.depth": "0",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.ui.retainedJobs": "10",  # as of a driver that has long been at work
         "spark.sql.shuffle.partitions": "2",
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.hadoop.fs.s3a.endpoint": services.s3.meta.endpoint_url,

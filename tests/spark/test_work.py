@@ -1,0 +1,17 @@
+"""What Spark did is counted by its own bookkeeping, however long it has been at work."""
+
+import pytest
+
+from spark_jobs.work import Work, work_since
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+
+
+def test_jobs_are_counted_that_spark_remembers_no_more(job_runner: Job) -> None:
+    """Of more jobs than Spark keeps in mind, each is counted once."""
+    spark = job_runner.warm_spark
+    before = work_since(spark, Work())
+    for _ in range(30):
+        spark.range(1).collect()
+    assert work_since(spark, before).jobs - before.jobs == 30
