@@ -1,6 +1,7 @@
 """What runs on the local stack is held to its rights as on AWS: role, and run by run."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ BROKEN = b"id,amount\n3,10.5\n4,much\n"
 KEPT_OUT = "  - {property: quarantine, value: {maxRows: 5, unreadable: true}}"
 FILES = {"a*b ä+1.csv": CSV, "broken.csv": BROKEN}
 NOBODYS = "a1" * 16
+# Of a secret that is not there, which has no random end, nobody may ask.
+GONE = re.compile(r".*:secret:.*(?<!-[A-Za-z0-9]{6})")
 DENIED = ("AccessDenied", "AccessDeniedException")
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
@@ -103,7 +106,8 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
     roles = Compiled.of(TEMPLATE, **parameters(gate)).roles()
     lines = (gate.home / "ministack" / "asked.jsonl").read_text().splitlines()
     asked = [each for each in map(json.loads, lines) if NOBODYS not in each["who"]]
-    ours = [(name, each) for each in asked if (name := role(each, roles))]
+    there = [each for each in asked if not GONE.fullmatch(each["resource"])]
+    ours = [(name, each) for each in there if (name := role(each, roles))]
     assert {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
     assert [(n, e["action"], e["resource"]) for n, e in ours if not e["allowed"]] == []
     for name, each in ours:
