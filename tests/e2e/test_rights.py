@@ -123,6 +123,7 @@ def parameters(gate: Gate) -> dict[str, str]:
     return {
         "Stage": stage,
         "EmrApplicationId": settings.emr_application_id,
+        "JobRelease": settings.job_code.rpartition("/")[2],
         "SlackTokenSecret": slack,
     }
 
