@@ -81,8 +81,8 @@ def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
     defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
     local = settings.parameters(found.addresses) if found.local else None
     chosen = choices(ROOT / "stages" / f"{stage.name}.yml") if local is None else local
-    told = defaults | wanted.parameters(read, stage, chosen)
-    return {name: value for name, value in told.items() if name not in wanted.facts(read, stage)}
+    told, facts = wanted.parameters(read, stage, chosen), wanted.facts(read, stage)
+    return {name: value for name, value in (defaults | told).items() if name not in facts}
 
 
 def _inside(function: str) -> list[Finding]:

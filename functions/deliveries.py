@@ -81,28 +81,26 @@ def sqs_handler(
             logger.exception("this message will be delivered again", extra={"body": body})
             raise
 
-    def prepare(body: str) -> None:
-        with suppress(Exception):  # the work itself raises it again, and tells it
-            first(world(), body)
-
-    def finish() -> None:
-        try:
-            last(world())
-        except Exception:  # noqa: BLE001 - whatever it is, the messages are worked off
-            logger.exception("what was to be done last is left to the sweep")
-
     @logger.inject_lambda_context
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         for record in event["Records"]:
-            prepare(record["body"])
+            with suppress(Exception):  # the work itself raises it again, and tells it
+                first(world(), record["body"])
         answer = process_partial_response(
             event=event,
             record_handler=work_off,
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
-        finish()
+        _finish(last, world)
         return answer
 
     return handler
+
+
+def _finish(last: Callable[[With], None], world: Callable[[], With]) -> None:
+    try:
+        last(world())
+    except Exception:  # noqa: BLE001 - whatever it is, the messages are worked off
+        logger.exception("what was to be done last is left to the sweep")

@@ -11,8 +11,8 @@ from functions.diagnosis import Check, Finding, carry_out
 from functions.facts import Claims
 from functions.nessie_probe import NessieProbe
 from functions.settings import CheckupSettings, Settings
-from functions.submission import JOB_FILES
 from lakegate.history import TABLES
+from lakegate.jobspec import JOB_FILES
 
 _NETWORK = "see that the functions' subnets and security group reach it (infra/platform.yml)"
 _RIGHTS = "deploy again, so that CheckupRole may look; then see that the network leads there"

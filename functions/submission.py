@@ -7,12 +7,10 @@ GetJobRun shows all of it to whoever may ask, so no secret is here.
 from typing import Any
 
 from functions.settings import Settings
-from lakegate.jobspec import JobSpec
+from lakegate.jobspec import AVRO, MAIN, PACKAGES, JobSpec
 
 # Where EMR has it, also with Spark 4 ("Using Apache Iceberg with EMR Serverless").
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
-# The files of a release of the job's code.
-JOB_FILES = (MAIN, PACKAGES, AVRO) = ("main.py", "lakegate_job.zip", "spark-avro.jar")
 _STREAMS = {"SPARK_DRIVER": ["STDERR", "STDOUT"], "SPARK_EXECUTOR": ["STDERR", "STDOUT"]}
 
 

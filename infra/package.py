@@ -23,6 +23,7 @@ import uv
 from infra.local.jars import cached
 from infra.versions import AVRO_JAR
 from lakegate.errors import LakegateError
+from lakegate.jobspec import JOB_FILES
 
 # Lambda's own Python has boto3 (as ministack's has); the others only colour what pynessie's and
 # pyiceberg's own command lines print.
@@ -35,7 +36,6 @@ _UNUSED = ("bin/*", "zstandard/_cffi*")
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
-AVRO = "spark-avro.jar"
 # Lambda's python3.11 has glibc 2.26. uv knows no name between 2.17, which pyroaring does not serve,
 # and 2.28; tests/e2e/test_stack.py checks what the chosen files really need.
 _PLATFORM = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
@@ -74,7 +74,7 @@ def build(root: Path, tell: Callable[[str], None]) -> Package:
 
 def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
     """The job's entry point, its packages, and the jar that EMR's Spark does not load itself."""
-    main, packages, avro = (into / name for name in ("main.py", "lakegate_job.zip", AVRO))
+    main, packages, avro = (into / name for name in JOB_FILES)
     _once(packages, _inputs(root, _JOB_CODE, libraries), _job_zip(root, libraries))
     for out, source in ((main, root / "spark_jobs" / "main.py"), (avro, cached(AVRO_JAR))):
         content = source.read_bytes()

@@ -9,6 +9,9 @@ from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
 
+# The files of a release of the job's code.
+JOB_FILES = (MAIN, PACKAGES, AVRO) = ("main.py", "lakegate_job.zip", "spark-avro.jar")
+
 
 @dataclass(frozen=True)
 class JobSpec:

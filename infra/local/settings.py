@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from infra.local import ministack
+from infra.stage import Stage
 
 STAGE = "local"
-STACK = f"lakegate-{STAGE}"
-LAKE_BUCKET = f"lakegate-{STAGE}-lake-{ministack.ACCOUNT}"
+_HERE = Stage(STAGE, ministack.ACCOUNT, ministack.REGION)
+STACK = _HERE.stack
+LAKE_BUCKET = _HERE.lake_bucket
 # Of its own, because ministack, like AWS, takes no events in AWS's name.
 EVENT_SOURCE = "lakegate.emr-serverless"
 APPLICATION = "00lakegate"
@@ -15,7 +17,7 @@ _SLACK_TOKEN = "xoxb-lakegate-local"  # noqa: S105  known to the stand-in only
 
 def secrets(tokens: Mapping[str, str]) -> dict[str, str]:
     """Every secret's name and value; `tokens` maps Nessie's roles to their tokens."""
-    return {_token_secret(role): token for role, token in tokens.items()} | {
+    return {_HERE.token_secret(role): token for role, token in tokens.items()} | {
         _slack_secret(): _SLACK_TOKEN
     }
 
@@ -51,10 +53,6 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
         "SweepTimeout": "60",
         "VisibilityTimeout": "10",
     }
-
-
-def _token_secret(role: str) -> str:
-    return f"lakegate/{STAGE}/nessie/{role}"
 
 
 def _slack_secret() -> str:

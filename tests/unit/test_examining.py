@@ -14,8 +14,8 @@ from functions.examining import Expected, Scene, examine
 from functions.facts import Application, Bucket, Keys, Notification, Queue, Standing, Table
 from functions.seeding import seed
 from functions.settings import CheckupSettings
-from functions.submission import JOB_FILES
 from lakegate.errors import Transient
+from lakegate.jobspec import JOB_FILES
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import SETTINGS, Deployment
