@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -46,10 +46,15 @@ def drop(
     for sight in sights:
         view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     if wait:
-        with showing(view.err()) as show:
-            sights = follow(world, sights, ended, seconds, show)
-        explain(view.err(), sights)
-        raise typer.Exit(exit_code(sights))
+        wait_for(world, sights, seconds)
+
+
+def wait_for(world: World, sights: list[Sight], seconds: float) -> NoReturn:
+    """Show files' way to their end, at most for so many seconds, and end the command by it."""
+    with showing(view.err()) as show:
+        sights = follow(world, sights, ended, seconds, show)
+    explain(view.err(), sights)
+    raise typer.Exit(exit_code(sights))
 
 
 def put(world: World, file: Path, key: str) -> Sight:

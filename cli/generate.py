@@ -1,0 +1,105 @@
+"""`lakegate generate`: files to try things with, good ones and broken ones."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from cli import view
+from cli.contracts import push
+from cli.deployment import find
+from cli.drop import put, wait_for
+from cli.faults import MEANING, Fault
+from cli.follow import Sight
+from cli.local import teller
+from functions.world import World
+from lakegate.contract import parse
+
+_PATIENCE = 900.0  # seconds
+_FEWEST = 20  # rows that a file needs for its faults to show
+_HELP_FAULT = "What is wrong with the last file: " + "; ".join(
+    f"{fault}: {meaning}" for fault, meaning in MEANING.items()
+)
+
+
+class Format(StrEnum):
+    """How the files are written."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+
+
+def generate(
+    context: typer.Context,
+    rows: Annotated[
+        int, typer.Option("-n", "--rows", help="Rows a file.", min=1, max=10**9)
+    ] = 1_000,
+    files: Annotated[int, typer.Option(help="How many files.", min=1, max=999)] = 1,
+    null_rate: Annotated[
+        float, typer.Option(help="Share of nulls where there may be any.", min=0, max=1)
+    ] = 0.1,
+    no_null: Annotated[bool, typer.Option("--no-null", help="No nulls: --null-rate 0.")] = False,
+    fault: Annotated[list[Fault] | None, typer.Option(help=_HELP_FAULT)] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, other rows.", min=0, max=1_000_000)] = 0,
+    format_: Annotated[Format, typer.Option("--format")] = Format.PARQUET,
+    out: Annotated[Path, typer.Option(help="The folder to write to.", file_okay=False)] = Path(
+        "generated"
+    ),
+    upload: Annotated[
+        bool, typer.Option("--upload", help="Put their contract in force, and drop the files.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With --upload: show the way to the end state.")
+    ] = False,
+) -> None:
+    """Write files of made-up parcels, and the contract that they keep; the same ones every time.
+
+    Faults are in the last file. The exit codes of --wait are those of `lakegate drop`.
+    """
+    from cli import parcel_files, parcels  # pyarrow takes its time
+
+    faults = frozenset(fault or ())
+    _refuse_senseless(rows, format_, faults)
+    world = find(context.obj).world() if upload else None
+    rate = 0.0 if no_null else null_rate
+    wanted = [parcels.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
+    made = {out / f"parcels-{seed}-{each.file:03}.{format_}": each for each in wanted}
+    contract = parcel_files.write_contract(out, format_)
+    with _progress(rows * files) as written:
+        parcel_files.write(made, faults, written)
+    for file in (contract, *made):
+        view.out().print(str(file), soft_wrap=True)
+    if world:
+        sights = _upload(world, out, contract, made)
+        if wait:
+            wait_for(world, sights, _PATIENCE)
+
+
+def _upload(world: World, folder: Path, contract: Path, files: Iterable[Path]) -> list[Sight]:
+    push(world.lake, folder, teller())
+    prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
+    sights = [put(world, file, prefix + file.name) for file in files]
+    for sight in sights:
+        view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+    return sights
+
+
+def _refuse_senseless(rows: int, format_: Format, faults: frozenset[Fault]) -> None:
+    if Fault.RAGGED in faults and format_ is not Format.CSV:
+        raise typer.BadParameter("only lines can be ragged: add --format csv", param_hint="--fault")
+    if faults and rows < _FEWEST:
+        raise typer.BadParameter(f"{_FEWEST} at least, for faults to show", param_hint="--rows")
+
+
+@contextmanager
+def _progress(rows: int) -> Iterator[Callable[[int], None]]:
+    """A bar of the rows that are done, on a terminal."""
+    columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn())
+    console = view.err()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=rows)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,67 @@
+"""What `lakegate generate` makes: good files pass, and each fault is found for what it is."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.faults import Fault
+from cli.generate import Format
+from cli.parcel_files import write, write_contract
+from cli.parcels import Wanted
+from infra.local.audit import audit
+from lakegate.contract import parse
+from lakegate.report import AuditReport, Verdict
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+
+# In parquet and in csv: the checks that fail, or why the file could not be judged.
+FOUND = {
+    Fault.NULLS: (["country.nullValues"],) * 2,
+    Fault.DUPLICATES: (["parcel_id.duplicateValues"],) * 2,
+    Fault.RANGE: (["weight_kg.invalidValues"],) * 2,
+    Fault.RENAMED: (["file.columns.postage", "file.columns.price"],) * 2,
+    Fault.MISSING: (["file.columns.sent_at"],) * 2,
+    Fault.TYPE: (["file.columns.weight_kg"], ["file.rows_readable", "weight_kg.nullValues"]),
+    Fault.TRUNCATED: ("TRUNCATED_FILE", "CORRUPT_FILE"),
+    Fault.RAGGED: (None, ["file.rows_readable"]),
+}
+
+
+def audited(job: Job, folder: Path, wanted: Wanted, format_: Format, *faults: Fault) -> AuditReport:
+    """The report on one generated file under its own contract."""
+    text = write_contract(folder, format_).read_text()
+    file = folder / f"parcels.{format_}"
+    write({file: wanted}, frozenset(faults), lambda _: None)
+    return audit(job.warm_spark, parse(text, "parcels"), file)
+
+
+@pytest.mark.parametrize("format_", Format)
+def test_what_has_no_fault_passes(job_runner: Job, tmp_path: Path, format_: Format) -> None:
+    """A file of either format keeps the contract that is written beside it, all rows read."""
+    report = audited(job_runner, tmp_path, Wanted(500), format_)
+    assert (report.verdict, report.rows_read) == (Verdict.PASSED, 500), report.reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "format_"),
+    [(f, s) for f, found in FOUND.items() for s in Format if found[s == "csv"]],
+)
+def test_each_fault_is_found(
+    job_runner: Job, tmp_path: Path, fault: Fault, format_: Format
+) -> None:
+    """A fault makes those checks fail that are about it, and no other."""
+    report = audited(job_runner, tmp_path, Wanted(100), format_, fault)
+    assert report.verdict is not Verdict.PASSED
+    expected = FOUND[fault][format_ is Format.CSV]
+    if isinstance(expected, str):
+        assert report.reason
+        assert report.reason.code == expected
+    else:
+        assert [check.id for check in report.failed] == expected
+
+
+def test_too_many_nulls_are_found(job_runner: Job, tmp_path: Path) -> None:
+    """The contract allows nulls of a delivery's time, though not in most rows."""
+    report = audited(job_runner, tmp_path, Wanted(100, null_rate=0.9), Format.PARQUET)
+    assert [check.id for check in report.failed] == ["delivered_at.mostly_delivered"]
