@@ -12,24 +12,27 @@ _CONTAINER = 3
 
 @dataclass(frozen=True)
 class Index:
-    """A global secondary index: its key's attributes, and whether it has all the others too."""
+    """A global secondary index: its key's attributes, and which of the others it has `also`, or all."""
 
     name: str
     keys: tuple[str, ...]
     whole: bool
+    also: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Index":
         """The index as a CloudFormation template describes it."""
         keys = tuple(each["AttributeName"] for each in described["KeySchema"])
-        whole = described["Projection"]["ProjectionType"] == "ALL"
-        return cls(described["IndexName"], keys, whole)
+        projection = described["Projection"]
+        also = tuple(projection.get("NonKeyAttributes", ()))
+        return cls(described["IndexName"], keys, projection["ProjectionType"] == "ALL", also)
 
     def entry(self, item: Item | None) -> Item | None:
         """What the index has of an item; None of one that lacks its key."""
         if item is None or any(key not in item for key in self.keys):
             return None
-        return item if self.whole else {name: item[name] for name in ("id", *self.keys)}
+        names = ("id", *self.keys, *self.also)
+        return item if self.whole else {name: item[name] for name in names if name in item}
 
 
 def units(before: Item | None, after: Item, indexes: Sequence[Index]) -> dict[str, int]:

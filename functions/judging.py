@@ -16,6 +16,7 @@ INDEXES = {
     "unrecorded": ("unrecorded", "saved_at"),
     "by_etag": ("etag", "landed_at"),
     "by_key": ("key", "landed_at"),
+    "by_day": ("landed_day", "landed_at"),
 }
 _REDEPLOY = "deploy again: the stack sets this"
 _READY = {"CREATED", "STARTING", "STARTED", "STOPPING", "STOPPED"}

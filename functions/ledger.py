@@ -3,11 +3,13 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, timedelta
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import BotoCoreError, ClientError
 
+from functions.brief import Brief
 from functions.ingestion import Ingestion, State
 from functions.ledger_items import from_item, to_item
 from lakegate.errors import LakegateError, Transient
@@ -116,6 +118,21 @@ class Ledger:
             ScanIndexForward=False,
         )
 
+    def landed(self, since: str, until: str) -> Iterator[Brief]:
+        """What landed from the time `since` to before `until` (ISO 8601, UTC), newest first.
+
+        What was entered or saved a moment ago may not show yet.
+        """
+        for day in _days_back(since, until):
+            during = Key("landed_at").between(max(since, day), until)
+            found = self._items(
+                self._table.query,
+                IndexName="by_day",
+                KeyConditionExpression=Key("landed_day").eq(day) & during,
+                ScanIndexForward=False,
+            )
+            yield from (Brief.from_item(item) for item in found if item["landed_at"] < until)
+
     def waiting(self, table: str) -> list[Ingestion]:
         """The audited ingestions of a table, oldest landing first; the index may lag behind."""
         return self._of_table(table, State.AUDITED)
@@ -199,6 +216,14 @@ class Ledger:
             if "LastEvaluatedKey" not in page:
                 return
             arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _days_back(since: str, until: str) -> Iterator[str]:
+    """The days that a time lies in between, the last one first."""
+    first, day = date.fromisoformat(since[:10]), date.fromisoformat(until[:10])
+    while day >= first:
+        yield day.isoformat()
+        day -= timedelta(days=1)
 
 
 class _Refused(Exception):

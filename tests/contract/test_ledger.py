@@ -11,6 +11,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from functions.brief import Brief
 from functions.ingestion import Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
 from lakegate.change import Change
@@ -279,6 +280,34 @@ def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
     assert ids(ledger.in_state(State.PUBLISHED)) == []
 
 
+def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
+    """What landed from one time to before another is listed as it is now, the newest first."""
+    for day, hour in ((1, 23), (2, 0), (2, 12), (4, 12), (4, 13)):
+        time = f"2026-03-0{day}T{hour:02}:00:00.000+00:00"
+        landed = replace(ingestion().landed, landed_at=time)
+        ledger.begin(ingestion(day * 100 + hour, landed=landed, table="a.b", channel="#c"))
+    ended = replace(ledger.get(ingestion(212).id), rows=7, branch="b", discarded=True)
+    reason, at = Reason("CHECKS_FAILED", "3 of 4"), "2026-03-02T12:01:00.000+00:00"
+    ledger.save(ended.step("rejected", at, state=State.REJECTED, reason=reason))
+    found = list(ledger.landed("2026-03-02T00:00:00.000+00:00", "2026-03-04T13:00:00.000+00:00"))
+    assert [int(each.id, 16) for each in found] == [412, 212, 200]
+    assert found[1] == Brief(
+        id=ingestion(212).id,
+        name="1",
+        table="a.b",
+        state=State.REJECTED,
+        rows=7,
+        landed_at="2026-03-02T12:00:00.000+00:00",
+        ended_at=at,
+        reason_code="CHECKS_FAILED",
+        branch="b",
+        channel="#c",
+        discarded=True,
+    )
+    assert found[0] == Brief.of(ledger.get(ingestion(412).id))
+    assert not found[0].ended
+
+
 def test_the_same_content_is_found(ledger: AnyLedger) -> None:
     """Of one etag and size, what landed before and at that time is listed, the earliest first."""
     for number in (4, 2, 3):
@@ -360,6 +389,7 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
             "scan",
             "query",
             "query",
+            "query",
         ):
             stubber.add_client_error(operation, code)
         for call in calls(Ledger(table)):
@@ -388,4 +418,5 @@ def calls(ledger: Ledger) -> list[Any]:
         lambda: list(ledger.all()),
         lambda: list(ledger.same_content(ingestion().landed)),
         lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.landed("2026-03-01T00", "2026-03-01T12")),
     ]

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from functions.brief import Brief
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved, UnknownIngestion
 from lakegate.errors import Transient
@@ -60,6 +61,11 @@ class FakeLedger:
         """See Ledger.in_state."""
         found = [i for i in self.all() if i.state is state]
         yield from sorted(found, key=lambda i: i.landed.landed_at, reverse=True)
+
+    def landed(self, since: str, until: str) -> Iterator[Brief]:
+        """See Ledger.landed."""
+        found = [b for b in map(Brief.of, self.all()) if since <= b.landed_at < until]
+        yield from sorted(found, key=lambda b: b.landed_at, reverse=True)
 
     def waiting(self, table: str) -> list[Ingestion]:
         """See Ledger.waiting."""

@@ -42,6 +42,7 @@ OF_COMMANDS = {
     "lake.contract_at",
     "lake.delete_objects",
     "ledger.in_state",
+    "ledger.landed",
     "ledger.all",
     "catalog.begin",
     "catalog.begun",

@@ -1,0 +1,62 @@
+"""An ingestion in brief: what lists, counts and pictures of many ingestions go by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from functions.ingestion import IN_FLIGHT, Ingestion, State
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What the ledger's index by day keeps of an ingestion.
+
+    `name` is the file's, or says which table is changed; `table` is "" where no contract claims the
+    key. `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter
+    "" while it is on its way. `reason_code` says why it was not published, `channel` who is told.
+    """
+
+    id: str
+    name: str
+    table: str
+    state: State
+    rows: int
+    landed_at: str
+    ended_at: str = ""
+    reason_code: str = ""
+    branch: str = ""
+    channel: str = ""
+    discarded: bool = False
+
+    @classmethod
+    def of(cls, ingestion: Ingestion) -> "Brief":
+        """An ingestion as it stands."""
+        return cls(
+            id=ingestion.id,
+            name=ingestion.name,
+            table=ingestion.table,
+            state=ingestion.state,
+            rows=ingestion.rows,
+            landed_at=ingestion.landed.landed_at,
+            ended_at=ingestion.times.get(ingestion.state, "") if ingestion.ended else "",
+            reason_code=ingestion.reason.code if ingestion.reason else "",
+            branch=ingestion.branch,
+            channel=ingestion.channel,
+            discarded=ingestion.discarded,
+        )
+
+    @classmethod
+    def from_item(cls, item: Mapping[str, Any]) -> "Brief":
+        """What the index has of an item."""
+        found = {field.name: item[field.name] for field in fields(cls) if field.name in item}
+        return cls(**found | {"state": State(item["state"]), "rows": int(item["rows"])})
+
+    @property
+    def ended(self) -> bool:
+        """Whether the verdict is final."""
+        return self.state not in IN_FLIGHT
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a person is still to decide on it: it failed, and nobody discarded it."""
+        return self.state in (State.REJECTED, State.ERRORED) and not self.discarded
