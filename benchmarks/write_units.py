@@ -12,7 +12,7 @@ _CONTAINER = 3
 
 @dataclass(frozen=True)
 class Index:
-    """A global secondary index: its key's attributes, and which of the others it has `also`, or all."""
+    """A global secondary index: its key's attributes, and which others it has `also`, or all."""
 
     name: str
     keys: tuple[str, ...]

@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
+from heapq import merge
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.brief import Brief
-from functions.ingestion import Ingestion, State
+from functions.ingestion import ALERTED, Ingestion, State
 from functions.ledger_items import from_item, to_item
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
@@ -132,6 +133,19 @@ class Ledger:
                 ScanIndexForward=False,
             )
             yield from (Brief.from_item(item) for item in found if item["landed_at"] < until)
+
+    def open_failures(self) -> Iterator[Brief]:
+        """The failed ingestions that nobody discarded, oldest landing first."""
+        found = (
+            self._pages(
+                self._table.query,
+                IndexName="by_state",
+                KeyConditionExpression=Key("state").eq(state.value),
+                FilterExpression=Attr("discarded").ne(True),  # an older release's items lack it
+            )
+            for state in ALERTED
+        )
+        return merge(*(map(Brief.of, each) for each in found), key=lambda brief: brief.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
         """The audited ingestions of a table, oldest landing first; the index may lag behind."""

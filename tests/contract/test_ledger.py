@@ -308,6 +308,16 @@ def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
     assert not found[0].ended
 
 
+def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
+    """Rejected and errored ingestions that nobody discarded are listed, the oldest first."""
+    states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]
+    for number, state in enumerate(states):
+        ledger.begin(ingestion(number, state=state))
+    ledger.save(replace(ledger.get(ingestion(1).id), discarded=True))
+    found = list(ledger.open_failures())
+    assert found == [Brief.of(ledger.get(ingestion(number).id)) for number in (0, 2, 4)]
+
+
 def test_the_same_content_is_found(ledger: AnyLedger) -> None:
     """Of one etag and size, what landed before and at that time is listed, the earliest first."""
     for number in (4, 2, 3):
@@ -390,6 +400,7 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
             "query",
             "query",
             "query",
+            "query",
         ):
             stubber.add_client_error(operation, code)
         for call in calls(Ledger(table)):
@@ -418,5 +429,6 @@ def calls(ledger: Ledger) -> list[Any]:
         lambda: list(ledger.all()),
         lambda: list(ledger.same_content(ingestion().landed)),
         lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.open_failures()),
         lambda: list(ledger.landed("2026-03-01T00", "2026-03-01T12")),
     ]

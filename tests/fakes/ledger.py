@@ -67,6 +67,11 @@ class FakeLedger:
         found = [b for b in map(Brief.of, self.all()) if since <= b.landed_at < until]
         yield from sorted(found, key=lambda b: b.landed_at, reverse=True)
 
+    def open_failures(self) -> Iterator[Brief]:
+        """See Ledger.open_failures."""
+        found = [brief for brief in map(Brief.of, self.all()) if brief.is_open]
+        yield from sorted(found, key=lambda b: b.landed_at)
+
     def waiting(self, table: str) -> list[Ingestion]:
         """See Ledger.waiting."""
         found = [i for i in self.in_state(State.AUDITED) if i.table == table]

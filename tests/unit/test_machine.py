@@ -43,6 +43,7 @@ OF_COMMANDS = {
     "lake.delete_objects",
     "ledger.in_state",
     "ledger.landed",
+    "ledger.open_failures",
     "ledger.all",
     "catalog.begin",
     "catalog.begun",

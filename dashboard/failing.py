@@ -1,0 +1,43 @@
+"""How errors reach the people who look at the page: as sentences."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from dashboard import opening
+from functions.telemetry import logger
+from lakegate.errors import LakegateError, Transient
+
+_ADVICE = {
+    "STACK_DOWN": "Start it with `lakegate up`, then reload this page.",
+    "NO_STACK": "Start it with `lakegate up`, then reload this page.",
+    "NO_REPORT": "Its timeline tells how far it came.",
+    "UNKNOWN_REFERENCE": "It was published or discarded: what it held is on main, or gone.",
+    "UNKNOWN_INGESTION": "The overview lists those there are.",
+    "TOKEN_REFUSED": "`lakegate doctor` tells more; new tokens come by `lakegate rotate`.",
+}
+_AGAIN = "Reload the page in a moment. `lakegate doctor` tells what is wrong if it lasts."
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Show an error of what is done here as a sentence, and what to do about it."""
+    try:
+        yield
+    except LakegateError as error:
+        opening.opened.clear()  # a stack that was started anew has other tokens
+        tell(error)
+    except Exception:  # noqa: BLE001  nobody who looks at a page is helped by a traceback
+        logger.exception("the page failed")
+        st.error("This could not be shown: a fault of Lakegate's. The page's log tells more.")
+
+
+def tell(error: LakegateError) -> None:
+    """Show an error that is meant for people."""
+    with st.container(border=True):
+        st.markdown(":material/error: **This cannot be shown**")
+        st.text(f"{error.message[:1].upper()}{error.message[1:]} ({error.code})")
+        advice = _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else "")
+        if advice:
+            st.markdown(advice)

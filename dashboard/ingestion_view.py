@@ -1,0 +1,10 @@
+"""The view of ingestion."""
+
+import streamlit as st
+
+from dashboard.opening import Opened
+
+
+def show(opened: Opened) -> None:
+    """Show it."""
+    st.title("Ingestion")

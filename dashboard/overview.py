@@ -1,0 +1,125 @@
+"""What came of the files that landed lately: counts, by hour and by table, and how long it took."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from functions.brief import Brief
+from functions.ingestion import State
+from lakegate import times
+
+_MOST_ALERTS = 8
+
+
+class Outcome(StrEnum):
+    """What an ingestion came to, in the words and the order of the pictures."""
+
+    PUBLISHED = "published"
+    WAITING = "waiting"
+    REJECTED = "rejected"
+    ERRORED = "errored"
+    IGNORED = "ignored"
+
+    @classmethod
+    def of(cls, brief: Brief) -> "Outcome":
+        """The outcome of an ingestion as it stands; what has not ended is waiting."""
+        return cls(brief.state.value) if brief.ended else cls.WAITING
+
+
+class Window(StrEnum):
+    """How far back the overview goes."""
+
+    DAY = "24 hours"
+    WEEK = "7 days"
+    MONTH = "30 days"
+
+    @property
+    def span(self) -> timedelta:
+        """How long it is."""
+        return timedelta(days={"24 hours": 1, "7 days": 7, "30 days": 30}[self.value])
+
+    @property
+    def step(self) -> timedelta:
+        """What one bar of its pictures stands for."""
+        return timedelta(days=1) if self is Window.MONTH else timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds from landing to published: half of the files took no longer than `median`, and
+
+    95 of 100 no longer than `slow` (nearest rank).
+    """
+
+    median: float
+    slow: float
+
+    @classmethod
+    def of(cls, seconds: Iterable[float]) -> "Pace | None":
+        """The pace of some files; None of none."""
+        ranked = sorted(seconds)
+        if not ranked:
+            return None
+        return cls(*(ranked[math.ceil(len(ranked) * share) - 1] for share in (0.5, 0.95)))
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What landed in a time.
+
+    `by_time` counts by the beginning of an hour or a day (ISO 8601) and outcome, `by_table` by the
+    table's name ("" where no contract claims the key). `pace` is None where nothing was published;
+    `paces` are those of what landed in each hour or day. `alerts` are the last that failed.
+    """
+
+    landed: int
+    outcomes: Mapping[Outcome, int]
+    by_time: Mapping[tuple[str, Outcome], int]
+    by_table: Mapping[tuple[str, Outcome], int]
+    pace: Pace | None
+    paces: Mapping[str, Pace]
+    alerts: tuple[Brief, ...]
+
+
+def since(window: Window, now: str) -> str:
+    """When the window began: at a full hour or day, so that its first bar is a whole one."""
+    moment = datetime.fromisoformat(now) - window.span + window.step
+    return times.text(_floor(moment, window.step))
+
+
+def overview(briefs: Sequence[Brief], window: Window) -> Overview:
+    """The overview of ingestions that landed within the window."""
+    step = window.step
+    told = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
+    seconds: dict[str, list[float]] = {}
+    for brief, outcome, bar in told:
+        if outcome is Outcome.PUBLISHED:
+            seconds.setdefault(bar, []).append(_took(brief))
+    failed = [b for b in briefs if b.state in (State.REJECTED, State.ERRORED)]
+    return Overview(
+        landed=len(briefs),
+        outcomes=Counter(outcome for _, outcome, _ in told),
+        by_time=Counter((bar, outcome) for _, outcome, bar in told),
+        by_table=Counter((brief.table, outcome) for brief, outcome, _ in told),
+        pace=Pace.of(each for many in seconds.values() for each in many),
+        paces={bar: pace for bar, many in seconds.items() if (pace := Pace.of(many))},
+        alerts=tuple(sorted(failed, key=lambda b: b.ended_at, reverse=True)[:_MOST_ALERTS]),
+    )
+
+
+def _took(brief: Brief) -> float:
+    """The seconds from landing to the end; clocks that disagree make it no less than none."""
+    took = datetime.fromisoformat(brief.ended_at) - datetime.fromisoformat(brief.landed_at)
+    return max(0.0, took.total_seconds())
+
+
+def _bar(time: str, step: timedelta) -> str:
+    """The beginning of the hour or day that a time of the ledger lies in."""
+    return f"{time[:13]}:00:00+00:00" if step < timedelta(days=1) else f"{time[:10]}T00:00:00+00:00"
+
+
+def _floor(moment: datetime, step: timedelta) -> datetime:
+    return datetime.fromisoformat(_bar(times.text(moment), step)).astimezone(UTC)

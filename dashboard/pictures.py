@@ -1,0 +1,117 @@
+"""The page's pictures: values in, charts out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from dashboard import look
+from dashboard.overview import Outcome, Overview, Window
+
+_COLOURS = {
+    Outcome.PUBLISHED: look.GREEN,
+    Outcome.WAITING: look.BLUE,
+    Outcome.REJECTED: look.ORANGE,
+    Outcome.ERRORED: look.PINK,
+    Outcome.IGNORED: look.GREY,
+}
+_MOST_TABLES = 12
+
+
+def landed(found: Overview, window: Window) -> alt.Chart:
+    """What landed, by hour or day, in the colours of its outcome."""
+    rows = [
+        {"time": time, "outcome": outcome, "files": many, "order": _order(outcome)}
+        for (time, outcome), many in found.by_time.items()
+    ]
+    unit: Any = "utcyearmonthdate" if window is Window.MONTH else "utcyearmonthdatehours"
+    return (
+        _chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X("time:T", timeUnit=unit, title=None, axis=_time_axis()),
+            y=alt.Y("files:Q", title="files", axis=_whole_numbers()),
+            color=_by_outcome(outcome for _, outcome in found.by_time),
+            order="order:Q",
+            tooltip=[_time(), "outcome:N", alt.Tooltip("files:Q", format=",")],
+        )
+        .properties(height=240)
+    )
+
+
+def by_table(found: Overview) -> alt.Chart:
+    """What landed, by table, the busiest tables first."""
+    totals: dict[str, int] = {}
+    for (table, _), many in found.by_table.items():
+        totals[table] = totals.get(table, 0) + many
+    most = sorted(totals, key=lambda table: -totals[table])[:_MOST_TABLES]
+    rows = [
+        {"table": table or "no table", "outcome": outcome, "files": many, "order": _order(outcome)}
+        for (table, outcome), many in found.by_table.items()
+        if table in most
+    ]
+    names = [table or "no table" for table in most]
+    return (
+        _chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X("files:Q", title="files", axis=_whole_numbers()),
+            y=alt.Y("table:N", title=None, sort=names, axis=alt.Axis(labelLimit=160)),
+            color=_by_outcome((outcome for _, outcome in found.by_table), legend=False),
+            order="order:Q",
+            tooltip=["table:N", "outcome:N", alt.Tooltip("files:Q", format=",")],
+        )
+        .properties(height=alt.Step(26))
+    )
+
+
+def paces(found: Overview) -> alt.LayerChart | alt.FacetChart:
+    """Seconds from landing to published, by hour or day: the median, and up to 95 of 100 files."""
+    rows = [
+        {"time": time, "median": pace.median, "slow": pace.slow}
+        for time, pace in sorted(found.paces.items())
+    ]
+    base = _chart(rows).encode(
+        x=alt.X("time:T", scale=alt.Scale(type="utc"), title=None, axis=_time_axis()),
+        tooltip=[
+            _time(),
+            alt.Tooltip("median:Q", title="median, s", format=",.1f"),
+            alt.Tooltip("slow:Q", title="95 of 100, s", format=",.1f"),
+        ],
+    )
+    seconds = alt.Y("median:Q", title="seconds")
+    return alt.layer(
+        base.mark_bar(color=look.BLUE, opacity=0.3, width=4).encode(y=seconds, y2="slow:Q"),
+        base.mark_line(color=look.BLUE, point={"size": 28, "color": look.BLUE}).encode(y=seconds),
+    ).properties(height=180)
+
+
+def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    return alt.Chart(alt.Data(values=list(rows)))
+
+
+def _by_outcome(found: Iterable[Outcome], *, legend: bool = True) -> alt.Color:
+    """The colours of those outcomes that there are, in their own order."""
+    there = set(found)
+    shown = [outcome for outcome in Outcome if outcome in there]
+    return alt.Color(
+        "outcome:N",
+        scale=alt.Scale(domain=shown, range=[_COLOURS[outcome] for outcome in shown]),
+        legend=alt.Legend(title=None, orient="top") if legend else None,
+    )
+
+
+def _order(outcome: Outcome) -> int:
+    return list(Outcome).index(outcome)
+
+
+def _time() -> alt.Tooltip:
+    return alt.Tooltip("time:T", title="from, UTC", format="%-d %b %H:%M", formatType="utc")
+
+
+def _time_axis() -> alt.Axis:
+    return alt.Axis(grid=False, labelOverlap=True, tickCount=8)
+
+
+def _whole_numbers() -> alt.Axis:
+    return alt.Axis(format=",d", tickMinStep=1, tickCount=5)

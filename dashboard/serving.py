@@ -1,0 +1,44 @@
+"""Serves the page: on this machine alone, and without a word to any other."""
+
+from importlib import import_module
+from pathlib import Path
+
+from dashboard.look import theme
+
+_APP = Path(__file__).with_name("app.py")
+# What the page's parts need and takes seconds to import, so that nobody waits for it later.
+_SLOW = ("dashboard.app", "functions.tables", "cli.reading")
+_OPTIONS = {
+    "server.address": "127.0.0.1",
+    "server.fileWatcherType": "none",
+    "server.runOnSave": False,
+    "server.allowRunOnSave": False,
+    "server.showEmailPrompt": False,
+    "browser.gatherUsageStats": False,
+    "browser.serverAddress": "127.0.0.1",
+    "client.toolbarMode": "minimal",
+    "client.showErrorDetails": "none",
+    "client.showErrorLinks": False,
+    "logger.hideWelcomeMessage": True,
+}
+
+
+def serve(stage: str, port: int, *, open_browser: bool) -> None:
+    """Serve the page of a stage, or with "" of the local stack, until interrupted."""
+    from streamlit.web import cli
+
+    for module in _SLOW:
+        import_module(module)
+    print(f"The quality page is at http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
+    cli.main(arguments(stage, port, open_browser=open_browser), standalone_mode=False)
+
+
+def arguments(stage: str, port: int, *, open_browser: bool) -> list[str]:
+    """What Streamlit is told; its own files of settings cannot say otherwise."""
+    given = {**_OPTIONS, **theme(), "server.port": port, "server.headless": not open_browser}
+    options = [f"--{name}={_written(value)}" for name, value in given.items()]
+    return ["run", str(_APP), *options, *(["--", stage] if stage else [])]
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
