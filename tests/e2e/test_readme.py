@@ -47,7 +47,7 @@ def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, s
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "rejected, as it should be" in done.stdout
-    assert "LOST" in done.stdout.split("rejected, as it should be")[1]
+    assert "1000.0" in done.stdout.split("rejected, as it should be")[1]
 
 
 def test_what_the_readme_makes_can_be_made() -> None:
