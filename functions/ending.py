@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
-from functions.messages import Alert, alert, duplicate
+from functions.messages import Alert, Kind, alert, duplicate, recovered
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
@@ -110,9 +110,14 @@ def _tell(world: World, ingestion: Ingestion) -> Ingestion:
 
 
 def _message(world: World, ingestion: Ingestion) -> Alert:
-    if ingestion.state is State.PUBLISHED:
-        return duplicate(ingestion, world.ledger.get(ingestion.duplicate_of))
+    page = world.settings.page_url
+    if ingestion.state is State.PUBLISHED and ingestion.duplicate_of and not ingestion.approval:
+        kind = Kind.RECOVERED if ingestion.has_recovered else Kind.NOTICE
+        return duplicate(ingestion, world.ledger.get(ingestion.duplicate_of), page, kind)
+    if ingestion.has_recovered or ingestion.discarded:
+        return recovered(ingestion, page)
     try:
-        return alert(ingestion, report_of(world, ingestion) if ingestion.report_key else None)
+        report = report_of(world, ingestion) if ingestion.report_key else None
     except Permanent:  # an unreadable report is the reason of this alert
-        return alert(ingestion, None)
+        report = None
+    return alert(ingestion, report, page)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from functions.catalog import UnknownBranch
-from functions.ending import report_of
+from functions.ending import finish, report_of
 from functions.ingestion import ALERTED, IN_FLIGHT, Approval, Ingestion, State
 from functions.intake import submit
 from functions.publishing import publish
 from functions.removal import Removal, remove
 from functions.storage import Missing
+from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
@@ -81,7 +82,7 @@ def discard(world: World, ingestion: Ingestion, before: str = "") -> Outcome:
         removed = _decided(world, marked, lambda now: _removed(now, marked, world.now()))
     except LakegateError as error:
         return Outcome(_latest(world, marked), error.message)
-    return Outcome(removed, removal=removal)
+    return Outcome(_told(world, removed), removal=removal)
 
 
 def standing(ingestion: Ingestion) -> str:
@@ -173,7 +174,9 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
     approval = Approval(by.strip(), reason.strip(), at, checks)
     # Main's tables of results are to say that it is published after all.
     recorded = min(now.recorded, now.attempt - 1)
-    return now.step("approved", at, state=State.AUDITED, approval=approval, recorded=recorded)
+    return now.step(
+        "approved", at, state=State.AUDITED, approval=approval, recorded=recorded, alerted=False
+    )
 
 
 def _discarded(world: World, now: Ingestion, before: str) -> Ingestion:
@@ -189,7 +192,18 @@ def _discarded(world: World, now: Ingestion, before: str) -> Ingestion:
 
 
 def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:
-    return now.step("removed", at, doomed={}) if now.doomed == marked.doomed else now
+    if now.doomed != marked.doomed:
+        return now
+    return now.step("removed", at, doomed={}, alerted=False)  # of that end people do not know
+
+
+def _told(world: World, ingestion: Ingestion) -> Ingestion:
+    """As it stands once people were told of its end, which the sweep does where it fails here."""
+    try:
+        return finish(world, ingestion)
+    except LakegateError:
+        logger.exception("the sweep tells people", extra={"ingestion": ingestion.id})
+        return _latest(world, ingestion)
 
 
 def _latest(world: World, ingestion: Ingestion) -> Ingestion:

@@ -100,6 +100,7 @@ class Ingestion:
     contract_version: str = ""
     demands: str = ""
     channel: str = ""
+    owner: str = ""
     on_duplicate: str = "publish"
     on_new_version: str = "add"
     duplicate_of: str = ""
@@ -176,10 +177,17 @@ class Ingestion:
         return self.state not in IN_FLIGHT
 
     @property
+    def has_recovered(self) -> bool:
+        """Whether people were told that it failed, and nothing is left to be done about that."""
+        settled = self.state in UNNEEDED or (self.state in ALERTED and self.discarded)
+        return settled and "alerted" in self.times
+
+    @property
     def untold(self) -> bool:
         """Whether people must still hear of its end."""
         likely_twice = self.state is State.PUBLISHED and self.duplicate_of
-        return bool(self.state in ALERTED or likely_twice) and not self.alerted
+        worth_it = self.state in ALERTED or likely_twice or self.has_recovered
+        return bool(worth_it) and not self.alerted
 
     @property
     def uncleaned(self) -> bool:

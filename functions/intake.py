@@ -102,6 +102,7 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         contract_version=stored.version,
         demands=stored.contract.demands,
         channel=stored.contract.channel,
+        owner=stored.contract.owner,
         on_duplicate="publish" if change else stored.contract.on_duplicate,
         on_new_version="add" if change else stored.contract.on_new_version,
         change=change,

@@ -1,21 +1,20 @@
-"""The words of an alert: Slack's Block Kit, within its limits, and harmless whatever a file says.
-
-Limits: 50 blocks a message, 3,000 characters a section, 150 a header (Slack, "Block Kit
-reference"). Text from files, keys and contracts is escaped, so that it neither links nor pings
-(Slack, "Formatting text for app surfaces").
-"""
+"""The words of an alert, of what became of it, and of other things that people are told."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from urllib.parse import quote
 
+from functions.blocks import Block, code, cut, escaped, header, link, plain, section
+from functions.blocks import SECTION as _SECTION
 from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, CheckResult
-from lakegate.visible import one_line, visible
+from lakegate.visible import one_line
 
-_SECTION, _HEADER = 3000, 150
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
+_SHORT = 200
+_LONGEST_CAUSE = 1000
 
 _ADVICE = {  # to a person who is to decide, by the reason's code
     "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
@@ -23,97 +22,182 @@ _ADVICE = {  # to a person who is to decide, by the reason's code
 }
 
 
+class Kind(StrEnum):
+    """What a message is: it decides where in a channel it is shown, and what can be done there.
+
+    `PLAIN` is that of a message whose sender, an older release, said nothing of the kind.
+    """
+
+    PLAIN = ""
+    FAILED = "failed"
+    RECOVERED = "recovered"
+    NOTICE = "notice"
+    DIGEST = "digest"
+    ANSWER = "answer"
+
+
 @dataclass(frozen=True)
 class Alert:
     """One message: `text` is what notifications show, `blocks` what the channel shows.
 
     `about` names what happened: whoever tells it again, after a crash, gives it the same name.
+    `ingestion` is the one that it is about, "" where it is about none. `cause` is the same for all
+    that has the same reason. `token` says what was seen of the ingestion: its attempt and the hash
+    that its audit left, as `seen` writes them. `page` is the ingestion's address on the quality
+    page, "" without one.
     """
 
     text: str
-    blocks: tuple[Mapping[str, Any], ...]
+    blocks: tuple[Block, ...]
     about: str = ""
+    kind: Kind = Kind.PLAIN
+    ingestion: str = ""
+    table: str = ""
+    cause: str = ""
+    token: str = ""
+    page: str = ""
 
 
-def alert(ingestion: Ingestion, report: AuditReport | None) -> Alert:
+def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
     """The alert for an ingestion that ended rejected or errored."""
-    code = ingestion.reason.code if ingestion.reason else "UNKNOWN"
-    title = f"{ingestion.state.capitalize()}: {ingestion.name} ({code})"
+    reason = _code(ingestion)
+    title = f"{ingestion.state.capitalize()}: {ingestion.name} ({reason})"
     failed = report.failed if report else ()
-    return Alert(
-        text=_cut(_escaped(one_line(title)), _SECTION),
-        blocks=(
-            _header(title),
-            _section(_what_happened(ingestion)),
-            *[_section(_check(check)) for check in failed[:_MOST_CHECKS]],
-            *([_section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
-            _section(_what_to_do(ingestion)),
-        ),
-        about=_about(ingestion),
+    blocks = (
+        section(_what_happened(ingestion)),
+        *[section(_check(check)) for check in failed[:_MOST_CHECKS]],
+        *([section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
+        section(_what_to_do(ingestion, page_url)),
     )
+    cause = " ".join([reason, *sorted(check.id for check in failed)])
+    return _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
 
 
-def duplicate(ingestion: Ingestion, first: Ingestion) -> Alert:
+def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
+    """What became of an ingestion that people were told had failed."""
+    title, words = _recovery(ingestion)
+    lines = [
+        cut(escaped(words), _REASON),
+        f"*Table* {code(ingestion.table or 'none')}",
+        f"*Ingestion* {code(ingestion.id)}",
+        *_page_link(ingestion, page_url),
+    ]
+    blocks = (section(f"*{escaped(one_line(title))}*\n" + "\n".join(lines)),)
+    return _of(ingestion, Kind.RECOVERED, title, blocks, page_url, titled=False)
+
+
+def duplicate(
+    ingestion: Ingestion, first: Ingestion, page_url: str = "", kind: Kind = Kind.NOTICE
+) -> Alert:
     """The notice that a file was published although `first` had brought the same bytes."""
     title = f"Published, but likely a duplicate: {ingestion.name}"
     lines = [
-        f"*Ingestion* {_code(ingestion.id)}",
-        f"*Table* {_code(ingestion.table)}, {ingestion.rows:,} rows",
-        f"*File* {_code(ingestion.landed.uri)}",
-        f"The same bytes landed before, as {_code(first.landed.uri)}.",
+        f"*Ingestion* {code(ingestion.id)}",
+        f"*Table* {code(ingestion.table)}, {ingestion.rows:,} rows",
+        f"*File* {code(ingestion.landed.uri)}",
+        f"The same bytes landed before, as {code(first.landed.uri)}.",
+        *_owner(ingestion),
     ]
     advice = (
         "If both were meant, there is nothing to do. If not, take one file's rows out of the "
         "table. With `onDuplicate: hold` in the contract such a file waits for a person."
     )
     commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
-    return Alert(
-        text=_cut(_escaped(one_line(title)), _SECTION),
-        blocks=(_header(title), _section("\n".join(lines)), _section(f"{advice}\n{commands}")),
-        about=_about(ingestion),
-    )
+    asked = "\n".join([advice, *_page_link(ingestion, page_url), commands])
+    blocks = (section("\n".join(lines)), section(asked))
+    return _of(ingestion, kind, title, blocks, page_url, "LIKELY_DUPLICATE")
 
 
 def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     """The alert for a message that no handler could work off."""
     title = "Errored: an event could not be handled"
-    lines = [f"*Queue* {_code(queue)}", f"*Reason* {_escaped(reason)}", f"```{_plain(body)}```"]
-    blocks = (_section("\n".join([f"*{title}*", *lines])),)
-    return Alert(title, blocks, about=f"{queue} {body}")
+    lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
+    blocks = (section("\n".join([f"*{title}*", *lines])),)
+    cause = f"UNREADABLE_EVENT {queue}"
+    return Alert(title, blocks, about=f"{queue} {body}", kind=Kind.NOTICE, cause=cause)
 
 
-def _about(ingestion: Ingestion) -> str:
-    return f"{ingestion.id} {ingestion.revision}"
+def seen(ingestion: Ingestion) -> str:
+    """What somebody saw of an ingestion, to be compared with what it is when they act."""
+    return f"{ingestion.attempt}:{ingestion.audited_hash}"
+
+
+def _of(
+    ingestion: Ingestion,
+    kind: Kind,
+    title: str,
+    blocks: tuple[Block, ...],
+    page_url: str,
+    cause: str = "",
+    *,
+    titled: bool = True,
+) -> Alert:
+    return Alert(
+        text=cut(escaped(one_line(title)), _SECTION),
+        blocks=(header(title), *blocks) if titled else blocks,
+        about=f"{ingestion.id} {ingestion.revision}",
+        kind=kind,
+        ingestion=ingestion.id,
+        table=ingestion.table,
+        cause=cause[:_LONGEST_CAUSE],
+        token=seen(ingestion),
+        page=_page(ingestion, page_url),
+    )
+
+
+def _code(ingestion: Ingestion) -> str:
+    return ingestion.reason.code if ingestion.reason else "UNKNOWN"
+
+
+def _recovery(ingestion: Ingestion) -> tuple[str, str]:
+    """What became of it, as a title and a sentence."""
+    name, approval = ingestion.name, ingestion.approval
+    if ingestion.discarded:
+        words = "Its branch is deleted. A replay would read the file anew."
+        return f"Discarded: {name}", words
+    if ingestion.state is State.IGNORED:
+        words = ingestion.reason.message if ingestion.reason else ""
+        return f"Needed no more: {name}", words
+    rows = f"{ingestion.rows:,} rows are on main"
+    if approval:
+        return f"Published anyway: {name}", f"{rows}, as {approval.by} wanted: {approval.reason}"
+    return f"Published after replay: {name}", f"{rows}, by attempt {ingestion.attempt}."
 
 
 def _what_happened(ingestion: Ingestion) -> str:
     reason = ingestion.reason.message if ingestion.reason else ""
     lines = [
-        _cut(_escaped(reason), _REASON),
+        cut(escaped(reason), _REASON),
         *_source(ingestion),
-        f"*Table* {_code(ingestion.table or 'none')}",
-        f"*Branch* {_code(ingestion.branch or 'none was cut')}",
-        f"*Ingestion* {_code(ingestion.id)}",
+        f"*Table* {code(ingestion.table or 'none')}",
+        *_owner(ingestion),
+        f"*Branch* {code(ingestion.branch or 'none was cut')}",
+        f"*Ingestion* {code(ingestion.id)}",
     ]
     return "\n".join(lines)
+
+
+def _owner(ingestion: Ingestion) -> list[str]:
+    owner = one_line(ingestion.owner)[:_SHORT]
+    return [f"*Owner* {escaped(owner)}"] if owner else []
 
 
 def _source(ingestion: Ingestion) -> list[str]:
     change = ingestion.change
     if not change:
-        return [f"*File* {_code(ingestion.landed.uri)}"]
-    by = f" by {_escaped(change.by)}" if change.by else ""
-    why = f": {_escaped(change.message)}" if change.message else ""
-    return [_cut(f"*Asked for*{by}{why}", _REASON), f"```{_plain(change.statement)[:_REASON]}```"]
+        return [f"*File* {code(ingestion.landed.uri)}"]
+    by = f" by {escaped(change.by)}" if change.by else ""
+    why = f": {escaped(change.message)}" if change.message else ""
+    return [cut(f"*Asked for*{by}{why}", _REASON), f"```{plain(change.statement)[:_REASON]}```"]
 
 
 def _check(check: CheckResult) -> str:
     columns = ", ".join(check.columns)[:_REASON]
-    head = f":x: *{_escaped(check.id)}*" + (f" on {_code(columns)}" if columns else "")
-    body = f"expected {_escaped(check.expected)}, found {_escaped(check.found)}"
-    note = f"\n{_escaped(check.message)}" if check.message else ""
+    head = f":x: *{escaped(check.id)}*" + (f" on {code(columns)}" if columns else "")
+    body = f"expected {escaped(check.expected)}, found {escaped(check.found)}"
+    note = f"\n{escaped(check.message)}" if check.message else ""
     rows = "\n".join(_row(sample) for sample in check.samples[:_MOST_SAMPLES])
-    return f"{head}: {body}{note}" + (f"\n```{_plain(rows)}```" if rows else "")
+    return f"{head}: {body}{note}" + (f"\n```{plain(rows)}```" if rows else "")
 
 
 def _row(sample: Mapping[str, str | None]) -> str:
@@ -129,45 +213,22 @@ def _more(failed: tuple[CheckResult, ...]) -> str:
     return f"… and {len(failed) - _MOST_CHECKS} more failed checks, all in the audit report."
 
 
-def _what_to_do(ingestion: Ingestion) -> str:
+def _what_to_do(ingestion: Ingestion, page_url: str) -> str:
     commands = [f"lakegate show {ingestion.id}"]
     if ingestion.state is State.REJECTED and ingestion.audited_hash:
         commands.insert(0, f"lakegate inspect {ingestion.id}")
         commands.append(f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
     commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
-    advice = _ADVICE.get(ingestion.reason.code, "") if ingestion.reason else ""
-    return f"{advice}*Look further*\n```" + "\n".join(map(_plain, commands)) + "```"
+    advice = _ADVICE.get(_code(ingestion), "")
+    further = "\n".join(["*Look further*", *_page_link(ingestion, page_url)])
+    return f"{advice}{further}\n```" + "\n".join(map(plain, commands)) + "```"
 
 
-def _header(title: str) -> dict[str, Any]:
-    return {
-        "type": "header",
-        "text": {"type": "plain_text", "text": _cut(one_line(title), _HEADER)},
-    }
+def _page(ingestion: Ingestion, page_url: str) -> str:
+    address = f"{page_url.rstrip('/')}/ingestion?id={quote(ingestion.id, safe='')}"
+    return address if page_url else ""
 
 
-def _section(text: str) -> dict[str, Any]:
-    # Verbatim: what looks like an address or a channel in it becomes no link.
-    words = {"type": "mrkdwn", "text": _cut(text, _SECTION), "verbatim": True}
-    return {"type": "section", "text": words}
-
-
-def _escaped(text: str) -> str:
-    """Text that neither links nor pings, nor opens a block of code around what follows it."""
-    harmless = visible(text).replace("```", "'''").replace("&", "&amp;")
-    return harmless.replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _plain(text: str) -> str:
-    return _escaped(text.replace("`", "'"))[: _SECTION // 2]
-
-
-def _code(text: str) -> str:
-    return f"`{_plain(one_line(text))}`"
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    kept = text[: limit - 4]
-    return kept + "…" + ("```" if kept.count("```") % 2 else "")
+def _page_link(ingestion: Ingestion, page_url: str) -> list[str]:
+    address = _page(ingestion, page_url)
+    return [link(address, "On the quality page")] if address else []

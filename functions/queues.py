@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.messages import Alert
+from functions.messages import Alert, Kind
 from lakegate.errors import Permanent, Transient
+
+_TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,16 @@ def queued(channel: str, alert: Alert) -> str:
 
 
 def unqueued(body: str) -> tuple[str, Alert]:
-    """The channel and the alert in a message's body. Raises Permanent BAD_ALERT."""
+    """The channel and the alert in a message's body; what an older release did not say is "".
+
+    Raises Permanent BAD_ALERT.
+    """
     try:
         told = json.loads(body)
-        return str(told["channel"]), Alert(
-            told["text"], tuple(told["blocks"]), told.get("about", "")
-        )
+        channel, blocks = str(told["channel"]), tuple(told["blocks"])
+        known = {name: str(told[name]) for name in _TEXTS if name in told}
+        kind = Kind(told["kind"]) if told.get("kind") in list(Kind) else Kind.PLAIN
+        return channel, Alert(blocks=blocks, kind=kind, **known)
     except (ValueError, TypeError, KeyError) as error:
         raise Permanent("BAD_ALERT", f"this is no alert ({error!r}): {body[:300]}") from error
 

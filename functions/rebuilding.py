@@ -230,6 +230,7 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
     told = replace(
         ingestion,
         channel=stored.contract.channel,
+        owner=stored.contract.owner,
         on_duplicate=stored.contract.on_duplicate,
         on_new_version=stored.contract.on_new_version,
     )

@@ -24,7 +24,8 @@ class Settings:
     `job_log_group`, if any. `job_attempts` is how often EMR tries a run; more than once, it also
     tries again what was rejected.
     `grace_seconds` is how long the sweep leaves events time to do the work, `keep_days` how long
-    failed branches are kept. The `limits` are settings like these, each from its own variable.
+    failed branches are kept. `page_url` is the quality page's address, "" without one. The `limits`
+    are settings like these, each from its own variable.
     """
 
     landing_bucket: str
@@ -50,6 +51,7 @@ class Settings:
     max_attempts: int = 20
     grace_seconds: int = 300
     keep_days: int = 30
+    page_url: str = ""
     limits: Limits = DEFAULTS
 
     @classmethod
