@@ -114,7 +114,7 @@ def _message(world: World, ingestion: Ingestion) -> Alert:
     if ingestion.state is State.PUBLISHED and ingestion.duplicate_of and not ingestion.approval:
         kind = Kind.RECOVERED if ingestion.has_recovered else Kind.NOTICE
         return duplicate(ingestion, world.ledger.get(ingestion.duplicate_of), page, kind)
-    if ingestion.has_recovered or ingestion.discarded:
+    if ingestion.has_recovered:
         return recovered(ingestion, page)
     try:
         report = report_of(world, ingestion) if ingestion.report_key else None

@@ -178,9 +178,9 @@ class Ingestion:
 
     @property
     def has_recovered(self) -> bool:
-        """Whether people were told that it failed, and nothing is left to be done about that."""
-        settled = self.state in UNNEEDED or (self.state in ALERTED and self.discarded)
-        return settled and "alerted" in self.times
+        """Whether it failed once, and nothing is left to be done about that."""
+        settled = self.state in UNNEEDED or self.discarded
+        return settled and any(state.value in self.times for state in ALERTED)
 
     @property
     def untold(self) -> bool:

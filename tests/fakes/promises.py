@@ -9,6 +9,7 @@ from functions import commits
 from functions.failed import branches
 from functions.history import Commit
 from functions.ingestion import ALERTED, Ingestion, State
+from functions.messages import Kind
 from functions.reconciliation import End
 from functions.reconciling import reconciled
 from functions.world import World
@@ -138,13 +139,22 @@ def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingest
         told = [text for text in texts if _subject(ingestion) in text]
         assert told, f"nobody was told of {ingestion}"
         if ingestion.state in ALERTED:
-            for text in told:
+            for text in _failures(deployment, ingestion):
                 named = any((branch or "none was cut") in text for branch in known)
                 assert named, f"an alert names none of {known}"
+    for ingestion in filter(lambda each: each.has_recovered, deployment.ledger.all()):
+        of_it = [told for _, told in deployment.alerts.posted if told.ingestion == ingestion.id]
+        assert of_it[-1].kind is Kind.RECOVERED, f"nobody was told what became of {ingestion}"
     told_of = {ingestion.id for ingestion in these} | set(_once_failed(deployment))
     others = [_subject(i) for i in deployment.ledger.all() if i.id not in told_of]
     wrong = [text for text in texts if any(subject in text for subject in others)]
     assert not wrong, f"told of what did not fail: {wrong}"
+
+
+def _failures(deployment: Deployment, ingestion: Ingestion) -> list[str]:
+    """What people were told each time that the ingestion failed."""
+    posted = [alert for _, alert in deployment.alerts.posted if alert.ingestion == ingestion.id]
+    return [str(alert.blocks) for alert in posted if alert.kind is Kind.FAILED]
 
 
 def _subject(ingestion: Ingestion) -> str:

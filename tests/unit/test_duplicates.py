@@ -9,6 +9,7 @@ from functions import commits
 from functions.duplicates import original
 from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
+from functions.messages import Kind
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
@@ -76,7 +77,8 @@ def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
     (said,) = commits.published(publishing(deployment)[0])
     assert (said.approved_by, said.duplicate_of) == ("Ada", first.id)
-    assert len(deployment.alerts.posted) == 1
+    kinds = [alert.kind for _, alert in deployment.alerts.posted]
+    assert kinds == [Kind.FAILED, Kind.RECOVERED]
 
 
 def test_a_replay_is_held_again(deployment: Deployment) -> None:

@@ -164,6 +164,7 @@ def test_a_fault_anywhere_is_made_good_by_the_next_run(
                 expired(deployment)
             except (ProcessDied, Exception):  # noqa: BLE001, S112 - the next run makes it good
                 continue
+        deployment.settle()  # the sweep tells people what a crash left untold
         where = f"call {number}, {whole.journal.calls[number]}"
         assert set(deployment.lake.deleted) == set(whole.lake.deleted), where
         assert not left_behind(deployment), where
