@@ -41,6 +41,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "change": asdict(ingestion.change) if ingestion.change else None,
         "alerted": ingestion.alerted,
         "discarded": ingestion.discarded,
+        "actions": [asdict(action) for action in ingestion.actions],
         "approval": asdict(ingestion.approval) if ingestion.approval else None,
         "times": dict(ingestion.times),
     }

@@ -17,6 +17,7 @@ from functions.ingestion import ALERTED, Ingestion, State
 from functions.world import World
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
+_By = Annotated[str, typer.Option(help="Who wants it: the ledger keeps the name.")]
 _Wait = Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")]
 _Seconds = Annotated[float, typer.Option("--timeout", help="How long to wait.")]
 
@@ -34,6 +35,7 @@ def replay(
     contract: Annotated[
         Which, typer.Option(help="The contract in force now, or the one of the last attempt.")
     ] = Which.CURRENT,
+    by: _By = "",
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
@@ -43,7 +45,7 @@ def replay(
     """
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
-    outcome = failed.replay(world, ingestion, original=contract is Which.ORIGINAL)
+    outcome = failed.replay(world, ingestion, by=by, original=contract is Which.ORIGINAL)
     tell_replay(outcome)
     _follow(world, outcome.ingestion, seconds if wait else None)
 
@@ -67,6 +69,7 @@ def publish(
 def discard(
     context: typer.Context,
     identity: _Id,
+    by: _By = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a failed file's branches, and the data files that only they reach.
@@ -78,7 +81,7 @@ def discard(
     question = f"Discard {_name(ingestion)} ({ingestion.state}) with its branch and files?"
     if not yes and sys.stdin.isatty():
         typer.confirm(question, abort=True, err=True)
-    tell_discard(failed.discard(world, ingestion))
+    tell_discard(failed.discard(world, ingestion, by=by))
 
 
 def tell_replay(outcome: Outcome) -> None:

@@ -100,6 +100,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("attempt", ingestion.attempt),
                 ("contract", ingestion.contract_key),
                 ("published anyway", _approval(ingestion)),
+                ("done by people", _actions(ingestion)),
                 ("checks", view.tally(ingestion.tally)),
                 ("rows kept out", _kept_out(report)),
                 ("transform", _transform(report)),
@@ -160,6 +161,11 @@ def _branch(ingestion: Ingestion) -> str:
 def _approval(ingestion: Ingestion) -> str:
     given = ingestion.approval
     return f"as {given.by} wanted: {given.reason}" if given else ""
+
+
+def _actions(ingestion: Ingestion) -> str:
+    done = (f"{a.what} of attempt {a.attempt} by {a.by} ({a.at})" for a in ingestion.actions)
+    return "\n".join(done)
 
 
 def _steps(ingestion: Ingestion) -> RenderableType:

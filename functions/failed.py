@@ -33,15 +33,16 @@ class Outcome:
     removal: Removal = field(default_factory=Removal)
 
 
-def replay(world: World, ingestion: Ingestion, *, original: bool = False) -> Outcome:
+def replay(world: World, ingestion: Ingestion, *, by: str = "", original: bool = False) -> Outcome:
     """Run the job once more, on a fresh branch, by the contract in force now or the original one.
 
-    Raises LakegateError when the ingestion is not rejected or errored, or has no such contract.
+    The ledger keeps who wanted it. Raises LakegateError when the ingestion is not rejected or
+    errored, or has no such contract.
     """
     if original:
         _require_contract(world, ingestion)
     replayed = _decided(
-        world, ingestion, lambda now: _replayed(now, world.now(), original=original)
+        world, ingestion, lambda now: _replayed(now, by, world.now(), original=original)
     )
     try:
         return Outcome(submit(world, replayed))
@@ -70,19 +71,28 @@ def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> 
         return Outcome(_latest(world, approved), f"{error.message}; {_SWEEP}")
 
 
-def discard(world: World, ingestion: Ingestion, before: str = "") -> Outcome:
+def discard(world: World, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
     """Delete the ingestion's branches and the files that only they reach.
 
-    `before` leaves alone what failed later. Raises LakegateError when the ingestion is not rejected
-    or errored, or was discarded before and nothing of that is left to do.
+    `before` leaves alone what failed later. The ledger keeps who wanted it. Raises LakegateError
+    when the ingestion is not rejected or errored, or was discarded before and nothing of that is
+    left to do.
     """
-    marked = _decided(world, ingestion, lambda now: _discarded(world, now, before or "~"))
+    marked = give_up(world, ingestion, before, by)
     try:
         removal = remove(world, marked.table, marked.doomed, (marked.base_hash,))
         removed = _decided(world, marked, lambda now: _removed(now, marked, world.now()))
     except LakegateError as error:
         return Outcome(_latest(world, marked), error.message)
     return Outcome(_told(world, removed), removal=removal)
+
+
+def give_up(world: World, ingestion: Ingestion, before: str = "", by: str = "") -> Ingestion:
+    """Only write down that it is discarded: the next `discard` or clean-up deletes what it has.
+
+    Raises as `discard` does.
+    """
+    return _decided(world, ingestion, lambda now: _discarded(world, now, before or "~", by))
 
 
 def standing(ingestion: Ingestion) -> str:
@@ -139,12 +149,13 @@ def _decided(
     raise Transient("LEDGER_MOVED", f"ingestion {ingestion.id} is being changed all the time")
 
 
-def _replayed(now: Ingestion, at: str, *, original: bool) -> Ingestion:
+def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     _require_failed(now, "replayed")
     if now.doomed:
         message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
-    fresh = now.step("replayed", at, state=State.LANDED, tries_from=now.attempt)
+    asked = now.acted("replay", by.strip(), at)
+    fresh = asked.step("replayed", at, state=State.LANDED, tries_from=now.attempt)
     return replace(
         fresh,
         attempt=now.attempt + 1,
@@ -174,12 +185,13 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
     approval = Approval(by.strip(), reason.strip(), at, checks)
     # Main's tables of results are to say that it is published after all.
     recorded = min(now.recorded, now.attempt - 1)
-    return now.step(
+    asked = now.acted("publish", approval.by, at)
+    return asked.step(
         "approved", at, state=State.AUDITED, approval=approval, recorded=recorded, alerted=False
     )
 
 
-def _discarded(world: World, now: Ingestion, before: str) -> Ingestion:
+def _discarded(world: World, now: Ingestion, before: str, by: str) -> Ingestion:
     _require_failed(now, "discarded")
     if now.doomed:
         return now
@@ -188,7 +200,9 @@ def _discarded(world: World, now: Ingestion, before: str) -> Ingestion:
     if now.times.get(now.state.value, "") >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
     doomed = branches(now, world.catalog.references())
-    return now.step("discarded", world.now(), discarded=True, doomed=doomed)
+    at = world.now()
+    asked = now.acted("discard", by.strip(), at)
+    return asked.step("discarded", at, discarded=True, doomed=doomed)
 
 
 def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:

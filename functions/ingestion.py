@@ -28,6 +28,7 @@ IN_FLIGHT = (State.LANDED, State.BRANCHED, State.SUBMITTED, State.AUDITED)
 NOT_STARTED = (State.LANDED, State.BRANCHED)
 ALERTED = (State.REJECTED, State.ERRORED)
 UNNEEDED = (State.PUBLISHED, State.IGNORED)  # whose branches are
+_MOST_ACTIONS = 20
 _AGAIN = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
 
 
@@ -50,6 +51,16 @@ class Approval:
     reason: str
     at: str
     checks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a person had done with an attempt: `what` is replay, publish or discard."""
+
+    what: str
+    by: str
+    at: str
+    attempt: int
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,8 @@ class Ingestion:
     `duplicate_of` is the ingestion that brought the same bytes before. `replaced` are the
     ingestions, of earlier versions of the key, whose rows the intent removes, `replaced_rows` how
     many those are: both belong to the intent and change with it.
+
+    `actions` are the last things that people, as far as they gave their names, had done with it.
 
     `change` is what a person asked for, None where a file landed. Of a change `rows` are those that
     it adds and `replaced_rows` those that it removes.
@@ -126,6 +139,7 @@ class Ingestion:
     contract_pinned: bool = False
     discarded: bool = False
     doomed: Mapping[str, str] = field(default_factory=dict)
+    actions: tuple[Action, ...] = ()
     change: Change | None = None
 
     @property
@@ -216,6 +230,13 @@ class Ingestion:
             base_hash=base_hash,
             group=group,
         )
+
+    def acted(self, what: str, by: str, at: str) -> "Ingestion":
+        """This ingestion once somebody had that done with it; as it is where nobody is named."""
+        if not by:
+            return self
+        done = (*self.actions, Action(what, by, at, self.attempt))
+        return replace(self, actions=done[-_MOST_ACTIONS:])
 
     def step(self, name: str, at: str, **changes: Any) -> "Ingestion":
         """This ingestion after the step `name` was done at the time `at`."""

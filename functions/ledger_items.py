@@ -5,13 +5,13 @@ import json
 from typing import Any
 
 from functions.brief import Brief
-from functions.ingestion import Approval, Ingestion, State
+from functions.ingestion import Action, Approval, Ingestion, State
 from lakegate.change import Change
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced", "change")
+_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced", "change", "actions")
 _NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
 
 
@@ -53,6 +53,7 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "checks": tuple(fields["checks"]),
             "group": tuple(fields.get("group", ())),
             "replaced": tuple(fields.get("replaced", ())),
+            "actions": tuple(Action(**each) for each in fields.get("actions", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
             "approval": _approval(fields.get("approval")),
             "change": Change(**fields["change"]) if fields.get("change") else None,
@@ -61,7 +62,8 @@ def from_item(item: dict[str, Any]) -> Ingestion:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    return dataclasses.asdict(value) if isinstance(value, Approval | Change) else dict(value)
+    is_value = isinstance(value, Action | Approval | Change)
+    return dataclasses.asdict(value) if is_value else dict(value)
 
 
 def _approval(found: dict[str, Any] | None) -> Approval | None:

@@ -16,10 +16,15 @@ class Secret:
     """A secret whose text is kept, and read again once somebody refuses it: it may have changed."""
 
     def __init__(
-        self, client: Any, name: str, monotonic: Callable[[], float] = time.monotonic
+        self,
+        client: Any,
+        name: str,
+        monotonic: Callable[[], float] = time.monotonic,
+        part: Callable[[str], str] = str,
     ) -> None:
-        """`client` is boto3's `secretsmanager` client."""
+        """`client` is boto3's `secretsmanager` client; `part` takes what is wanted of the text."""
         self.name = name
+        self._part = part
         self._client = client
         self._monotonic = monotonic
         self._lock = Lock()
@@ -44,7 +49,7 @@ class Secret:
             return self._text
 
     def _read(self) -> str:
-        self._text = secret(self._client, self.name)
+        self._text = self._part(secret(self._client, self.name))
         return self._text
 
 

@@ -20,6 +20,7 @@ from functions.nessie_probe import NessieProbe
 from functions.queues import AlertQueue, DeadLetters
 from functions.secret_store import Secret, secret
 from functions.settings import CheckupSettings, Settings, SlackSettings
+from functions.slack_secret import bot_token
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
 from functions.world import World
@@ -51,7 +52,7 @@ def alerts() -> Alerts:
     if not settings.slack_token_secret:
         return LogAlerts(logger)
     vault = boto3.client("secretsmanager", config=_CONFIG)
-    token = Secret(vault, settings.slack_token_secret)
+    token = Secret(vault, settings.slack_token_secret, part=bot_token)
     client = WebClient(token.text(), timeout=10)
     if settings.slack_url:
         client.base_url = settings.slack_url

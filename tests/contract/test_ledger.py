@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.brief import Brief
-from functions.ingestion import Approval, Ingestion, State
+from functions.ingestion import Action, Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
 from lakegate.change import Change
 from lakegate.errors import Transient
@@ -133,6 +133,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         cleaned=True,
         recorded=2,
         times={"landed": "2026-03-01T12", "ended": "2026-03-01T13"},
+        actions=(Action("replay", "bö (U1)", "2026-03-01T13", 1),),
         approval=Approval("Ann", "weil's so ist", "2026-03-01T14", ("ü", "b")),
         tries_from=2,
         contract_pinned=True,

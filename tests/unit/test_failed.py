@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from functions import commits
-from functions.failed import Outcome, discard, publish_anyway, replay
+from functions.failed import Outcome, discard, give_up, publish_anyway, replay
 from functions.ingestion import Ingestion, State
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
@@ -99,6 +99,38 @@ def test_what_failed_is_replayed_to_its_end(script: Callable[[AuditReport], Audi
     assert (now.state, now.reason, now.approval) == (State.PUBLISHED, None, None)
     assert not left_behind(deployment)
     check_promises(deployment)
+
+
+def test_the_ledger_keeps_who_had_what_done() -> None:
+    """Each of the three is on record with its person, also after a replay begins anew."""
+    deployment, landed = failed()
+    world = deployment.world
+    replay(world, deployment.ingestion(landed), by=" Ann ")
+    deployment.settle()
+    published(deployment, landed)
+    now = deployment.ingestion(landed)
+    assert [(each.what, each.by, each.attempt) for each in now.actions] == [
+        ("replay", "Ann", 1),
+        ("publish", "Ann", 2),
+    ]
+    deployment, landed = failed()
+    discard(deployment.world, deployment.ingestion(landed), by="Bob")
+    (action,) = deployment.ingestion(landed).actions
+    assert (action.what, action.by) == ("discard", "Bob")
+
+
+def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
+    """Giving up only writes it down; whoever discards next deletes what it had."""
+    deployment, landed = failed()
+    before = deployment.ingestion(landed)
+    marked = give_up(deployment.world, before, by="Ann")
+    assert (marked.discarded, list(marked.doomed)) == (True, [before.branch])
+    assert before.branch in deployment.catalog.branches("ingest/")
+    assert discarded(deployment, landed).left == ""
+    assert before.branch not in deployment.catalog.branches("ingest/")
+    assert data_files(deployment)
+    with pytest.raises(LakegateError, match="DISCARDED"):
+        give_up(deployment.world, deployment.ingestion(landed), by="Bob")
 
 
 def test_a_replay_that_fails_is_told_again() -> None:
