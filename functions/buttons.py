@@ -1,9 +1,118 @@
-"""What people can do at an alert, as Slack shows it: the buttons below it."""
+"""The buttons under an alert, and the form that one of them opens: how they look, what they carry.
+
+Limits: 2,000 characters a button's value, 3,000 a form's private metadata (Slack, "Button element",
+"Modal views").
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
 
 from functions.blocks import Block
-from functions.messages import Alert
+from functions.messages import Alert, Kind
+
+LONGEST_REASON = 500
+REASON = "reason"  # the modal's one block with an input, and the input
+PREFIX = "lakegate."
+LONGEST_SUMMARY = 800  # each character may take two in a button's value
+
+
+class Verb(StrEnum):
+    """What a button stands for."""
+
+    REPLAY = "replay"
+    PUBLISH = "publish"
+    DISCARD = "discard"
+    SHOW = "show"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What people had before their eyes: an ingestion, and what its alert's `token` says of it."""
+
+    ingestion: str
+    token: str
 
 
 def buttons(alert: Alert) -> tuple[Block, ...]:
-    """The blocks with an alert's buttons; none where there is nothing to do."""
-    return ()
+    """The block with an alert's buttons; none where there is nothing to do.
+
+    Rows that no audit came to a verdict on cannot be published. Show is a link where there is a
+    quality page.
+    """
+    if alert.kind is not Kind.FAILED or not alert.token:
+        return ()
+    seen = {"ingestion": alert.ingestion, "token": alert.token}
+    shown = _button(Verb.SHOW, {**seen, "summary": alert.cause[:LONGEST_SUMMARY]})
+    if alert.page:
+        shown["url"] = alert.page
+    has_rows = bool(alert.token.partition(":")[2])
+    verbs = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD) if has_rows else (Verb.REPLAY, Verb.DISCARD)
+    elements = [*(_button(verb, seen) for verb in verbs), shown]
+    return ({"type": "actions", "block_id": f"{PREFIX}actions", "elements": elements},)
+
+
+def modal(seen: Seen, title: str) -> Block:
+    """The form that asks why rows are published although their audit failed."""
+    return {
+        "type": "modal",
+        "callback_id": f"{PREFIX}{Verb.PUBLISH}",
+        "private_metadata": _json(asdict(seen)),
+        "title": _plain("Publish anyway"),
+        "submit": _plain("Publish"),
+        "close": _plain("Cancel"),
+        "blocks": [
+            {"type": "section", "text": _plain(title or "This file")},
+            {
+                "type": "input",
+                "block_id": REASON,
+                "label": _plain("Why, although its audit failed?"),
+                "hint": _plain("Main's log keeps the reason, and your name."),
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": REASON,
+                    "multiline": True,
+                    "max_length": LONGEST_REASON,
+                },
+            },
+        ],
+    }
+
+
+_LABELS = {
+    Verb.REPLAY: "Replay",
+    Verb.PUBLISH: "Publish anyway",
+    Verb.DISCARD: "Discard",
+    Verb.SHOW: "Show",
+}
+
+
+def _button(verb: Verb, value: Mapping[str, Any]) -> dict[str, Any]:
+    button: dict[str, Any] = {
+        "type": "button",
+        "action_id": f"{PREFIX}{verb}",
+        "text": _plain(_LABELS[verb]),
+        "value": _json(value),
+    }
+    if verb is Verb.DISCARD:
+        button |= {"style": "danger", "confirm": _CONFIRM}
+    return button
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": text}
+
+
+_CONFIRM = {
+    "title": _plain("Discard it?"),
+    "text": _plain("Its branch and the files that only it reaches go. What landed stays."),
+    "confirm": _plain("Discard"),
+    "deny": _plain("Keep it"),
+    "style": "danger",
+}

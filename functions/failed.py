@@ -243,7 +243,7 @@ def _require_rows(now: Ingestion) -> None:
     if now.state is State.ERRORED:
         message = "it could not be judged, so there are no audited rows to publish: mend what its"
         raise LakegateError("NO_ROWS", f"{message} reason names, then `lakegate replay {now.id}`")
-    if now.audited_hash in ("", now.base_hash) or not now.has_rows:
+    if not now.has_audited_rows:
         message = "it was rejected before any row was written: correct the contract, then"
         other = "ask for another change" if now.change else "drop a corrected file"
         todo = f"`lakegate replay {now.id}`, or {other}"

@@ -186,6 +186,11 @@ class Ingestion:
         return bool(self.rows or (self.change and self.replaced_rows))
 
     @property
+    def has_audited_rows(self) -> bool:
+        """Whether its audit came to a verdict on rows that its intent would bring to main."""
+        return self.audited_hash not in ("", self.base_hash) and self.has_rows
+
+    @property
     def ended(self) -> bool:
         """Whether the verdict is final."""
         return self.state not in IN_FLIGHT

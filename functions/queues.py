@@ -35,7 +35,7 @@ class DeadLetters:
     def read(self) -> Iterator[DeadLetter]:
         """The messages that are waiting; each stays until it is forgotten."""
         while True:
-            with _translated(self.name):
+            with translated(self.name):
                 answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10)
             messages = answer.get("Messages", [])
             if not messages:
@@ -45,7 +45,7 @@ class DeadLetters:
 
     def forget(self, letter: DeadLetter) -> None:
         """Delete a message that has been dealt with."""
-        with _translated(self.name):
+        with translated(self.name):
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.receipt)
 
 
@@ -63,7 +63,7 @@ class AlertQueue:
 
     def post(self, channel: str, alert: Alert) -> None:
         """See Alerts.post."""
-        with _translated("alerts"):
+        with translated("alerts"):
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=queued(channel, alert),
@@ -98,7 +98,8 @@ def _digest(text: str) -> str:
 
 
 @contextmanager
-def _translated(queue: str) -> Iterator[None]:
+def translated(queue: str) -> Iterator[None]:
+    """Raise what SQS raises as Transient QUEUE_UNAVAILABLE."""
     try:
         yield
     except (ClientError, BotoCoreError) as error:

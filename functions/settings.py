@@ -83,6 +83,31 @@ class SlackSettings:
 
 
 @dataclass(frozen=True)
+class ActionSettings:
+    """Who may press buttons in Slack, each from the variable `LAKEGATE_<NAME>`.
+
+    `action_queue` is a queue's address. `slack_users` are the ids of those who may, with commas
+    between them. `slack_team` is the workspace that they must be in, "" where any will do.
+    """
+
+    slack_token_secret: str
+    action_queue: str
+    slack_users: str = ""
+    slack_team: str = ""
+    slack_url: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "ActionSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return _read(cls, environment)
+
+    @property
+    def users(self) -> frozenset[str]:
+        """Those who may."""
+        return frozenset(filter(None, map(str.strip, self.slack_users.split(","))))
+
+
+@dataclass(frozen=True)
 class CheckupSettings:
     """What the checkup is told besides, each from the variable `LAKEGATE_<NAME>`.
 

@@ -1,0 +1,130 @@
+"""What Slack is answered when somebody presses a button: within 3 seconds, so the work is queued."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from functions.blocks import code, escaped
+from functions.buttons import REASON, Verb, modal
+from functions.presses import NotUnderstood, Press, Submission, parsed
+from functions.secret_store import Secret
+from functions.slack_replies import Replies
+from functions.slack_requests import Refused, Request
+from functions.slack_secret import SlackSecret
+from functions.telemetry import logger
+from functions.wishes import Wish
+from lakegate.errors import LakegateError
+
+_NOT_ALLOWED = "You may not do this here: whoever runs Lakegate can add you to `SlackUsers`."
+_NO_REASON = "Say why: main's log keeps it."
+_NO_FORM = "The form could not be opened. Press again."
+
+
+class Actions(Protocol):
+    """Where wishes wait to be carried out."""
+
+    def send(self, wish: Wish) -> None:
+        """Put a wish there; the same one is there once. Raises Transient."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Who may act, and what a request is answered with.
+
+    `users` are the ids of those who may. `team` is the workspace that requests must come from, ""
+    where any may. `now` is the time in seconds.
+    """
+
+    users: frozenset[str]
+    team: str
+    secret: Secret
+    actions: Actions
+    replies: Replies
+    now: Callable[[], float]
+
+
+def answer(desk: Desk, event: Mapping[str, Any]) -> dict[str, Any]:
+    """The document to answer a request to the function URL with, {} where Slack needs none.
+
+    Raises Refused, and Transient where the wish could not be taken: Slack shows that.
+    """
+    request = Request.of(event)
+    _require_signature(desk, request)
+    try:
+        asked = parsed(request.payload)
+    except NotUnderstood as error:
+        raise Refused(400, error.code, error.message) from error
+    if desk.team and asked.team != desk.team:
+        raise Refused(403, "OTHER_WORKSPACE", f"the workspace {asked.team[:20]!r} is not ours")
+    logger.info("asked for", extra={"who": str(asked.person), "ingestion": asked.seen.ingestion})
+    if isinstance(asked, Submission):
+        return _submitted(desk, asked)
+    _pressed(desk, asked)
+    return {}
+
+
+def _require_signature(desk: Desk, request: Request) -> None:
+    text = desk.secret.text()
+    if not SlackSecret.of(text).signing_secret:
+        text = desk.secret.after(text)
+    if not SlackSecret.of(text).signing_secret:
+        raise Refused(503, "NO_SIGNING_SECRET", "Slack's secret holds no signing secret")
+    if not _is_signed(desk, request, text) and not _is_signed(
+        desk, request, desk.secret.after(text)
+    ):
+        raise Refused(401, "NOT_SLACK", "it is not signed by Slack, or too old")
+
+
+def _is_signed(desk: Desk, request: Request, text: str) -> bool:
+    return request.is_signed(SlackSecret.of(text).signing_secret, desk.now)
+
+
+def _pressed(desk: Desk, press: Press) -> None:
+    """Do what the button stands for, and tell who pressed it what they cannot see otherwise."""
+    if press.person.id not in desk.users:
+        logger.warning("not allowed", extra={"who": str(press.person), "what": press.verb})
+        _tell(desk, press, _NOT_ALLOWED)
+    elif press.verb is Verb.SHOW:
+        _tell(desk, press, _shown(press))
+    elif press.verb is Verb.PUBLISH:
+        _open(desk, press)
+    else:
+        desk.actions.send(Wish(press.verb, press.seen, str(press.person)))
+        _tell(desk, press, f"{press.verb.capitalize()} is under way: this thread will tell.")
+
+
+def _submitted(desk: Desk, submission: Submission) -> dict[str, Any]:
+    if submission.person.id not in desk.users:
+        logger.warning("not allowed", extra={"who": str(submission.person), "what": "publish"})
+        return _wrong(_NOT_ALLOWED)
+    if not submission.reason:
+        return _wrong(_NO_REASON)
+    who = str(submission.person)
+    desk.actions.send(Wish(Verb.PUBLISH, submission.seen, who, submission.reason))
+    return {}
+
+
+def _wrong(words: str) -> dict[str, Any]:
+    """Words below the form's input, which stays open."""
+    return {"response_action": "errors", "errors": {REASON: words}}
+
+
+def _open(desk: Desk, press: Press) -> None:
+    try:
+        desk.replies.open(press.trigger, modal(press.seen, press.title))
+    except LakegateError as error:
+        logger.warning("the form could not be opened", extra={"why": str(error)})
+        _tell(desk, press, _NO_FORM)
+
+
+def _tell(desk: Desk, press: Press, words: str) -> None:
+    """Tell only who pressed; where that fails nothing is lost."""
+    try:
+        desk.replies.tell(press.answers, words)
+    except LakegateError as error:
+        logger.warning("could not be told", extra={"words": words, "why": str(error)})
+
+
+def _shown(press: Press) -> str:
+    commands = (f"lakegate {verb} {press.seen.ingestion}" for verb in ("show", "inspect"))
+    return "\n".join([f"*{escaped(press.title)}*", escaped(press.summary), *map(code, commands)])
