@@ -1,4 +1,4 @@
-"""What Slack is answered when somebody presses a button: within 3 seconds, so the work is queued."""
+"""What Slack is answered when somebody presses a button: within 3 seconds, the work is queued."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -12,6 +12,7 @@ from typing import Any
 
 from functions.blocks import Block
 from functions.messages import Alert, Kind
+from lakegate.visible import one_line
 
 LONGEST_REASON = 500
 REASON = "reason"  # the modal's one block with an input, and the input
@@ -45,7 +46,7 @@ def buttons(alert: Alert) -> tuple[Block, ...]:
     if alert.kind is not Kind.FAILED or not alert.token:
         return ()
     seen = {"ingestion": alert.ingestion, "token": alert.token}
-    shown = _button(Verb.SHOW, {**seen, "summary": alert.cause[:LONGEST_SUMMARY]})
+    shown = _button(Verb.SHOW, {**seen, "summary": one_line(alert.cause)[:LONGEST_SUMMARY]})
     if alert.page:
         shown["url"] = alert.page
     has_rows = bool(alert.token.partition(":")[2])
