@@ -14,7 +14,7 @@ Show = Callable[[Opened], None]
 
 def main(stage: str) -> None:
     """Show the page that the address names."""
-    st.set_page_config(page_title="Lakegate", page_icon=":material/water_lock:", layout="wide")
+    st.set_page_config(page_title="Lakegate", layout="wide")
 
     def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:
         def run() -> None:

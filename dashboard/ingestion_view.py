@@ -1,10 +1,156 @@
-"""The view of ingestion."""
+"""The view of one ingestion."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from cli.ingestions import identified
+from cli.inspection import Question, inspection
+from dashboard import links, pictures
+from dashboard.ingestion import Account, account, facts, rows, sample_rows
 from dashboard.opening import Opened
+from dashboard.overview import Window, bounds
+from dashboard.timeline import total
+from dashboard.words import code, count, duration, moment
+from functions.ingestion import State
+from lakegate.report import AuditReport, CheckResult, Status
+
+if TYPE_CHECKING:
+    from cli.evidence import Evidence
+
+_COLOURS: Mapping[State, Any] = {
+    State.PUBLISHED: "green",
+    State.REJECTED: "orange",
+    State.ERRORED: "red",
+}
+_MOST_ROWS = 20
+_RECENT = 10
 
 
 def show(opened: Opened) -> None:
-    """Show it."""
-    st.title("Ingestion")
+    """Show the ingestion that the address names, or ask for one."""
+    wanted = st.query_params.get("id", "").strip()
+    if not wanted:
+        _ask(opened)
+        return
+    told = account(opened.world, identified(opened.world.ledger, wanted))
+    _head(told)
+    _checks(opened, told)
+    _way(told)
+    with st.expander("Everything that is known", expanded=not told.report):
+        _facts(facts(told))
+
+
+def _ask(opened: Opened) -> None:
+    st.header("Ingestion", anchor=False)
+    wanted = st.text_input("An ingestion's id, or its beginning", placeholder="3f9c2ab17d04")
+    if wanted:
+        links.ingestion(wanted.strip(), f"Show {code(wanted.strip())}", ":material/search:")
+    now = opened.world.now()
+    found = opened.world.ledger.landed(*bounds(Window.WEEK, now))
+    recent = [brief for brief, _ in zip(found, range(_RECENT), strict=False)]
+    if not recent:
+        st.markdown("Nothing landed in the last seven days. `lakegate drop FILE` drops a file.")
+        return
+    st.subheader("Landed last", anchor=False)
+    for brief in recent:
+        links.ingestion(brief.id, f"{code(brief.name)} {brief.state}")
+
+
+def _head(told: Account) -> None:
+    one = told.ingestion
+    st.header(code(one.name), anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge(one.state, color=_COLOURS.get(one.state, "blue"))
+        if one.table:
+            links.table(one.table, code(one.table), ":material/table:")
+        if told.is_failed and one.audited_hash and not one.discarded:
+            links.branch(one.id, "Compare its branch with main", ":material/compare_arrows:")
+    if one.reason:
+        with st.container(border=True):
+            st.text(one.reason.message)
+            st.caption(one.reason.code.replace("_", "\\_"))
+    with st.container(horizontal=True):
+        st.metric("rows", f"{one.rows:,}", width=140)
+        if took := total(told.steps):
+            st.metric("from landing to its end", duration(took), width=200)
+        if told.report:
+            passed = sum(check.status is Status.PASS for check in told.checks)
+            st.metric("checks passed", f"{passed:,} of {len(told.checks):,}", width=180)
+
+
+def _checks(opened: Opened, told: Account) -> None:
+    st.subheader("Checks", anchor=False)
+    if not told.report:
+        st.text(told.no_report)
+        return
+    if not told.checks:
+        st.text("No check was asked.")
+        return
+    st.altair_chart(pictures.checks(told.checks), alt="Checks by result")
+    for check in told.report.failed:
+        _failed(check)
+    if told.is_failed and told.report.failed and told.report.audited_hash:
+        _broken_rows(opened, told)
+    with st.expander(f"All {count(len(told.checks), 'check')}", expanded=not told.report.failed):
+        st.dataframe(rows(told.checks), hide_index=True, alt="Every check, expected and found")
+
+
+def _failed(check: CheckResult) -> None:
+    with st.container(border=True):
+        st.markdown(f":material/close: **{code(check.id)}**")
+        expected, found = st.columns(2)
+        expected.caption("expected")
+        expected.text(check.expected)
+        found.caption("found")
+        found.text(check.found)
+        if check.message:
+            st.text(check.message)
+        if check.samples:
+            st.caption("Some of its rows")
+            _rows(sample_rows(check.samples))
+
+
+def _broken_rows(opened: Opened, told: Account) -> None:
+    """Rows on the branch, read only when they are asked for."""
+    if not st.button("Look up the rows on the branch", icon=":material/search:"):
+        return
+
+    def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
+        found = opened.reader(f"{report.branch}@{report.audited_hash}")
+        return found.whole(report.table) if report.effect else found.added(report.table)
+
+    with st.spinner("Reading the branch"):
+        found = inspection(opened.world, told.ingestion, Question(limit=_MOST_ROWS), evidence_of)
+    for finding in found.findings:
+        many = "" if finding.count is None else f", {count(finding.count, 'row')}"
+        st.markdown(f"**{code(finding.result.id)}**{many}")
+        if finding.rows:
+            _rows(sample_rows(finding.rows))
+        for note in finding.notes:
+            st.text(note)
+
+
+def _way(told: Account) -> None:
+    st.subheader("Timeline", anchor=False)
+    steps = told.steps
+    if len(steps) > 1:
+        st.altair_chart(pictures.way(steps), alt="How long each step took")
+    shown = [
+        {"step": s.name, "at": moment(s.at), "since the step before": duration(s.seconds)}
+        for s in steps
+    ]
+    st.dataframe(shown, hide_index=True, alt="The steps and their times")
+
+
+def _facts(told: Mapping[str, str]) -> None:
+    for name, value in told.items():
+        left, right = st.columns([1, 4])
+        left.caption(name)
+        right.code(value, language=None, wrap_lines=True)
+
+
+def _rows(found: Sequence[Mapping[str, Any]]) -> None:
+    st.dataframe(list(found), hide_index=True, alt="Rows")

@@ -15,6 +15,7 @@ _SHARED = {
     "blueColor": BLUE,
     "grayColor": GREY,
     "baseRadius": "0.5rem",
+    "paddingTop": "2.5rem",
 }
 _LIGHT = {
     "backgroundColor": "#ffffff",

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from functions.brief import Brief
@@ -84,10 +84,14 @@ class Overview:
     alerts: tuple[Brief, ...]
 
 
-def since(window: Window, now: str) -> str:
-    """When the window began: at a full hour or day, so that its first bar is a whole one."""
-    moment = datetime.fromisoformat(now) - window.span + window.step
-    return times.text(_floor(moment, window.step))
+def bounds(window: Window, now: str) -> tuple[str, str]:
+    """From when to before when the window goes: its first bar is a whole hour or day.
+
+    It ends a while from now, as clocks differ.
+    """
+    moment = datetime.fromisoformat(now)
+    first = _bar(times.text(moment - window.span + window.step), window.step)
+    return times.text(datetime.fromisoformat(first)), times.text(moment + timedelta(hours=1))
 
 
 def overview(briefs: Sequence[Brief], window: Window) -> Overview:
@@ -119,7 +123,3 @@ def _took(brief: Brief) -> float:
 def _bar(time: str, step: timedelta) -> str:
     """The beginning of the hour or day that a time of the ledger lies in."""
     return f"{time[:13]}:00:00+00:00" if step < timedelta(days=1) else f"{time[:10]}T00:00:00+00:00"
-
-
-def _floor(moment: datetime, step: timedelta) -> datetime:
-    return datetime.fromisoformat(_bar(times.text(moment), step)).astimezone(UTC)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import links, pictures
 from dashboard.opening import Opened
-from dashboard.overview import Outcome, Overview, Window, overview, since
+from dashboard.overview import Outcome, Overview, Window, bounds, overview
 from dashboard.words import ago, code, duration
 from functions.brief import Brief
 from functions.world import World
@@ -18,12 +18,12 @@ def show(opened: Opened) -> None:
     """Show what landed, what came of it, how long it took, and what failed last."""
     world = opened.world
     now = world.now()
-    st.title("Overview", anchor=False)
+    st.header("Overview", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         window = st.segmented_control(
             "What landed in the last", list(Window), default=Window.WEEK, required=True
         )
-        found = list(world.ledger.landed(since(window, now), "9999"))
+        found = list(world.ledger.landed(*bounds(window, now)))
         tables = sorted({brief.table for brief in found if brief.table})
         wanted = st.selectbox("Table", [_EVERY_TABLE, *tables], width=260)
     if not found:

@@ -1,12 +1,17 @@
 """The page's pictures: values in, charts out."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import altair as alt
 
 from dashboard import look
 from dashboard.overview import Outcome, Overview, Window
+from dashboard.timeline import Step
+from dashboard.words import duration
+from lakegate.report import CheckResult, Status
 
 _COLOURS = {
     Outcome.PUBLISHED: look.GREEN,
@@ -14,6 +19,20 @@ _COLOURS = {
     Outcome.REJECTED: look.ORANGE,
     Outcome.ERRORED: look.PINK,
     Outcome.IGNORED: look.GREY,
+}
+_CHECK_COLOURS = {
+    Status.FAIL: look.ORANGE,
+    Status.ERROR: look.PINK,
+    Status.WARN: look.BLUE,
+    Status.PASS: look.GREEN,
+    Status.SKIPPED: look.GREY,
+}
+_CHECK_WORDS = {
+    Status.FAIL: "failed",
+    Status.ERROR: "not evaluated",
+    Status.WARN: "warning",
+    Status.PASS: "passed",
+    Status.SKIPPED: "skipped",
 }
 _MOST_TABLES = 12
 
@@ -84,6 +103,56 @@ def paces(found: Overview) -> alt.LayerChart | alt.FacetChart:
         base.mark_bar(color=look.BLUE, opacity=0.3, width=4).encode(y=seconds, y2="slow:Q"),
         base.mark_line(color=look.BLUE, point={"size": 28, "color": look.BLUE}).encode(y=seconds),
     ).properties(height=180)
+
+
+def checks(results: Sequence[CheckResult]) -> alt.Chart:
+    """How many checks ended in which way, as one bar."""
+    many = Counter(check.status for check in results)
+    shown = [status for status in _CHECK_COLOURS if many[status]]
+    rows = [
+        {"result": _CHECK_WORDS[status], "checks": many[status], "order": number}
+        for number, status in enumerate(shown)
+    ]
+    colours = alt.Scale(
+        domain=[_CHECK_WORDS[status] for status in shown],
+        range=[_CHECK_COLOURS[status] for status in shown],
+    )
+    return (
+        _chart(rows)
+        .mark_bar(height=18)
+        .encode(
+            x=alt.X("checks:Q", stack="normalize", axis=None),
+            color=alt.Color("result:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
+            order="order:Q",
+            tooltip=["result:N", alt.Tooltip("checks:Q", format=",")],
+        )
+        .properties(height=60)
+    )
+
+
+def way(steps: Sequence[Step]) -> alt.Chart:
+    """The phases between the steps, one under the other, as long as each of them took."""
+    first = datetime.fromisoformat(steps[0].at)
+    rows = [
+        {
+            "phase": step.phase,
+            "from": (datetime.fromisoformat(step.began) - first).total_seconds(),
+            "to": (datetime.fromisoformat(step.at) - first).total_seconds(),
+            "took": duration(step.seconds),
+        }
+        for step in steps[1:]
+    ]
+    return (
+        _chart(rows)
+        .mark_bar(color=look.BLUE, cornerRadius=2, minBandSize=4)
+        .encode(
+            x=alt.X("from:Q", title="seconds since it landed", axis=alt.Axis(tickCount=6)),
+            x2="to:Q",
+            y=alt.Y("phase:N", sort=[step.phase for step in steps[1:]], title=None),
+            tooltip=["phase:N", alt.Tooltip("took:N")],
+        )
+        .properties(height=alt.Step(24))
+    )
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:

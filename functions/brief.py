@@ -1,8 +1,7 @@
 """An ingestion in brief: what lists, counts and pictures of many ingestions go by."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+import json
+from dataclasses import asdict, dataclass, fields
 
 from functions.ingestion import IN_FLIGHT, Ingestion, State
 
@@ -45,11 +44,17 @@ class Brief:
             discarded=ingestion.discarded,
         )
 
+    def to_json(self) -> str:
+        """It as text: one attribute is read far quicker than a dozen, of ten thousand items."""
+        told = {name: value for name, value in asdict(self).items() if value or name == "rows"}
+        return json.dumps(told, separators=(",", ":"))
+
     @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> "Brief":
-        """What the index has of an item."""
-        found = {field.name: item[field.name] for field in fields(cls) if field.name in item}
-        return cls(**found | {"state": State(item["state"]), "rows": int(item["rows"])})
+    def from_json(cls, text: str) -> "Brief":
+        """What `to_json` wrote, also of another release."""
+        told, names = json.loads(text), {field.name for field in fields(cls)}
+        known = {name: value for name, value in told.items() if name in names}
+        return cls(**{"table": ""} | known | {"state": State(told["state"])})
 
     @property
     def ended(self) -> bool:

@@ -16,7 +16,7 @@ from functions.ledger_items import from_item, to_item
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 
-_BATCH = 100  # what DynamoDB looks up at a time
+_BATCH = 100  # what DynamoDB looks up at a time, and enough to begin with
 _UNFIT = "ConditionalCheckFailed"
 
 
@@ -130,22 +130,26 @@ class Ledger:
                 self._table.query,
                 IndexName="by_day",
                 KeyConditionExpression=Key("landed_day").eq(day) & during,
+                ProjectionExpression="brief",
                 ScanIndexForward=False,
             )
-            yield from (Brief.from_item(item) for item in found if item["landed_at"] < until)
+            briefs = (Brief.from_json(item["brief"]) for item in found)
+            yield from (brief for brief in briefs if brief.landed_at < until)
 
     def open_failures(self) -> Iterator[Brief]:
         """The failed ingestions that nobody discarded, oldest landing first."""
         found = (
-            self._pages(
+            self._items(
                 self._table.query,
                 IndexName="by_state",
                 KeyConditionExpression=Key("state").eq(state.value),
                 FilterExpression=Attr("discarded").ne(True),  # an older release's items lack it
+                ProjectionExpression="id, brief",
+                Limit=_BATCH,
             )
             for state in ALERTED
         )
-        return merge(*(map(Brief.of, each) for each in found), key=lambda brief: brief.landed_at)
+        return merge(*(map(self._brief, each) for each in found), key=lambda each: each.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
         """The audited ingestions of a table, oldest landing first; the index may lag behind."""
@@ -182,6 +186,10 @@ class Ledger:
     def all(self) -> Iterator[Ingestion]:
         """Every ingestion, in no order."""
         return self._pages(self._table.scan)
+
+    def _brief(self, item: dict[str, Any]) -> Brief:
+        """What an item has in brief, or, as an older release wrote none, is read for it."""
+        return Brief.from_json(item["brief"]) if "brief" in item else Brief.of(self.get(item["id"]))
 
     def _of_table(self, table: str, state: State) -> list[Ingestion]:
         return list(

@@ -25,8 +25,7 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
         del item["etag"]  # a key of an index, where "" is refused
     item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
     item["state"] = ingestion.state.value
-    brief = Brief.of(ingestion)
-    item |= {"landed_day": brief.landed_at[:10], "name": brief.name, "ended_at": brief.ended_at}
+    item |= {"landed_day": landed["landed_at"][:10], "brief": Brief.of(ingestion).to_json()}
     item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
     if reason:
         item |= {"reason_code": reason.code, "reason": reason.message}

@@ -368,10 +368,11 @@ def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
     """An item that lacks what was added since is read with what was meant then."""
     table = new_table(dynamodb)
-    begun = Ledger(table).begin(ingestion())
-    added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version")
+    begun = Ledger(table).begin(ingestion(state=State.REJECTED))
+    added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
     assert Ledger(table).get(begun.id) == begun
+    assert list(Ledger(table).open_failures()) == [Brief.of(begun)]
 
 
 def test_all_are_all(ledger: AnyLedger) -> None:

@@ -1,0 +1,132 @@
+"""How long does a person wait for the quality page?
+
+`python -m benchmarks.page [--runs N]`, over a real Nessie, S3 and DynamoDB (ministack's), in a real
+browser: from the navigation to the first chart that is drawn, each time in a fresh browser context.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+from playwright.sync_api import Browser
+
+from benchmarks import page_data
+from functions.ingestion import State
+from functions.settings import Settings
+from infra.local.parts import free_port
+from infra.local.settings import LAKE_BUCKET
+from tests.browser import chromium
+from tests.fakes.deployment import SETTINGS
+from tests.services import LANDING, Services, services
+from tests.template import ledger_table
+
+_RESULT = Path("build/bench-page.json")
+_INGESTIONS, _ROWS = 10_000, 10_000_000
+_AIM = 2.0
+_COMMAND = "from cli.main import app; app()"
+_CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
+
+
+def main() -> None:
+    """Fill the stores, serve the page, measure, print, and write the figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
+    parser.add_argument("--runs", type=int, default=7, help="counted runs of each view")
+    parser.add_argument("--keep", action="store_true", help="serve on until interrupted")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
+        paths = _filled(running)
+        with _serving(running) as address:
+            if given.keep:
+                print(json.dumps({name: address + path for name, path in paths.items()}, indent=2))
+                input()
+                return
+            with chromium() as browser:
+                first = _seconds(browser, address + paths["overview"])
+                taken = {
+                    name: [_seconds(browser, address + path) for _ in range(given.runs)]
+                    for name, path in paths.items()
+                }
+    _tell({"first_view_of_all": first, "load": os.getloadavg()[0]}, taken)
+
+
+def _filled(running: Services) -> dict[str, str]:
+    """Fill the stores; the answer maps a view to its path."""
+    every = list(page_data.ingestions(_INGESTIONS, datetime.now(UTC)))
+    page_data.fill_ledger(ledger_table(boto3.resource("dynamodb"), "ledger"), every)
+    running.put_contract(page_data.TABLE, page_data.contract())
+    page_data.fill_table(running, _ROWS)
+    rejected = [e for e in every if (e.state, e.table) == (State.REJECTED, page_data.TABLE)][-1]
+    page_data.put_report(running, rejected)
+    return {
+        "overview": "/",
+        "ingestion": f"/ingestion?id={rejected.id}",
+        "table": f"/table?name={page_data.TABLE}",
+    }
+
+
+@contextmanager
+def _serving(running: Services) -> Iterator[str]:
+    """`lakegate page` in a process of its own; gives its address."""
+    port = free_port(set())
+    command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
+    told = _environment(running)
+    with subprocess.Popen(command, env={**os.environ, **told}, stdin=subprocess.DEVNULL) as server:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+def _environment(running: Services) -> Mapping[str, str]:
+    """The variables that lead the page to these services."""
+    settings: Settings = replace(
+        SETTINGS,
+        landing_bucket=LANDING,
+        lake_bucket=LAKE_BUCKET,
+        nessie_uri=running.nessie_uri,
+        nessie_token_secret="job-token",  # noqa: S106  its name
+    )
+    told = {name: value for name, value in asdict(settings).items() if isinstance(value, str)}
+    return {f"LAKEGATE_{name.upper()}": value for name, value in told.items()} | {
+        "LAKEGATE_READER_TOKEN": running.tokens["reader"]
+    }
+
+
+def _seconds(browser: Browser, address: str) -> float:
+    """From the navigation to the first chart, for somebody who was never there."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    try:
+        begin = time.perf_counter()
+        page = context.new_page()
+        page.goto(address, wait_until="commit")
+        page.wait_for_selector(_CHART, timeout=60_000)
+        return time.perf_counter() - begin
+    finally:
+        context.close()
+
+
+def _tell(about: Mapping[str, float], taken: Mapping[str, list[float]]) -> None:
+    views = {
+        name: {"median": statistics.median(seconds), "slowest": max(seconds), "aim": _AIM}
+        for name, seconds in taken.items()
+    }
+    results = {"ingestions": _INGESTIONS, "rows": _ROWS, **about, "views": views}
+    _RESULT.parent.mkdir(exist_ok=True)
+    _RESULT.write_text(json.dumps(results, indent=2) + "\n")
+    print(json.dumps(results, indent=2))
+    print(f"written to {_RESULT}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""A deployment with much to show: a ledger of many ingestions, and a table of many rows."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.catalog.rest import RestCatalog
+
+from functions.commits import message, properties
+from functions.ingestion import Ingestion, State
+from functions.ledger_items import to_item
+from infra.local.settings import LAKE_BUCKET
+from lakegate import times
+from lakegate.landing import LandedObject, branch_name, ingestion_id, report_key
+from lakegate.report import AuditReport, CheckResult, Reason, Status, Step, Verdict
+from tests.services import LANDING, Services
+
+TABLE = "shop.orders"
+_TABLES = (TABLE, TABLE, TABLE, "shop.customers", "shop.returns", "nyc.flights", "web.clicks")
+_DAYS = 7
+_FILES = 20
+_ENDS = (State.REJECTED, State.ERRORED, State.SUBMITTED, State.IGNORED)
+_REASONS = {
+    State.REJECTED: Reason("CHECKS_FAILED", "2 of 12 checks failed: amount.plausible, id.unique"),
+    State.ERRORED: Reason("CORRUPT_FILE", "the file ends in the middle of a row group"),
+    State.IGNORED: Reason("IGNORED_KEY", "names that begin with '_' or '.' are not data"),
+}
+
+
+def ingestions(many: int, now: datetime) -> Iterator[Ingestion]:
+    """Ingestions of the last days, more by day than by night; the same for the same arguments."""
+    draw = random.Random(7)  # noqa: S311  no secret
+    for number in range(many):
+        share = (many - number) / many
+        swing = timedelta(hours=3 * np.sin(2 * np.pi * _DAYS * share))
+        yield _ingestion(draw, number, now - timedelta(days=_DAYS * share - 0.02) + swing)
+
+
+def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingestion:
+    table = draw.choice(_TABLES)
+    key = f"{table.replace('.', '/')}/part-{number:05}.parquet"
+    landed = LandedObject(
+        LANDING, key, f"v{number}", f"e{number}", 20_000, landed_at=times.text(landed_at)
+    )
+    id_, state = ingestion_id(landed), State.PUBLISHED
+    if draw.random() < 0.06:
+        state = draw.choices(_ENDS, [6, 3, 1, 2])[0]
+    begun = Ingestion(id_, landed, state=state, table=table, channel="#shop", alerted=True)
+    took = [draw.lognormvariate(mean, 0.5) for mean in (0, 0, 2.2, 0)]
+    steps = ("branched", "submitted", "audited", state.value)
+    for step in steps:
+        landed_at += timedelta(seconds=took[steps.index(step)])
+        begun = begun.step(step, times.text(landed_at))
+    return replace(
+        begun,
+        times={"landed": landed.landed_at, **begun.times},
+        branch=branch_name(table, key, id_, 1),
+        contract_key=f"contracts/{table}.yaml",
+        report_key=report_key(table, id_, 1),
+        audited_hash="a" * 64,
+        base_hash="b" * 64,
+        merge_hash="c" * 64 if state is State.PUBLISHED else "",
+        rows=draw.randrange(200, 5_000),
+        cleaned=True,
+        reason=_REASONS.get(state),
+        tally={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
+    )
+
+
+def fill_ledger(table: Any, all_of_them: list[Ingestion]) -> None:
+    """Enter the ingestions; `table` is boto3's."""
+    with table.batch_writer() as batch:
+        for each in all_of_them:
+            batch.put_item(Item=to_item(each))
+
+
+def fill_table(running: Services, rows: int) -> None:
+    """Give main a table of so many rows in a few files, written by pyiceberg.
+
+    The files are entered as publishing does, branch by branch, so that main's log tells of them.
+    """
+    at = f"{running.nessie_uri}/iceberg/"
+    options = {"token": running.tokens["publisher"], "s3.endpoint": running.s3.meta.endpoint_url}
+    options |= {"s3.access-key-id": "test", "s3.secret-access-key": "test"}
+    main = RestCatalog("lake", uri=f"{at}main", **options)
+    main.create_namespace_if_not_exists("shop")
+    part = _rows(rows // _FILES)
+    main.create_table(TABLE, part.schema, location=f"s3://{LAKE_BUCKET}/warehouse/shop/orders")
+    for number in range(_FILES):
+        branch = f"ingest/{TABLE}/bench-{number}"
+        running.catalog.create_branch(branch)
+        catalog = RestCatalog("lake", uri=f"{at}{branch.replace('/', '%2F')}", **options)
+        catalog.load_table(TABLE).append(part)
+        told = _published(number, len(part))
+        head = running.catalog.head(branch)
+        running.catalog.merge(branch, head, message([told]), properties([told]))
+        running.catalog.delete_branch(branch)
+
+
+def _published(number: int, rows: int) -> Ingestion:
+    key = f"shop/orders/{number}.parquet"
+    landed = LandedObject(LANDING, key, f"v{number}", "e", 1, landed_at="2026-01-01")
+    return Ingestion(ingestion_id(landed), landed, table=TABLE, rows=rows)
+
+
+def _rows(many: int) -> pa.Table:
+    draw = np.random.default_rng(7)
+    return pa.table(
+        {
+            "id": np.arange(many),
+            "customer": draw.integers(0, 100_000, many),
+            "amount": draw.normal(60, 20, many),
+            "status": draw.choice(["NEW", "PAID", "SHIPPED"], many),
+        }
+    )
+
+
+def put_report(running: Services, of: Ingestion) -> None:
+    """Put the audit report of a rejected ingestion into the lake."""
+    report = AuditReport(
+        ingestion=of.id,
+        attempt=1,
+        verdict=Verdict.REJECTED,
+        reason=of.reason,
+        table=of.table,
+        branch=of.branch,
+        base_hash=of.base_hash,
+        audited_hash=of.audited_hash,
+        source=of.landed,
+        format="parquet",
+        contract_id="shop-orders",
+        contract_version="1.0.0",
+        contract_sha256="d" * 64,
+        rows_written=of.rows,
+        checks=tuple(_checks()),
+        started_at=of.times["submitted"],
+        finished_at=of.times["audited"],
+        steps=(Step("open", 0.1), Step("append", 0.9), Step("audit", 0.2)),
+    )
+    running.s3.put_object(Bucket=LAKE_BUCKET, Key=of.report_key, Body=report.to_json().encode())
+
+
+def _checks() -> Iterator[CheckResult]:
+    samples = tuple({"id": str(n), "amount": f"-{n}.5"} for n in range(3))
+    for number in range(12):
+        status = Status.FAIL if number < 2 else Status.PASS
+        found = "3 rows" if number < 2 else "0 rows"
+        yield CheckResult(
+            f"amount.check{number}",
+            "invalidValues",
+            ("amount",),
+            "error",
+            status,
+            "0 rows",
+            found,
+            samples=samples if number < 2 else (),
+        )
+
+
+def contract() -> str:
+    """The contract of the table."""
+    names = {"id": "integer", "customer": "integer", "amount": "number", "status": "string"}
+    properties = [{"name": name, "logicalType": kind} for name, kind in names.items()]
+    return json.dumps(
+        {
+            "kind": "DataContract",
+            "apiVersion": "v3.1.0",
+            "id": TABLE,
+            "version": "1.0.0",
+            "schema": [{"name": TABLE, "properties": properties}],
+        }
+    )

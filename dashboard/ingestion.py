@@ -1,0 +1,118 @@
+"""One ingestion as people see it: facts, timeline, and its report check by check."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.timeline import Step, timeline
+from dashboard.words import moment, size
+from functions.ingestion import Ingestion, State
+from functions.storage import Missing
+from functions.world import World
+from lakegate.errors import Permanent
+from lakegate.report import ADDRESS, AuditReport, CheckResult, Status
+
+MARKS = {
+    Status.FAIL: "✗ failed",
+    Status.ERROR: "✗ not evaluated",
+    Status.WARN: "! warning",
+    Status.PASS: "✓ passed",
+    Status.SKIPPED: "- skipped",
+}
+
+
+@dataclass(frozen=True)
+class Account:
+    """An ingestion, its last attempt's report if there is one, and why there is none if not."""
+
+    ingestion: Ingestion
+    report: AuditReport | None
+    no_report: str = ""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Its way in time."""
+        return timeline(self.ingestion, self.report)
+
+    @property
+    def checks(self) -> tuple[CheckResult, ...]:
+        """The report's checks, those that block first."""
+        ranked = list(MARKS)
+        found = self.report.checks if self.report else ()
+        return tuple(sorted(found, key=lambda check: ranked.index(check.status)))
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether a person was told, and may decide."""
+        return self.ingestion.state in (State.REJECTED, State.ERRORED)
+
+
+def account(world: World, ingestion: Ingestion) -> Account:
+    """What is known of an ingestion."""
+    if not ingestion.report_key:
+        return Account(ingestion, None, "It has not come as far as to be audited.")
+    try:
+        return Account(ingestion, world.lake.report(ingestion.report_key))
+    except Missing:
+        return Account(ingestion, None, "Its job has left no report, or has not ended yet.")
+    except Permanent as error:
+        return Account(ingestion, None, error.message)
+
+
+def facts(told: Account) -> dict[str, str]:
+    """Names and values, without those that there are none of."""
+    one = told.ingestion
+    landed = one.landed
+    found = {
+        "file": "" if one.change else landed.uri,
+        "version": "" if one.change else landed.version,
+        "size": "" if one.change else size(landed.size),
+        "asked for": one.change.statement if one.change else "",
+        "by": one.change.by if one.change else "",
+        "landed": moment(landed.landed_at),
+        "contract": _at(one.contract_key, one.contract_version),
+        "channel": one.channel,
+        "branch": _branch(one),
+        "cut off main at": one.base_hash,
+        "audited at": one.audited_hash,
+        "merge commit": one.merge_hash,
+        "job run": one.job_run,
+        "attempt": f"{one.attempt}" if one.attempt > 1 else "",
+        "duplicate of": one.duplicate_of,
+        "published by": f"{one.approval.by}: {one.approval.reason}" if one.approval else "",
+        "report": one.report_key,
+        "ingestion": one.id,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
+    """The checks as a table's rows."""
+    return [
+        {
+            "result": MARKS[check.status],
+            "check": check.id,
+            "columns": ", ".join(check.columns),
+            "expected": check.expected,
+            "found": check.found,
+            "message": check.message,
+        }
+        for check in checks
+    ]
+
+
+def sample_rows(samples: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
+    """Rows as a table shows them: without their address in the lake."""
+    return [{k: v for k, v in row.items() if k not in ADDRESS} for row in samples]
+
+
+def _at(key: str, version: str) -> str:
+    return f"{key} (version {version})" if version else key
+
+
+def _branch(one: Ingestion) -> str:
+    if not one.branch:
+        return ""
+    merged = "after its merge" if one.merge_hash else "as nobody needs it"
+    gone = f"deleted {merged}" if one.cleaned else "discarded" if one.discarded else ""
+    return f"{one.branch} ({gone})" if gone else one.branch
