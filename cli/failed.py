@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from cli import view
+from cli import outcomes, view
 from cli.deployment import find
 from cli.drop import exit_code, showing
-from cli.follow import Sight, ended, follow, published
+from cli.follow import Sight, ended, follow
 from cli.ingestions import identified
 from functions import failed
 from functions.failed import Outcome
-from functions.ingestion import ALERTED, Ingestion, State
+from functions.ingestion import ALERTED, Ingestion
 from functions.world import World
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
@@ -86,43 +86,34 @@ def discard(
 
 def tell_replay(outcome: Outcome) -> None:
     """Say that it is on its way."""
-    now = outcome.ingestion
-    view.out().print(f"attempt {now.attempt} of {_name(now)} is on its way", soft_wrap=True)
-    _tell_rest(outcome, "recorded; the rest")
+    view.out().print(outcomes.replayed(outcome), soft_wrap=True)
+    _tell_rest(outcome)
 
 
 def tell_publish(outcome: Outcome, by: str) -> None:
     """Say whether it is published; ends the command where it failed again."""
-    now, rest = outcome.ingestion, "recorded; the rest"
-    words = f"{_name(now)}: {by}'s approval is recorded; it is {now.state}"
-    if now.state is State.PUBLISHED:
-        rest = "published, but its branch is not deleted yet"
-        words = f"published {published(now)} of {_name(now)} as {now.merge_hash}"
-        if now.change:
-            words = f"published the {_name(now)}, {published(now)}, as {now.merge_hash}"
-    view.out().print(words, soft_wrap=True)
-    _tell_rest(outcome, rest)
-    if now.state in ALERTED:
-        raise typer.Exit(exit_code([Sight(now)]))
+    view.out().print(outcomes.approved(outcome, by), soft_wrap=True)
+    _tell_rest(outcome)
+    if outcome.ingestion.state in ALERTED:
+        raise typer.Exit(exit_code([Sight(outcome.ingestion)]))
 
 
 def tell_discard(outcome: Outcome) -> None:
     """Say what was deleted and what stays; ends the command where something is left."""
-    now, removal = outcome.ingestion, outcome.removal
+    now = outcome.ingestion
     if outcome.left:
-        message = f"{_name(now)} is discarded, but not all of it is deleted: {outcome.left}"
         again = f"run `lakegate discard {now.id}` again, or leave it to `lakegate expire`"
+        (message,) = outcomes.discarded(outcome)
         view.err().print(f"{message}\n{again}", style="yellow", soft_wrap=True)
         raise typer.Exit(1)
-    view.out().print(f"discarded {_name(now)}: {len(removal.files):,} files deleted")
-    for path, why in removal.kept.items():
-        view.out().print(f"kept {path}: {why}", soft_wrap=True)
+    for line in outcomes.discarded(outcome):
+        view.out().print(line, soft_wrap=True)
     view.out().print(f"`lakegate show {now.id[: view.SHORT_ID]}` tells more")
 
 
-def _tell_rest(outcome: Outcome, words: str) -> None:
-    if outcome.left:
-        view.err().print(f"{words}: {outcome.left}", style="yellow", soft_wrap=True)
+def _tell_rest(outcome: Outcome) -> None:
+    if left := outcomes.left(outcome):
+        view.err().print(left, style="yellow", soft_wrap=True)
     view.out().print(f"`lakegate show {outcome.ingestion.id[: view.SHORT_ID]}` tells how it goes")
 
 

@@ -57,6 +57,12 @@ class Reader:
             yield connection.sql(sql).to_arrow_reader(_BATCH)
 
     @contextmanager
+    def opened(self, table: str) -> Iterator[Table]:
+        """A table, to be read meanwhile. Raises LakegateError UNKNOWN_TABLE."""
+        with self._translated():
+            yield self._load(table)
+
+    @contextmanager
     def added(self, table: str) -> Iterator[Evidence]:
         """The rows that the reference's newest commit of a table added to it.
 

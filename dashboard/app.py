@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import branch_view, ingestion_view, links, overview_view, table_view
+from dashboard import comparison_view, ingestion_view, links, overview_view, table_view
 from dashboard.failing import told
 from dashboard.opening import Opened, opened
 
@@ -26,7 +26,7 @@ def main(stage: str) -> None:
     pages = [
         page(overview_view.show, "Overview", "overview", first=True),
         page(ingestion_view.show, "Ingestion", links.INGESTION),
-        page(branch_view.show, "Branch and main", links.BRANCH),
+        page(comparison_view.show, "Branch and main", links.BRANCH),
         page(table_view.show, "Table", links.TABLE),
     ]
     st.navigation(pages, position="top").run()

@@ -28,10 +28,12 @@ class Figure:
 class Profile:
     """One column on one side; where its values are not to be shown it has no ends.
 
-    The `nans` were counted in the rows that were `read`, as the picture was.
+    `rows` is how many there are. The `nans` were counted in those that were `read`, as the picture
+    was.
     """
 
     type: str
+    rows: int
     read: int
     nulls: Figure
     distinct: Figure

@@ -18,6 +18,7 @@ from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import NestedField
 
 from cli.file_rows import FileRows
+from functions.tables import added
 from lakegate.errors import LakegateError
 
 _FEWEST_ROWS, _FEWEST_FILES = 2_000, 8
@@ -34,6 +35,16 @@ class Files:
 
     table: Table
     tasks: tuple[FileScanTask, ...]
+
+    @classmethod
+    def added(cls, table: Table) -> "Files":
+        """Those that the table's newest commit added."""
+        return cls(table, tuple(map(FileScanTask, added(table))))
+
+    @classmethod
+    def all(cls, table: Table) -> "Files":
+        """All of the table."""
+        return cls(table, tuple(table.scan().plan_files()))
 
     @property
     def files(self) -> list[DataFile]:

@@ -54,6 +54,7 @@ class Looked:
         distinct = Origin.ESTIMATE if counted.estimated else self._read
         return Profile(
             str(field.field_type),
+            counted.rows if self._taken.whole else self._found.rows,
             counted.rows,
             self._figure(counted.nulls, known.nulls),
             Figure(counted.distinct, distinct),

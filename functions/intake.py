@@ -76,6 +76,11 @@ def demands_now(world: World, ingestion: Ingestion) -> str:
         return ""
 
 
+def contract_for(world: World, ingestion: Ingestion) -> StoredContract:
+    """The contract that a job run of it would go by now. Raises Permanent where there is none."""
+    return _contract(world, ingestion, ingestion.change)
+
+
 def _check_size(size: int, largest: int) -> None:
     if size == 0:
         raise Permanent("EMPTY_OBJECT", "the file has no bytes: was its upload cut short?")

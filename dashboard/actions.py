@@ -1,0 +1,139 @@
+"""Replay, publish anyway, discard: each says what will happen, and is done on a person's yes."""
+
+import getpass
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dashboard.actions_plan import Plan, Verb, Wish, carry_out, offered, plan
+from dashboard.failing import tell
+from dashboard.opening import Opened
+from dashboard.words import code, count
+from functions.failed import standing
+from functions.ingestion import ALERTED, Ingestion
+from lakegate.errors import LakegateError
+from lakegate.visible import visible
+
+_ICONS = {
+    Verb.REPLAY: ":material/replay:",
+    Verb.PUBLISH: ":material/publish:",
+    Verb.DISCARD: ":material/delete:",
+}
+_WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
+_CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What became of a wish, in sentences; `refused` where it was not done."""
+
+    words: tuple[str, ...]
+    refused: bool = False
+
+
+def show(opened: Opened, ingestion: Ingestion) -> None:
+    """The buttons for what may be done with it, and what became of what was done here before."""
+    for done in _outcomes(ingestion.id).values():
+        _tell(done)
+    if ingestion.state not in ALERTED:
+        return
+    may = offered(ingestion)
+    with st.container(horizontal=True):
+        for verb in Verb:
+            why_not = _WHY_NOT if verb is Verb.PUBLISH and verb not in may else None
+            asked = st.button(
+                f"{verb} …",
+                key=verb.name,
+                icon=_ICONS[verb],
+                disabled=verb not in may,
+                help=why_not,
+            )
+            if asked:
+                _confirm(verb, opened, ingestion)
+
+
+def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
+    """Ask in a dialog, which holds on to the ingestion as it is seen now."""
+
+    @st.dialog(str(verb), width="medium")
+    def ask() -> None:
+        st.markdown(f"**{verb} {code(ingestion.name)}?**")
+        try:
+            _ask(verb, opened, ingestion)
+        except LakegateError as error:
+            tell(error)
+
+    ask()
+
+
+def _ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
+    original = verb is Verb.REPLAY and _which_contract(ingestion)
+    with st.spinner("Looking at what would happen"):
+        found = plan(opened.world, ingestion, Wish(verb, original=original))
+    _describe(found)
+    with st.form("confirm", border=False):
+        by = reason = ""
+        if verb is Verb.PUBLISH:
+            by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
+            reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
+        if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
+            _act(opened, ingestion, Wish(verb, by, reason, original))
+
+
+def _which_contract(ingestion: Ingestion) -> bool:
+    """Whether to go by the original contract."""
+    if not ingestion.contract_version:
+        return False
+    return st.radio("By", list(_CONTRACTS), format_func=_CONTRACTS.__getitem__, horizontal=True)
+
+
+def _describe(found: Plan) -> None:
+    for line in found.lines:
+        st.markdown(line)
+    for title, files in (("are deleted", found.files), ("stay", found.kept)):
+        if files:
+            with st.expander(f"{count(len(files), 'file')} {title}"):
+                st.text("\n".join(map(visible, files)))
+
+
+def _act(opened: Opened, ingestion: Ingestion, wish: Wish) -> None:
+    """Carry it out once: a second press finds that it was done."""
+    outcomes = _outcomes(ingestion.id)
+    pressed = (wish.verb, ingestion.revision)
+    if pressed not in outcomes:
+        with st.spinner("Under way"):
+            try:
+                outcomes[pressed] = _Done(carry_out(opened.world, ingestion, wish))
+            except LakegateError as error:
+                if error.code == "NAME_NEEDED":
+                    st.warning("Say who publishes it and why: main's log keeps both.")
+                    return
+                outcomes[pressed] = _Done((error.message, _now(opened, ingestion)), refused=True)
+    st.rerun()
+
+
+def _now(opened: Opened, ingestion: Ingestion) -> str:
+    try:
+        return standing(opened.world.ledger.get(ingestion.id))
+    except LakegateError:
+        return ""
+
+
+def _outcomes(id_: str) -> MutableMapping[tuple[Verb, int], _Done]:
+    """What was done with an ingestion since the page was opened, by what was seen of it then."""
+    kept: Any = st.session_state.setdefault("outcomes", {})
+    found: MutableMapping[tuple[Verb, int], _Done] = kept.setdefault(id_, {})
+    return found
+
+
+def _tell(done: _Done) -> None:
+    with st.container(border=True):
+        if done.refused:
+            st.markdown(":material/block: **It was not done**")
+        else:
+            st.markdown(":material/check_circle: **Done**")
+        for line in done.words:
+            if line:
+                st.text(visible(f"{line[:1].upper()}{line[1:]}"))

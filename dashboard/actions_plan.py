@@ -1,0 +1,156 @@
+"""What an action on a failed ingestion would do, told before anybody does it.
+
+It is told of the ingestion as a person sees it. What has changed by the time that they say yes,
+functions/failed.py finds out: it alone decides.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from cli import outcomes
+from dashboard.words import code, count
+from functions import failed
+from functions.ending import report_of
+from functions.ingestion import ALERTED, Ingestion, State
+from functions.intake import contract_for
+from functions.removal import plan as removal_plan
+from functions.world import World
+from lakegate.report import AuditReport
+
+_HASH, _MOST_LINES = 12, 12
+
+
+class Verb(StrEnum):
+    """What a person may do."""
+
+    REPLAY = "Replay"
+    PUBLISH = "Publish anyway"
+    DISCARD = "Discard"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asks for; `by` and `reason` are for a publication, `original` for a replay."""
+
+    verb: Verb
+    by: str = ""
+    reason: str = ""
+    original: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would happen: sentences in Markdown; `files` are those that would go, `kept` why not."""
+
+    lines: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    kept: Mapping[str, str] | None = None
+
+
+def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
+    """What may be done with it as it stands."""
+    if ingestion.state not in ALERTED:
+        return ()
+    whole = not ingestion.discarded
+    rows = ingestion.has_rows and ingestion.audited_hash not in ("", ingestion.base_hash)
+    verbs = {
+        Verb.REPLAY: not ingestion.doomed,
+        Verb.PUBLISH: whole and rows and ingestion.state is State.REJECTED,
+        Verb.DISCARD: whole or bool(ingestion.doomed),
+    }
+    return tuple(verb for verb, fits in verbs.items() if fits)
+
+
+def plan(world: World, ingestion: Ingestion, wish: Wish) -> Plan:
+    """What a wish would do. Raises LakegateError where that cannot be told, or cannot be done."""
+    match wish.verb:
+        case Verb.REPLAY:
+            return Plan(tuple(_replay(world, ingestion, original=wish.original)))
+        case Verb.PUBLISH:
+            return Plan(tuple(_publish(ingestion, report_of(world, ingestion))))
+        case Verb.DISCARD:
+            return _discard(world, ingestion)
+
+
+def carry_out(world: World, ingestion: Ingestion, wish: Wish) -> tuple[str, ...]:
+    """Do what was asked for, once; returns what became of it, in sentences.
+
+    `ingestion` is what the person saw: where somebody was faster, a LakegateError says what became
+    of it.
+    """
+    match wish.verb:
+        case Verb.REPLAY:
+            done = failed.replay(world, ingestion, original=wish.original)
+            return _told(outcomes.replayed(done), outcomes.left(done))
+        case Verb.PUBLISH:
+            done = failed.publish_anyway(world, ingestion, wish.by, wish.reason)
+            return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
+        case Verb.DISCARD:
+            return _told(*outcomes.discarded(failed.discard(world, ingestion)))
+
+
+def _replay(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
+    contract = contract_for(world, replace(ingestion, contract_pinned=original))
+    what = "The statement" if ingestion.change else code(ingestion.landed.key)
+    yield f"{what} is run once more, as attempt {ingestion.attempt + 1}, on a fresh branch."
+    which = "the contract of the last attempt" if original else "the contract in force now"
+    same = (contract.key, contract.version) == (ingestion.contract_key, ingestion.contract_version)
+    than = "" if original else ", the same as before" if same else ", another than before"
+    named = f"{code(contract.contract.id)} version {code(contract.contract.version)}"
+    yield f"It goes by {which}: {named}{than}."
+    yield f"If it passes, its rows go into {code(contract.contract.table)}; nobody is asked again."
+    if ingestion.branch and not ingestion.discarded:
+        yield f"The branch {code(ingestion.branch)} stays until then."
+
+
+def _publish(ingestion: Ingestion, report: AuditReport | None) -> Iterator[str]:
+    at = f"{code(ingestion.branch)} at {code(ingestion.audited_hash[:_HASH])}"
+    yield f"{_rows(ingestion)} {code(ingestion.table)} on main, as audited on {at}."
+    checks = report.failed if report else ()
+    if checks:
+        yield f"{count(len(checks), 'check')} failed, and this overrules them:"
+        yield _listed([f"{code(check.id)}: {code(check.found)}" for check in checks])
+    elif ingestion.reason:
+        yield f"It was kept back for this reason: {code(ingestion.reason.message)}"
+    if ingestion.looks_beyond:
+        yield "If main has changed since, the checks of the whole table are asked once more."
+    yield "Readers of main see it at once, and main's log keeps your name and reason."
+    yield "It cannot be taken back here. The branch is deleted afterwards."
+
+
+def _rows(ingestion: Ingestion) -> str:
+    added, removed = count(ingestion.rows, "row"), count(ingestion.replaced_rows, "row")
+    if ingestion.change:
+        return f"{added} are added and {removed} removed: the change goes into"
+    if ingestion.replaced:
+        return f"{added} go into, and {removed} of earlier versions out of,"
+    return f"{added} {'goes' if ingestion.rows == 1 else 'go'} into"
+
+
+def _discard(world: World, ingestion: Ingestion) -> Plan:
+    doomed = ingestion.doomed or failed.branches(ingestion, world.catalog.references())
+    removal = removal_plan(world, ingestion.table, doomed, (ingestion.base_hash,), doomed)
+    return Plan(tuple(_lost(ingestion, doomed, len(removal.files))), removal.files, removal.kept)
+
+
+def _lost(ingestion: Ingestion, doomed: Mapping[str, str], files: int) -> Iterator[str]:
+    if doomed:
+        yield f"{count(len(doomed), 'branch', 'branches')} and {count(files, 'file')} are deleted:"
+        yield _listed([f"{code(name)} at {code(at[:_HASH])}" for name, at in doomed.items()])
+    else:
+        yield "It has no branch any more: it is only marked as discarded."
+    if ingestion.has_rows:
+        yield f"Its {count(ingestion.rows, 'row')} cannot be published or looked at any more."
+    if not ingestion.change:
+        yield f"The landed file stays: a replay reads {code(ingestion.landed.uri)} anew."
+
+
+def _listed(lines: Sequence[str]) -> str:
+    more = len(lines) - _MOST_LINES
+    shown = [*lines[:_MOST_LINES], *([f"and {more:,} more"] if more > 0 else [])]
+    return "\n".join(f"- {line}" for line in shown)
+
+
+def _told(*words: str) -> tuple[str, ...]:
+    return tuple(text for text in words if text)

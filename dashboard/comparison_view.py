@@ -1,0 +1,179 @@
+"""The view of a failed branch: what its rows are beside main's, which break a check, what to do."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from cli.ingestions import identified
+from dashboard import actions, comparison_checks, comparison_pictures, links
+from dashboard.comparison_figures import Column, Comparison
+from dashboard.comparison_loading import load, shown_columns
+from dashboard.comparison_words import is_sampled, legend, stands_on, table
+from dashboard.failing import tell
+from dashboard.opening import Opened
+from dashboard.words import ago, code, count
+from functions.brief import Brief
+from functions.catalog import MAIN
+from functions.ingestion import ALERTED, Ingestion
+from functions.storage import Missing
+from lakegate.errors import LakegateError
+from lakegate.report import AuditReport
+from lakegate.visible import one_line
+
+_FIRST_COLUMNS = 12
+_STYLE = """<style>
+.lakegate-figures {width: 100%; font-size: 0.875rem; font-variant-numeric: tabular-nums;
+  border-collapse: collapse; table-layout: fixed}
+.lakegate-figures th {font-weight: 400; opacity: 0.7; text-align: left; width: 5.5rem}
+.lakegate-figures tr:first-child th {text-align: right; width: auto}
+.lakegate-figures td {text-align: right; overflow-wrap: anywhere}
+.lakegate-figures td, .lakegate-figures th {padding: 0.15rem 0.25rem; border: none;
+  vertical-align: top}
+</style>"""
+
+
+def show(opened: Opened) -> None:
+    """Show the branch that the address names, or that is picked from those that wait."""
+    st.header("A branch against main", anchor=False)
+    ingestion = _picked(opened)
+    if not ingestion:
+        return
+    report = _head(opened, ingestion)
+    actions.show(opened, ingestion)
+    if report and report.audited_hash and report.audited_hash != report.base_hash:
+        _compare(opened, ingestion, report)
+    elif ingestion.state in ALERTED:
+        st.text(_no_rows(ingestion, report))
+
+
+def _picked(opened: Opened) -> Ingestion | None:
+    waiting = {brief.id: brief for brief in opened.world.ledger.open_failures()}
+    wanted = st.query_params.get("id", "").strip()
+    named = identified(opened.world.ledger, wanted) if wanted else None
+    if named and named.id not in waiting:
+        waiting = {named.id: Brief.of(named), **waiting}
+    if not waiting:
+        st.markdown(":material/check_circle: **Nothing waits for a decision**")
+        st.markdown("A file whose audit fails keeps its branch, and is listed here.")
+        return None
+    ids = list(waiting)
+    now = opened.world.now()
+    chosen = st.selectbox(
+        f"{count(len(waiting), 'failed ingestion')}, the oldest first",
+        ids,
+        index=ids.index(named.id) if named else 0,
+        format_func=lambda id_: _label(waiting[id_], now),
+    )
+    if named and chosen == named.id:
+        return named
+    st.query_params["id"] = chosen
+    return opened.world.ledger.get(chosen)
+
+
+def _label(brief: Brief, now: str) -> str:
+    table_ = brief.table or "no table"
+    since = ago(brief.ended_at or brief.landed_at, now)
+    gone = ", discarded" if brief.discarded else ""
+    return one_line(f"{brief.name} · {table_} · {brief.state}{gone} {since}")
+
+
+def _head(opened: Opened, ingestion: Ingestion) -> AuditReport | None:
+    with st.container(horizontal=True):
+        links.ingestion(ingestion.id, "The ingestion and its checks", ":material/receipt_long:")
+        if ingestion.table:
+            links.table(ingestion.table, code(ingestion.table), ":material/table:")
+    if ingestion.reason:
+        st.text(ingestion.reason.message)
+    if ingestion.branch:
+        st.markdown(f":material/graph_1: {code(ingestion.branch)}")
+    try:
+        return opened.world.lake.report(ingestion.report_key) if ingestion.report_key else None
+    except Missing:
+        return None
+
+
+def _no_rows(ingestion: Ingestion, report: AuditReport | None) -> str:
+    if not report:
+        return "It ended without an audit report, so there are no judged rows to compare."
+    return "It was rejected before any row was written: there are none to compare."
+
+
+def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
+    comparison_checks.show(opened, ingestion, report)
+    st.subheader("Column by column", anchor=False)
+    names = ("after the change" if report.effect else "this file", MAIN)
+    whole = st.session_state.get(f"whole {report.audited_hash}", False)
+    try:
+        with st.spinner("Reading all rows" if whole else "Looking at the columns"):
+            found = _found(opened, ingestion, report, whole=whole)
+    except LakegateError as error:
+        tell(error)
+        return
+    st.html(_STYLE)
+    st.text(stands_on(found, names))
+    for line in legend(found):
+        st.caption(line)
+    if is_sampled(found) and st.button("Read all rows", icon=":material/database:"):
+        st.session_state[f"whole {report.audited_hash}"] = True
+        st.rerun()
+    _columns(_ordered(found, report), names)
+
+
+def _found(opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool) -> Comparison:
+    head = opened.world.catalog.head(MAIN)
+    state = opened.world.catalog.metadata(head, report.table)
+    return _loaded(opened, ingestion, report, head, report.audited_hash, state, whole)
+
+
+@st.cache_data(show_spinner=False, max_entries=20)
+def _loaded(
+    _opened: Opened,
+    _ingestion: Ingestion,
+    _report: AuditReport,
+    _head: str,
+    at: str,  # noqa: ARG001 - these three are what it depends on
+    state: str,  # noqa: ARG001
+    whole: bool,
+) -> Comparison:
+    shown = shown_columns(_opened.world, _ingestion)
+    return load(_opened.reader, _head, _report, shown, whole=whole)
+
+
+def _ordered(found: Comparison, report: AuditReport) -> list[Column]:
+    """Those first that a failed check is about."""
+    asked = {name for check in report.failed for name in check.columns}
+    return sorted(found.columns, key=lambda column: column.name not in asked)
+
+
+def _columns(columns: Sequence[Column], names: tuple[str, str]) -> None:
+    more = columns[_FIRST_COLUMNS:]
+    for column in columns[:_FIRST_COLUMNS]:
+        _column(column, names)
+    if more and st.toggle(f"Show {count(len(more), 'more column')}"):
+        for column in more:
+            _column(column, names)
+
+
+def _column(column: Column, names: tuple[str, str]) -> None:
+    with st.container(border=True):
+        figures, drawn = st.columns([2, 3], gap="medium")
+        with figures:
+            st.markdown(f"**{code(column.name)}**{_kind(column)}")
+            if column.file or column.main:
+                st.html(table(column, names))
+        with drawn:
+            if column.picture:
+                st.altair_chart(
+                    comparison_pictures.picture(column.picture, names),
+                    alt=f"How the values of {one_line(column.name)} lie, {names[0]} and main",
+                )
+            else:
+                st.caption(f"No picture: {column.note}")
+
+
+def _kind(column: Column) -> str:
+    side = column.file or column.main
+    if not side:
+        return ""
+    where = "" if column.main else ", not on main"
+    return f" :small[{code(side.type)}{where}]"
