@@ -1,13 +1,15 @@
 """What the commit on main says of the ingestions that it published."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from functions.catalog import NotOnMain
 from functions.history import Commit
 from functions.ingestion import Ingestion
+from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.visible import one_line
 
@@ -26,6 +28,9 @@ class Published:
     `approved_because` is why; both are "" where the audit passed.
     `duplicate_of` is the ingestion that brought the same bytes before; `replaced` are those, of
     earlier versions of its key, whose rows the commit removed, `replaced_rows` how many these are.
+
+    Of a batch `object` is the manifest and `contract` is "", for `parts` have theirs. `rows` are
+    those of all of them.
 
     `kind` is "change" where a person asked for it, "" where a file landed. Of a change `rows` were
     added and `replaced_rows` removed by the `statement`; `asked_by` says who wanted it, and
@@ -50,6 +55,7 @@ class Published:
     token: str = ""
     asked_by: str = ""
     asked_because: str = ""
+    parts: tuple[Part, ...] = ()
 
     def change(self, table: str) -> Change | None:
         """What was asked for, None where a file landed."""
@@ -68,6 +74,8 @@ def message(members: Sequence[Ingestion]) -> str:
     what = first.landed.key.rsplit("/", 1)[-1]
     if len(members) > 1:
         what = f"{len(members)} files"
+    if first.parts:
+        what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
     return one_line(f"Publish {rows:,} rows of {what} to {table}")
 
 
@@ -79,18 +87,30 @@ def _one_line(change: Change) -> str:
 def properties(members: Sequence[Ingestion]) -> dict[str, str]:
     """What programs, and a rebuilt ledger, read in main's log."""
     return {
-        TABLE: members[0].table,
+        TABLE: ",".join(members[0].tables),
         INGESTIONS: json.dumps([_document(_published(member)) for member in members]),
     }
 
 
 def published(commit: Commit) -> tuple[Published, ...]:
     """The ingestions that a commit on main published; none where somebody else made it."""
-    known = {field.name for field in fields(Published)}
-    return tuple(
-        Published(**{name: _frozen(value) for name, value in each.items() if name in known})
-        for each in json.loads(commit.properties.get(INGESTIONS, "[]"))
-    )
+    return tuple(map(_read, json.loads(commit.properties.get(INGESTIONS, "[]"))))
+
+
+def tables(commit: Commit) -> set[str]:
+    """The tables to which a commit of ours published."""
+    return set(filter(None, commit.properties.get(TABLE, "").split(",")))
+
+
+def gains(commit: Commit) -> Counter[str]:
+    """By how many rows a commit of ours says that it made each of its tables grow."""
+    found: Counter[str] = Counter(dict.fromkeys(tables(commit), 0))
+    for each in published(commit):
+        for part in each.parts:
+            found[part.table] += part.rows
+        if not each.parts:
+            found[commit.properties[TABLE]] += each.rows - each.replaced_rows
+    return found
 
 
 def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
@@ -110,7 +130,17 @@ def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
 def _document(published: Published) -> dict[str, Any]:
     """What a commit says of an ingestion: nothing of what is as usual."""
     found = ((field, getattr(published, field.name)) for field in fields(published))
-    return {field.name: value for field, value in found if value != field.default}
+    told = {field.name: value for field, value in found if value != field.default}
+    if published.parts:
+        told["parts"] = [asdict(part) for part in published.parts]
+    return told
+
+
+def _read(document: dict[str, Any]) -> Published:
+    known = {field.name for field in fields(Published)}
+    found = {name: _frozen(value) for name, value in document.items() if name in known}
+    parts = tuple(Part(**part) for part in found.pop("parts", ()))
+    return Published(parts=parts, **found)
 
 
 def _frozen(value: Any) -> Any:
@@ -125,7 +155,7 @@ def _published(ingestion: Ingestion) -> Published:
         version=ingestion.landed.version,
         rows=ingestion.rows,
         report=ingestion.report_key,
-        contract=f"{ingestion.contract_key}@{ingestion.contract_version}",
+        contract=_contract(ingestion),
         job_run=ingestion.job_run,
         audited_hash=ingestion.audited_hash,
         approved_by=ingestion.approval.by if ingestion.approval else "",
@@ -138,4 +168,10 @@ def _published(ingestion: Ingestion) -> Published:
         token=change.token if change else "",
         asked_by=change.by if change else "",
         asked_because=change.message if change else "",
+        parts=ingestion.parts,
     )
+
+
+def _contract(ingestion: Ingestion) -> str:
+    key, version = ingestion.contract_key, ingestion.contract_version
+    return "" if ingestion.parts else f"{key}@{version}"

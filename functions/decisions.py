@@ -15,6 +15,7 @@ from typing import Any
 
 from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
+from lakegate.batch import Part
 from lakegate.report import AuditReport, Reason, Status, Verdict
 
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.
@@ -77,12 +78,21 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         replaced=(),
         replaced_rows=report.effect.removed if report.effect else 0,
         rows=report.rows_written,
+        parts=_as_found(ingestion.parts, report.parts),
         tally=Counter(check.status.value for check in report.checks),
         checks=tuple(
             {name: _brief(value) for name, value in check.items() if name not in _LARGE}
             for check in remarkable[:_MOST_CHECKS]
         ),
     )
+
+
+def _as_found(parts: tuple[Part, ...], found: tuple[AuditReport, ...]) -> tuple[Part, ...]:
+    """The parts with their rows, and where they are; as they were where others were found."""
+    if len(parts) != len(found):
+        return parts
+    told = zip(parts, found, strict=True)
+    return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in told)
 
 
 def _brief(value: Any) -> Any:
@@ -95,15 +105,33 @@ def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish |
     if run.state is not RunState.SUCCESS:
         message = f"the report says passed, yet the job run ended {run.state}: {run.details}"
         return _errored("CONTRADICTION", message)
-    if report.failed or all(check.status is Status.SKIPPED for check in report.checks):
+    if any(_is_unfounded(single) for single in report.singles):
         return _errored("CONTRADICTION", "the report says passed, yet its checks do not")
     if _is_strange(report, ingestion):
         return _errored("CONTRADICTION", "the report names another hash than was to be audited")
-    if report.audited_hash in ("", ingestion.base_hash):
+    if _is_unwritten(report, ingestion):
         return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
-    if report.files and sum(file.rows for file in report.files) != report.rows_written:
+    if any(_misses_rows(single) for single in report.singles):
         return _errored("CONTRADICTION", "the report's data files do not hold its rows")
     return Publish(report)
+
+
+def _is_unfounded(report: AuditReport) -> bool:
+    if report.verdict is not Verdict.PASSED or report.failed:
+        return True
+    return all(check.status is Status.SKIPPED for check in report.checks)
+
+
+def _is_unwritten(report: AuditReport, ingestion: Ingestion) -> bool:
+    """Whether something of it is not on the branch: of a batch, any of its files."""
+    return any(
+        each.audited_hash in ("", ingestion.base_hash) or each.audited_hash == each.base_hash
+        for each in (report, *report.parts)
+    )
+
+
+def _misses_rows(report: AuditReport) -> bool:
+    return bool(report.files) and sum(f.rows for f in report.files) != report.rows_written
 
 
 def _is_approved(
@@ -117,7 +145,7 @@ def _is_approved(
         and bool(found)
         and found <= set(approval.checks)
         and _has_effect(report)
-        and report.audited_hash not in ("", ingestion.base_hash)
+        and not _is_unwritten(report, ingestion)
         and not _is_strange(report, ingestion)
     )
 
@@ -140,11 +168,19 @@ def _without_report(run: JobRun) -> tuple[str, str]:
 
 
 def _belongs(report: AuditReport, ingestion: Ingestion) -> bool:
-    return (report.ingestion, report.attempt, report.branch) == (
-        ingestion.id,
-        ingestion.attempt,
-        ingestion.branch,
-    )
+    known = ingestion.id, ingestion.attempt, ingestion.branch
+    told = [(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)]
+    return set(told) == {known} and _files(report) == _own_files(ingestion)
+
+
+def _files(report: AuditReport) -> list[tuple[str, str, str]]:
+    """The files of a batch that a report is about, with their tables."""
+    return [(r.source.key, r.source.version, r.table) for r in report.parts]
+
+
+def _own_files(ingestion: Ingestion) -> list[tuple[str, str, str]]:
+    landed = [(part.landed(ingestion.landed), part.table) for part in ingestion.parts]
+    return [(each.key, each.version, table) for each, table in landed]
 
 
 def _errored(code: str, message: str) -> Refuse:

@@ -38,7 +38,7 @@ def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Un
     first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
     for each in world.ledger.waiting(first.table):
-        if each.intent != refused.intent and not each.replaces and not each.change:
+        if each.intent != refused.intent and _may_join(each):
             waiting[each.intent].append(each)
     found = [Unit(intent, members) for intent, members in waiting.items()]
     units = [
@@ -52,6 +52,11 @@ def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Un
         if len(unit.members) <= room:
             room -= len(unit.members)
             yield unit
+
+
+def _may_join(waiting: Ingestion) -> bool:
+    """Whether its rows are of one file, with which nothing else has to be published or undone."""
+    return not (waiting.replaces or waiting.change or waiting.parts)
 
 
 def _asked_alike(one: Ingestion, other: Ingestion) -> bool:
@@ -73,7 +78,7 @@ def _dead(world: World, units: Sequence[Unit]) -> Iterator[Unit]:
                 yield unit
         if not cut_at:
             return
-        since.tables.add(commit.properties.get(commits.TABLE, ""))
+        since.tables |= commits.tables(commit)
         since.published.update(each.id for each in commits.published(commit))
 
 

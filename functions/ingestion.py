@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from lakegate.batch import Part, tables_of
 from lakegate.change import Change
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, batch_name
 from lakegate.report import Reason
 from lakegate.visible import one_line
 
@@ -93,6 +94,9 @@ class Ingestion:
     `change` is what a person asked for, None where a file landed. Of a change `rows` are those that
     it adds and `replaced_rows` those that it removes.
 
+    `parts` are the files of a batch, pinned when its manifest was taken in: `table` then stands for
+    no table (lakegate.landing.BATCH), contracts are the parts', `demands` are those of all of them.
+
     `looks_beyond` says that its contract has checks of the whole table. Then `audited_from` is not
     empty once its files were entered into a fresh branch, on which they are audited again: it is
     where on main they were audited before. `reads_others` says that its job reads other tables than
@@ -141,6 +145,12 @@ class Ingestion:
     doomed: Mapping[str, str] = field(default_factory=dict)
     actions: tuple[Action, ...] = ()
     change: Change | None = None
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that its rows are for; none where that is not known."""
+        return tables_of(self.parts) or ((self.table,) if self.table else ())
 
     @property
     def intent(self) -> Intent:
@@ -165,7 +175,8 @@ class Ingestion:
     @property
     def goes_first(self) -> bool:
         """Whether main refused it, and the others of its table leave it the way."""
-        again = self.change is not None and self.is_retried and self.state in _AGAIN
+        whole = self.change is not None or (bool(self.parts) and self.looks_beyond)
+        again = whole and self.is_retried and self.state in _AGAIN
         return self.is_again or again
 
     @property
@@ -178,6 +189,8 @@ class Ingestion:
         """What it is of, in a few words for people: the file's name, or `change of a.b`."""
         if self.change:
             return f"change of {self.change.table}"
+        if batch := batch_name(self.landed.key):
+            return one_line(f"batch {batch}")
         return one_line(self.landed.key.rsplit("/", 1)[-1] or self.landed.key)
 
     @property

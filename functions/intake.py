@@ -5,7 +5,9 @@ event that comes twice, doing it again ends where an undisturbed run ends.
 """
 
 from dataclasses import replace
+from typing import Any
 
+from functions import batches
 from functions.ending import delete_replaced, end, finish
 from functions.ingestion import Ingestion, State
 from functions.storage import Missing, StoredContract
@@ -17,6 +19,7 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import (
     LandedObject,
+    batch_name,
     branch_name,
     ignore_rule,
     ingestion_id,
@@ -41,7 +44,7 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     """Cut the attempt's branch and start its job run; what cannot be run ends errored."""
     rule = ignore_rule(ingestion.landed.key)
     if rule:
-        return end(world, ingestion, State.IGNORED, Reason("IGNORED_KEY", rule))
+        return end(world, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
     try:
         _check_size(ingestion.landed.size, world.settings.limits.largest_object)
         branched = _cut_branch(world, ingestion)
@@ -71,6 +74,8 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
 def demands_now(world: World, ingestion: Ingestion) -> str:
     """The digest of what its contract asks of the rows by now, "" where none can be told."""
     try:
+        if ingestion.parts:
+            return batches.demands_now(world, ingestion)
         return _contract(world, ingestion, ingestion.change).contract.demands
     except Permanent:
         return ""
@@ -94,31 +99,45 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
         if ingestion.is_again:
             delete_replaced(world, ingestion)
         return ingestion
-    change = _asked(world, ingestion)
-    stored = _contract(world, ingestion, change)
-    table = stored.contract.table
+    told = (batches.told if _is_batch(world, ingestion) else _told)(world, ingestion)
+    table = told["table"]
     branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
     branched = ingestion.step(
         "branched",
         world.now(),
         state=State.BRANCHED,
-        table=table,
-        contract_key=stored.key,
-        contract_version=stored.version,
-        demands=stored.contract.demands,
-        channel=stored.contract.channel,
-        owner=stored.contract.owner,
-        on_duplicate="publish" if change else stored.contract.on_duplicate,
-        on_new_version="add" if change else stored.contract.on_new_version,
-        change=change,
-        looks_beyond=stored.contract.looks_beyond,
-        reads_others=change is not None or stored.contract.reads_others,
         audited_from="",
         branch=branch,
         base_hash=world.catalog.create_branch(branch),
         report_key=report_key(table, ingestion.id, ingestion.attempt),
+        **told,
     )
     return world.ledger.save(branched)
+
+
+def _is_batch(world: World, ingestion: Ingestion) -> bool:
+    landed = ingestion.landed
+    return landed.bucket != world.lake.bucket and bool(batch_name(landed.key))
+
+
+def _told(world: World, ingestion: Ingestion) -> dict[str, Any]:
+    """What the ingestion of one file, or of a change, is to know of its contract."""
+    change = _asked(world, ingestion)
+    stored = _contract(world, ingestion, change)
+    contract = stored.contract
+    return {
+        "table": contract.table,
+        "contract_key": stored.key,
+        "contract_version": stored.version,
+        "demands": contract.demands,
+        "channel": contract.channel,
+        "owner": contract.owner,
+        "on_duplicate": "publish" if change else contract.on_duplicate,
+        "on_new_version": "add" if change else contract.on_new_version,
+        "change": change,
+        "looks_beyond": contract.looks_beyond,
+        "reads_others": change is not None or contract.reads_others,
+    }
 
 
 def _asked(world: World, ingestion: Ingestion) -> Change | None:
@@ -171,6 +190,7 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         timeout_minutes=world.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
         limits=world.settings.limits,
+        parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),
     )
     if ingestion.is_again:
         spec = replace(

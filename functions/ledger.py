@@ -152,7 +152,10 @@ class Ledger:
         return merge(*(map(self._brief, each) for each in found), key=lambda each: each.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
-        """The audited ingestions of a table, oldest landing first; the index may lag behind."""
+        """The audited ingestions of a table, oldest landing first; the index may lag behind.
+
+        Batches with a file of the table are among them.
+        """
         return self._of_table(table, State.AUDITED)
 
     def going_first(self, table: str) -> list[Ingestion]:
@@ -197,7 +200,7 @@ class Ledger:
                 self._table.query,
                 IndexName="by_state",
                 KeyConditionExpression=Key("state").eq(state.value),
-                FilterExpression=Attr("table").eq(table),
+                FilterExpression=Attr("table").eq(table) | Attr("tables").contains(table),
             )
         )
 

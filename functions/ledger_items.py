@@ -6,12 +6,16 @@ from typing import Any
 
 from functions.brief import Brief
 from functions.ingestion import Action, Approval, Ingestion, State
+from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
 
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
-_JSON = ("times", "tally", "checks", "group", "approval", "doomed", "replaced", "change", "actions")
+_JSON = (
+    *("times", "tally", "checks", "group", "approval", "doomed", "replaced", "change"),
+    *("actions", "parts"),
+)
 _NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
 
 
@@ -29,6 +33,8 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
     item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
     if reason:
         item |= {"reason_code": reason.code, "reason": reason.message}
+    if ingestion.parts:
+        item["tables"] = list(ingestion.tables)  # by which it is found; the parts are one text
     if ingestion.unfinished:
         item["unfinished"] = "yes"
     if ingestion.unrecorded:
@@ -56,13 +62,14 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
             "approval": _approval(fields.get("approval")),
             "change": Change(**fields["change"]) if fields.get("change") else None,
+            "parts": tuple(Part(**part) for part in fields.get("parts", ())),
         }
     )
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    is_value = isinstance(value, Action | Approval | Change)
-    return dataclasses.asdict(value) if is_value else dict(value)
+    ours = isinstance(value, Action | Approval | Change | Part)
+    return dataclasses.asdict(value) if ours else dict(value)
 
 
 def _approval(found: dict[str, Any] | None) -> Approval | None:

@@ -12,8 +12,10 @@ its successor only one can publish. docs/adr/publishing-together.md has the whol
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from functions import commits
+from functions.batches import enter_again
 from functions.catalog import CannotRebase, MergeConflict, NotOnMain, UnknownBranch
 from functions.ending import end_published, finish
 from functions.groups import Unit, refused_too, unit_of
@@ -73,7 +75,8 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
             ingestion = _renewed(world, unit, elsewhere)
         except NotOnMain:
             return _all_again(world, unit)
-    message = f"{ingestion.table} moved on main {_MOST_TRIES} times while {ingestion.id} waited"
+    moved = f"{' or '.join(ingestion.tables)} moved on main {_MOST_TRIES} times"
+    message = f"{moved} while {ingestion.id} waited"
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
 
@@ -100,8 +103,8 @@ def _renewed(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
     first = refused.members[0]
     if first.replaces:
         return first  # which `prepare` will see to
-    if first.change:
-        return run_again(world, first)  # what it changes is another table now
+    if first.change or (first.parts and first.looks_beyond):
+        return run_again(world, first)  # what it changes, or looks at, is another table now
     if first.looks_beyond:
         return audit_again(world, first)
     return _rebase(world, refused, elsewhere)
@@ -148,6 +151,8 @@ def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: st
     first = refused.members[0]
     if any(m.demands != demands_now(world, m) for m in refused.members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
+    if first.parts:
+        return _swap_batch(world, first, fresh, base)
     units = [refused, *refused_too(world, refused, elsewhere)]
     failed = world.tables().append_again(first.table, [unit.intent for unit in units], fresh)
     if refused.intent in failed:
@@ -159,6 +164,15 @@ def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: st
     at = world.now()
     world.ledger.save_all([member.rebased(at, intent, base, group) for member in members])
     return [unit.intent.branch for unit in entered]
+
+
+def _swap_batch(world: World, batch: Ingestion, fresh: str, base: str) -> Sequence[str]:
+    """Make the fresh branch the intent of a batch, which is published alone; as `_swap`."""
+    parts = enter_again(world, batch, fresh)
+    intent = Intent(fresh, world.catalog.head(fresh))
+    moved = batch.rebased(world.now(), intent, base, ())
+    world.ledger.save(replace(moved, parts=parts))
+    return [batch.branch]
 
 
 def _all_again(world: World, unit: Unit) -> Ingestion:

@@ -21,6 +21,7 @@ _REPORTS = "reports/"
 _OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _MOST_DELETED = 1000
 _LONGEST = 16 << 20  # bytes of what has no limit of its own
+_LONGEST_MANIFEST = 64 << 10
 
 
 class Overwritten(Transient):
@@ -66,6 +67,25 @@ class Landing:
             for page in pages:
                 for found in page.get("Versions", []):
                     yield self._landed(found)
+
+    def newest(self, prefix: str) -> dict[str, LandedObject]:
+        """The newest version of every key that begins so, by key; deleted ones are not there."""
+        with _translated(f"{prefix}*"):
+            pages = self._client.get_paginator("list_object_versions").paginate(
+                Bucket=self.bucket, Prefix=prefix
+            )
+            every = (found for page in pages for found in page.get("Versions", []))
+            return {each["Key"]: self._landed(each) for each in every if each["IsLatest"]}
+
+    def manifest(self, landed: LandedObject) -> bytes:
+        """The text of a batch's manifest as it landed.
+
+        Raises Missing where that version is gone, Permanent TOO_LARGE.
+        """
+        version = {} if landed.version == landed.etag else {"VersionId": landed.version}
+        with _translated(landed.uri):
+            found = self._client.get_object(Bucket=self.bucket, Key=landed.key, **version)
+            return _body(found, landed.key, _LONGEST_MANIFEST)
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """Put an object as an uploader would; returns what landed."""
@@ -214,10 +234,13 @@ class Lake:
         wanted = {"VersionId": version} if version else {}
         with _translated(f"{key} (version {version})" if version else key):
             found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
-            if found["ContentLength"] > most:
-                message = f"{key} has more than the {most:,} bytes that are read"
-                raise Permanent("TOO_LARGE", message)
-            return found["Body"].read(), found.get("VersionId", "")
+            return _body(found, key, most), found.get("VersionId", "")
+
+
+def _body(found: dict[str, Any], key: str, most: int) -> bytes:
+    if found["ContentLength"] > most:
+        raise Permanent("TOO_LARGE", f"{key} has more than the {most:,} bytes that are read")
+    return bytes(found["Body"].read())
 
 
 @contextmanager

@@ -24,7 +24,8 @@ _MOST = 100  # that the ledger reads at once
 def must_wait(world: World, ingestion: Ingestion) -> bool:
     """Whether it is another one's turn."""
     since = _patience(world)
-    line = [i for i in in_line(world, ingestion.table) if i.goes_first or ingestion.looks_beyond]
+    listed = [each for table in ingestion.tables for each in in_line(world, table)]
+    line = [each for each in listed if each.goes_first or ingestion.looks_beyond]
     return any(
         each.id != ingestion.id and _place(each) < _place(ingestion) and _moved(each) > since
         for each in line
@@ -35,9 +36,9 @@ def next_in_line(world: World, done: Ingestion, tried: Collection[str]) -> Inges
     """Who is to be published now that `done` is in nobody's way; None where that is nobody."""
     if done.is_in_line or not (done.looks_beyond or (done.change and done.is_retried)):
         return None
-    line = in_line(world, done.table, _may_wait)
-    first = next((each for each in line if each.id not in tried), None)
-    return first if first and first.state is State.AUDITED else None
+    lines = (in_line(world, table, _may_wait) for table in done.tables)
+    firsts = (next((each for each in line if each.id not in tried), None) for line in lines)
+    return next((each for each in firsts if each and each.state is State.AUDITED), None)
 
 
 def in_line(

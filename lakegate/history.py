@@ -129,7 +129,8 @@ def table_of(path: str, lake_bucket: str, run: str) -> HistoryTable | None:
 
 def has_results(report: AuditReport, lake_bucket: str) -> bool:
     """Whether the report names the file with its own results."""
-    return any(file.path.startswith(RESULTS.files(lake_bucket)) for file in report.records)
+    here = RESULTS.files(lake_bucket)
+    return all(any(f.path.startswith(here) for f in each.records) for each in report.singles)
 
 
 def entries(
@@ -137,12 +138,14 @@ def entries(
 ) -> Iterator[Entry]:
     """What a run left for the tables. Raises Permanent where it names another run's files."""
     run = run_id(report.ingestion, report.attempt)
-    same = {"table_name": report.table, "run_ts": report.started_at}
-    for file in report.records:
-        table = table_of(file.path, lake_bucket, run)
-        if table is None:
-            raise Permanent("FOREIGN_RECORDS", f"{file.path} is not a file that run {run} wrote")
-        yield Entry(table, file, same, published, again)
+    for single in report.singles:
+        same = {"table_name": single.table, "run_ts": single.started_at}
+        for file in single.records:
+            table = table_of(file.path, lake_bucket, run)
+            if table is None:
+                message = f"{file.path} is not a file that run {run} wrote"
+                raise Permanent("FOREIGN_RECORDS", message)
+            yield Entry(table, file, same, published, again)
 
 
 def of_run(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[str, str | int]:

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from lakegate.batch import Part
 from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
@@ -21,6 +22,9 @@ class JobSpec:
     `contract_version` is the S3 version of the contract's text in the lake bucket.
 
     With `change` the landed object is the text of a change of the table, and no file.
+
+    With `parts` it is a batch: the landed object is its manifest, `table` stands for all tables,
+    and each part has a contract of its own.
 
     With `audited_from` the file is on the branch already, at `audited_hash`, and was audited on
     main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
@@ -49,6 +53,19 @@ class JobSpec:
     earlier_report: str = ""
     timeout_minutes: int = 0
     limits: Limits = DEFAULTS
+    parts: tuple[Part, ...] = ()
+
+    def of_part(self, part: Part, base_hash: str) -> "JobSpec":
+        """What is asked for one part of a batch, whose branch stands at `base_hash`."""
+        return dataclasses.replace(
+            self,
+            landed=part.landed(self.landed),
+            table=part.table,
+            base_hash=base_hash,
+            contract_key=part.contract_key,
+            contract_version=part.contract_version,
+            parts=(),
+        )
 
     def to_argument(self) -> str:
         """This spec as one JSON text: keys with any character in them survive unchanged."""
@@ -63,7 +80,8 @@ class JobSpec:
         fields = _known(cls, load_json(argument))
         landed = LandedObject(**_known(LandedObject, fields.pop("landed", {})))
         limits = Limits(**_known(Limits, fields.pop("limits", {})))
-        return cls(landed=landed, limits=limits, **fields)
+        parts = tuple(Part(**_known(Part, part)) for part in fields.pop("parts", ()))
+        return cls(landed=landed, limits=limits, parts=parts, **fields)
 
 
 def _known(cls: type, given: Any) -> dict[str, Any]:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 _READABLE_LENGTH = 40
 _ID_LENGTH = 32
 ID_PART = 12  # digits of the id in a branch's name
+# What stands in a table's place where several are meant: no table's name is without a dot.
+BATCH = "batch"
+BATCHES, MANIFEST = "batches/", "_manifest.json"
+_BATCHED = re.compile(rf"{BATCHES}(?P<name>[^/]+)/(?P<file>.+)", re.DOTALL)
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
 _CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
 
@@ -57,13 +61,27 @@ def ingestion_id(landed: LandedObject) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()[:_ID_LENGTH]
 
 
+@dataclass(frozen=True)
+class IgnoreRule:
+    """Why a key is not ingested: a stable code for programs, the written rule for people."""
+
+    code: str
+    sentence: str
+
+
+def batch_name(key: str) -> str:
+    """The name of the batch whose manifest lies under a key, "" where it is no manifest's."""
+    found = _BATCHED.fullmatch(key)
+    return found["name"] if found and found["file"] == MANIFEST else ""
+
+
 def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
     """The Nessie branch of one attempt: `ingest/<table>/<readable part>-<id part>[-<attempt>]`.
 
     Only letters, digits, `-`, `.` and `_` are used, a subset of Nessie's reference names, and
     neither `..` nor a trailing dot, which Nessie refuses.
     """
-    stem = key.rsplit("/", 1)[-1]
+    stem = batch_name(key) or key.rsplit("/", 1)[-1]
     readable = re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-")[:_READABLE_LENGTH].strip("-")
     name = f"ingest/{table}/{readable or 'file'}-{ingestion[:ID_PART]}"
     return name if attempt == 1 else f"{name}-{attempt}"
@@ -122,15 +140,22 @@ def parse_report_key(key: str) -> tuple[str, str, int]:
     return match[1], match[2], int(match[3])
 
 
-def ignore_rule(key: str) -> str:
-    """The written rule by which a key is ignored, or "" when it is to be ingested.
+def ignore_rule(key: str) -> IgnoreRule | None:
+    """The written rule by which a key is ignored, None when it is to be ingested.
 
     Markers that tools leave beside data are no data: folder markers (`…/`) and names that begin
     with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason; nor
-    are control files (`orders.csv.control.json`), which tell of the data beside them.
+    are control files (`orders.csv.control.json`), which tell of the data beside them. What lies in
+    a batch's folder is ingested with its manifest, and never by itself.
     """
+    if batch_name(key):
+        return None
     if _CONTROL_NAME.search(key):
-        return "names that end in .control.json or .control.csv tell of data, and are none"
-    if not _IGNORED_NAME.search(key):
-        return ""
-    return "folder markers and names that begin with '_' or '.' are not data"
+        sentence = "names that end in .control.json or .control.csv tell of data, and are none"
+        return IgnoreRule("IGNORED_KEY", sentence)
+    if _IGNORED_NAME.search(key):
+        sentence = "folder markers and names that begin with '_' or '.' are not data"
+        return IgnoreRule("IGNORED_KEY", sentence)
+    if _BATCHED.fullmatch(key):
+        return IgnoreRule("BATCH_MEMBER", f"its batch's {MANIFEST} brings it in")
+    return None

@@ -16,7 +16,7 @@ class Limits:
     what a Parquet file says that its pages unpack to. `longest_line` is a line of a text file, or a
     cell with line ends in it, `largest_array` a JSON file that is one array. `largest_contract` and
     `largest_report` are those texts, `most_contract_values` the keys and values in a contract, with
-    its aliases unfolded.
+    its aliases unfolded. `most_batch_files` are the files that one manifest may name.
     """
 
     largest_object: int = 100 << 30
@@ -28,6 +28,7 @@ class Limits:
     largest_contract: int = 1 << 20
     most_contract_values: int = 50_000
     largest_report: int = 16 << 20
+    most_batch_files: int = 20
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Limits":

@@ -5,7 +5,7 @@ The job writes it, once, beside the lake; publishing, alerting and the command l
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -81,6 +81,7 @@ class CheckResult:
     contract forbids them. `counted` is the number of rows behind `found`, and `attempt` the earlier
     one that found it, where it was not looked at again; both are None where nobody said. `value` is
     the measured number as text, `tier` what answered. `query` is Spark SQL that finds the rows.
+    `table` is the one it was asked of, "" where the report is about one.
     """
 
     id: str
@@ -98,6 +99,7 @@ class CheckResult:
     tier: str = ""
     query: str = ""
     baseline: Baseline | None = None
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,10 @@ class AuditReport:
 
     Of a change of the table, `source` is the change's text, `rows_written` are the rows that it
     adds, and `effect` is what it made of the table, None of a file.
+
+    Of a batch `source` is the manifest and `parts` are the reports of its files, each with its own
+    table, contract, data files and records, and the `audited_hash` and `base_hash` after and before
+    its append. `checks` are theirs, by `<file>: <id>`, and counts of rows the sums.
     """
 
     ingestion: str
@@ -172,6 +178,12 @@ class AuditReport:
     source_rows: int = 0
     records: tuple[DataFile, ...] = ()
     effect: Effect | None = None
+    parts: tuple["AuditReport", ...] = ()
+
+    @property
+    def singles(self) -> tuple["AuditReport", ...]:
+        """Its parts, each about one file; itself where that is no batch."""
+        return self.parts or (self,)
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
@@ -180,7 +192,8 @@ class AuditReport:
 
     def to_json(self) -> str:
         """The report as the JSON document that lies beside the lake."""
-        document = {"schema": SCHEMA, **dataclasses.asdict(self)}
+        once = dataclasses.replace(self, checks=()) if self.parts else self
+        document = {"schema": SCHEMA, **dataclasses.asdict(once)}
         return json.dumps(document, indent=2, ensure_ascii=False)
 
     @classmethod
@@ -196,20 +209,43 @@ class AuditReport:
             raise Permanent("BAD_REPORT", f"the audit report cannot be read: {error!r}") from error
 
 
-_Part = AuditReport | LandedObject | Reason | Effect | DataFile | Step | CheckResult
+def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult, ...]:
+    """The checks of a batch's parts, each with its table and under a name of its own.
+
+    `manifest` is the key that the batch's manifest lies under.
+    """
+    folder = manifest.rpartition("/")[0] + "/"
+    return tuple(
+        dataclasses.replace(
+            check, id=f"{part.source.key.removeprefix(folder)}: {check.id}", table=part.table
+        )
+        for part in parts
+        for check in part.checks
+    )
+
+
+_Told = AuditReport | LandedObject | Reason | Effect | DataFile | Step | CheckResult
 
 
 def _from_document(document: dict[str, Any]) -> AuditReport:
     if document.pop("schema") != SCHEMA:
         raise ValueError(f"the schema is not {SCHEMA}")
+    return _report(document)
+
+
+def _report(document: dict[str, Any]) -> AuditReport:
+    parts = tuple(_report(part) for part in document.pop("parts", ()))
     reason, effect = document.pop("reason"), document.pop("effect", None)
     seconds = document.pop("cost", {})  # older releases knew no more
+    checks = tuple(_check(check) for check in document.pop("checks"))
+    source = LandedObject(**document.pop("source"))
     report = AuditReport(
         verdict=Verdict(document.pop("verdict")),
         reason=Reason(**reason) if reason else None,
         effect=Effect(**effect) if effect else None,
-        source=LandedObject(**document.pop("source")),
-        checks=tuple(_check(check) for check in document.pop("checks")),
+        source=source,
+        checks=checks_of(parts, source.key) if parts else checks,
+        parts=parts,
         files=tuple(DataFile(**file) for file in document.pop("files", ())),
         steps=tuple(Step(**step) for step in document.pop("steps", ()))
         or tuple(Step(name, spent) for name, spent in seconds.items()),
@@ -217,14 +253,14 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
         records=tuple(DataFile(**file) for file in document.pop("records", ())),
         **document,
     )
-    parts: list[_Part | None] = [report, report.source, report.reason, report.effect]
-    for part in (*parts, *report.files, *report.records, *report.steps, *report.checks):
-        if part is not None:
-            _expect_types(part)
+    told: list[_Told | None] = [report, report.source, report.reason, report.effect]
+    for each in (*told, *report.files, *report.records, *report.steps, *checks):
+        if each is not None:
+            _expect_types(each)
     return report
 
 
-def _expect_types(value: _Part) -> None:
+def _expect_types(value: _Told) -> None:
     for field_ in dataclasses.fields(value):
         found = getattr(value, field_.name)
         if field_.type in (str, int) and type(found) is not field_.type:

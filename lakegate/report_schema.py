@@ -31,6 +31,7 @@ def report_schema() -> dict[str, Any]:
         **made,
         "properties": properties,
         "required": ["schema", *made["required"]],
+        "$defs": {"part": made},  # of a batch: a report without `schema`
     }
 
 
@@ -55,7 +56,7 @@ def _type(hint: Any) -> dict[str, Any]:
     if isinstance(hint, EnumType):
         return {"enum": [member.value for member in hint]}  # type: ignore[var-annotated]
     if dataclasses.is_dataclass(hint):
-        return _object(hint)
+        return {"$ref": "#/$defs/part"} if hint is AuditReport else _object(hint)
     inner = typing.get_args(hint)
     if typing.get_origin(hint) is tuple:
         return {"type": "array", "items": _type(inner[0])}

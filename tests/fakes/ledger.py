@@ -74,7 +74,7 @@ class FakeLedger:
 
     def waiting(self, table: str) -> list[Ingestion]:
         """See Ledger.waiting."""
-        found = [i for i in self.in_state(State.AUDITED) if i.table == table]
+        found = [i for i in self.in_state(State.AUDITED) if table in (i.table, *i.tables)]
         return found[::-1]
 
     def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
@@ -91,7 +91,7 @@ class FakeLedger:
         """See Ledger.going_first."""
         states = (State.BRANCHED, State.SUBMITTED)
         found = (i for state in states for i in list(self.in_state(state))[::-1])
-        return [i for i in found if i.table == table and i.goes_first]
+        return [i for i in found if table in i.tables and i.goes_first]
 
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""

@@ -25,11 +25,23 @@ class FakeLanding:
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
         self._landed: list[LandedObject] = []
+        self._bodies: dict[tuple[str, str], bytes] = {}
         self.bucket = "landing"
 
     def landed(self) -> Iterator[LandedObject]:
         """See Landing.landed."""
         yield from sorted(self._landed, key=lambda landed: landed.key)
+
+    def newest(self, prefix: str) -> dict[str, LandedObject]:
+        """See Landing.newest."""
+        return {each.key: each for each in self._landed if each.key.startswith(prefix)}
+
+    def manifest(self, landed: LandedObject) -> bytes:
+        """See Landing.manifest."""
+        if (landed.key, landed.version) not in self._bodies:
+            raise Missing("MISSING_OBJECT", f"there is no object {landed.uri}")
+        _check_size(landed.key, self._bodies[landed.key, landed.version], 64 << 10)
+        return self._bodies[landed.key, landed.version]
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """See Landing.put."""
@@ -37,6 +49,7 @@ class FakeLanding:
         version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
         landed = LandedObject(self.bucket, key, version, etag, len(body))
         self._landed.append(replace(landed, landed_at=self._clock.now()))
+        self._bodies[key, version] = body
         return landed
 
     def announced(self, landed: LandedObject) -> LandedObject:
@@ -49,6 +62,7 @@ class FakeLanding:
     def lose(self) -> None:
         """Delete every version of every key, as a lifecycle rule does."""
         self._landed.clear()
+        self._bodies.clear()
 
 
 class FakeLake:
