@@ -131,8 +131,8 @@ def _loaded(
     _ingestion: Ingestion,
     _report: AuditReport,
     _head: str,
-    at: str,  # noqa: ARG001 - these three are what it depends on
-    state: str,  # noqa: ARG001
+    at: str,
+    state: str,
     whole: bool,
 ) -> Comparison:
     shown = shown_columns(_opened.world, _ingestion)

@@ -17,7 +17,7 @@ _TRIES = 5
 def add_published(world: World, reports: Iterable[AuditReport]) -> None:
     """Add what published runs measured; one that is there already changes nothing."""
     by_table: defaultdict[str, list[AuditReport]] = defaultdict(list)
-    for report in reports:
+    for report in (single for report in reports for single in report.singles):
         if any(check.baseline for check in report.checks):
             by_table[report.table].append(report)
     for table, found in by_table.items():
@@ -36,6 +36,9 @@ def accept(world: World, ingestion: Ingestion, by: str, reason: str) -> Acceptan
     report = report_of(world, ingestion) if ingestion.report_key else None
     if report is None:
         raise LakegateError("NO_REPORT", f"ingestion {ingestion.id} has no audit report")
+    if report.parts:
+        message = "what was unusual in a batch cannot be accepted: land the file that is by itself"
+        raise LakegateError("IS_BATCH", message)
     at = world.now()
     changed = _change(
         world, report.table, lambda known: known.accepting(report, by.strip(), reason.strip(), at)

@@ -1,7 +1,7 @@
 """What the policy removes: old failed ingestions, and branches that nobody needs any more."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from functions.removal import Growth, Removal, Trunk, growth, plan, remove, trun
 from functions.world import World
 from lakegate import times
 from lakegate.errors import LakegateError
+from lakegate.landing import BATCH
 
 _YOUNGEST = 1
 _OURS = ("ingest/", "publish/")
@@ -58,7 +59,8 @@ def expire(world: World, days: int, *, dry_run: bool = False) -> Iterator[Expire
         if written < oldest:
             gone.add(name)
             doomed = {name: references[name]}
-            yield _of_nobody(world, doomed, times.text(written), gone, dry_run=dry_run)
+            tables = _tables(name, known.values())
+            yield _of_nobody(world, tables, doomed, times.text(written), gone, dry_run=dry_run)
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
@@ -88,11 +90,12 @@ def _of_ingestion(
     dry_run: bool,
 ) -> Expired:
     since = ingestion.times[ingestion.state.value]
-    expired = Expired(ingestion.table, tuple(sorted(doomed)), since, ingestion.id)
+    tables = ingestion.tables
+    expired = Expired(", ".join(tables), tuple(sorted(doomed)), since, ingestion.id)
     try:
         if dry_run:
             bases = (ingestion.base_hash,)
-            return replace(expired, removal=plan(world, ingestion.table, doomed, bases, gone))
+            return replace(expired, removal=plan(world, tables, doomed, bases, gone))
         outcome = discard(world, ingestion, before=since + "~")
         return replace(expired, removal=outcome.removal, left=outcome.left)
     except LakegateError as error:
@@ -100,16 +103,22 @@ def _of_ingestion(
 
 
 def _of_nobody(
-    world: World, doomed: Mapping[str, str], since: str, gone: set[str], *, dry_run: bool
+    world: World,
+    tables: Sequence[str],
+    doomed: Mapping[str, str],
+    since: str,
+    gone: set[str],
+    *,
+    dry_run: bool,
 ) -> Expired:
     ((name, head),) = doomed.items()
-    expired = Expired(_table(name), (name,), since)
+    expired = Expired(", ".join(tables), (name,), since)
     try:
         if dry_run:
-            return replace(expired, removal=plan(world, expired.table, doomed, ignored=gone))
+            return replace(expired, removal=plan(world, tables, doomed, ignored=gone))
         if world.catalog.head(name) != head:
             return replace(expired, left="somebody wrote on it meanwhile: it stays")
-        return replace(expired, removal=remove(world, expired.table, doomed))
+        return replace(expired, removal=remove(world, tables, doomed))
     except LakegateError as error:
         return replace(expired, left=error.message)
 
@@ -158,6 +167,15 @@ def _is_owned(world: World, name: str, owners: Mapping[str, Ingestion]) -> bool:
         return False
     owner = world.ledger.get(owners[part].id)  # it may have been replayed meanwhile
     return owner.unfinished or (owner.state in ALERTED and not owner.discarded)
+
+
+def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
+    """The tables that a branch was made for; of a batch that nobody knows any more, none."""
+    if _table(name) != BATCH:
+        return (_table(name),)
+    match = _OWNER.fullmatch(name)
+    part = (match[1] or match[2]) if match else ""
+    return next((each.tables for each in known if part and each.id.startswith(part)), ())
 
 
 def _table(name: str) -> str:

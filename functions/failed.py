@@ -80,7 +80,7 @@ def discard(world: World, ingestion: Ingestion, before: str = "", by: str = "") 
     """
     marked = give_up(world, ingestion, before, by)
     try:
-        removal = remove(world, marked.table, marked.doomed, (marked.base_hash,))
+        removal = remove(world, marked.tables, marked.doomed, (marked.base_hash,))
         removed = _decided(world, marked, lambda now: _removed(now, marked, world.now()))
     except LakegateError as error:
         return Outcome(_latest(world, marked), error.message)
@@ -260,14 +260,20 @@ def _require_branch(world: World, ingestion: Ingestion) -> None:
 
 
 def _require_contract(world: World, ingestion: Ingestion) -> None:
-    if not ingestion.contract_key:
+    originals = [(part.contract_key, part.contract_version) for part in ingestion.parts]
+    for key, version in originals or [(ingestion.contract_key, ingestion.contract_version)]:
+        _require_original(world, key, version)
+
+
+def _require_original(world: World, key: str, version: str) -> None:
+    if not key:
         message = "no contract claimed it when it landed: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message)
-    if not ingestion.contract_version:
+    if not version:
         message = "the lake bucket keeps no versions of contracts: replay it with --contract"
         raise LakegateError("NO_ORIGINAL_CONTRACT", f"{message} current")
     try:
-        world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+        world.lake.contract_at(key, version)
     except Missing as error:
         message = f"{error.message} any more: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message) from error

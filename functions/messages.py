@@ -169,7 +169,7 @@ def _what_happened(ingestion: Ingestion) -> str:
     lines = [
         cut(escaped(reason), _REASON),
         *_source(ingestion),
-        f"*Table* {code(ingestion.table or 'none')}",
+        f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
         *_owner(ingestion),
         f"*Branch* {code(ingestion.branch or 'none was cut')}",
         f"*Ingestion* {code(ingestion.id)}",

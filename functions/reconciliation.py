@@ -159,12 +159,13 @@ def _published_twice(on_main: OnMain) -> Iterator[Finding]:
 def _not_on_main(ingestions: Mapping[str, Ingestion], on_main: OnMain) -> Iterator[Finding]:
     for each in ingestions.values():
         if each.state is State.PUBLISHED and each.id not in on_main:
+            tables = ", ".join(each.tables)
             message = (
                 f"the ledger says that {_name(each.landed)} was published by commit "
                 f"{each.merge_hash}, but no commit on main names it: its {each.rows:,} rows are "
-                f"missing from {each.table}. Was main put back?"
+                f"missing from {tables}. Was main put back?"
             )
-            yield Finding("NOT_ON_MAIN", message, each.table, each.id, each.merge_hash)
+            yield Finding("NOT_ON_MAIN", message, tables, each.id, each.merge_hash)
 
 
 def _late(
@@ -216,4 +217,4 @@ def _name(landed: LandedObject) -> str:
 
 
 def _table(commit: Commit) -> str:
-    return commit.properties.get(commits.TABLE, "")
+    return ", ".join(sorted(commits.tables(commit)))

@@ -35,10 +35,10 @@ def reconciled(world: World, table: str = "", *, thorough: bool = False) -> Reco
     log = list(world.catalog.log())
     balances = _balances(world, log, table, thorough)
     if table:
-        others = {each.id for each in ingestions.values() if each.table != table}
+        others = {each.id for each in ingestions.values() if table not in each.tables}
         landed = {id_: each for id_, each in landed.items() if id_ not in others}
         ingestions = {id_: each for id_, each in ingestions.items() if id_ not in others}
-        log = [commit for commit in log if commit.properties.get(commits.TABLE) == table]
+        log = [commit for commit in log if table in commits.tables(commit)]
     return reconcile(landed, ingestions, log, balances, since)
 
 
@@ -59,9 +59,8 @@ def _changes(
     """The commits that changed each table, the oldest first."""
     found: defaultdict[str, list[Change]] = defaultdict(list)
     for commit in reversed(log):
-        if published := commits.published(commit):
-            claimed = sum(each.rows - each.replaced_rows for each in published)
-            found[commit.properties[commits.TABLE]].append(Change(commit, claimed))
+        for name, claimed in commits.gains(commit).items():
+            found[name].append(Change(commit, claimed))
         for name in changed.get(commit.hash, ()):
             found[name].append(Change(commit))
     return found

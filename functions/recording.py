@@ -70,7 +70,7 @@ def record(world: World, ended: Sequence[Ingestion]) -> None:
     """
     _delete_leftovers(world, ended)
     runs = [run for ingestion in ended for run in _runs(world, ingestion)]
-    if any(run.report.records for run in runs):
+    if any(single.records for run in runs for single in run.report.singles):
         _enter(world, ended[0], runs)
     add_published(world, [run.report for run in runs if run.published])
     at = world.now()

@@ -6,7 +6,7 @@ state that somebody else reaches is read too, and what is in one of those stays.
 file stays, and the reason is told.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -85,9 +85,9 @@ def growth(main: Trunk, log: Iterable[Change], bases: Collection[str] = ()) -> G
 
 
 def remove(
-    world: World, table: str, doomed: Mapping[str, str], bases: Collection[str] = ()
+    world: World, tables: Sequence[str], doomed: Mapping[str, str], bases: Collection[str] = ()
 ) -> Removal:
-    """Delete branches of a table, then the files that only they reached.
+    """Delete branches of some tables, then the files that only they reached.
 
     `doomed` maps each branch to the hash that it stands, or stood, at. The branches go first: so
     nobody can cut another one off them between the last look at who reaches what and the
@@ -95,7 +95,7 @@ def remove(
     """
     for branch in doomed:
         world.catalog.delete_branch(branch)
-    removal = plan(world, table, doomed, bases)
+    removal = plan(world, tables, doomed, bases)
     root = f"s3://{world.settings.lake_bucket}/"
     world.lake.delete_objects([file.removeprefix(root) for file in removal.files])
     return removal
@@ -103,12 +103,27 @@ def remove(
 
 def plan(
     world: World,
-    table: str,
+    tables: Sequence[str],
     doomed: Mapping[str, str],
     bases: Collection[str] = (),
     ignored: Collection[str] = (),
 ) -> Removal:
-    """What only the hashes in `doomed` lead to, as if the branches in `ignored` were not there."""
+    """What of some tables only the hashes in `doomed` lead to; see `remove`.
+
+    As if the branches in `ignored` were not there.
+    """
+    found = [_of_table(world, table, doomed, bases, ignored) for table in tables]
+    kept = {path: why for each in found for path, why in each.kept.items()}
+    return Removal(tuple(path for each in found for path in each.files), kept)
+
+
+def _of_table(
+    world: World,
+    table: str,
+    doomed: Mapping[str, str],
+    bases: Collection[str],
+    ignored: Collection[str],
+) -> Removal:
     main = trunk(world, table)
     grown = [_grown(world, main, head, table, bases) for head in doomed.values()]
     written = [change.metadata for each in grown for change in each.own if change.metadata]

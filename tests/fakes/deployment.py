@@ -1,6 +1,8 @@
 """Lakegate over fakes: files land, messages come and come again, jobs run, the sweep sweeps."""
 
+import json
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +55,8 @@ schema:
     properties:
       - {name: id, logicalType: integer, required: true}
 """
-TABLE = "shop.orders"
+TABLE, OTHER_TABLE = "shop.orders", "shop.returns"
+RETURNS = ORDERS.replace("orders", "returns")
 _MOST_RECEIVES = 5
 _MOST_ROUNDS = 40
 
@@ -104,6 +107,19 @@ class Deployment:
         if not self.loses_events:
             self.send_upload(landed)
         return landed
+
+    def batch(self, name: str, files: Mapping[str, str], script: Script = passed) -> LandedObject:
+        """Land files and the manifest that names them, each with its table; returns the manifest.
+
+        The batch's job run goes as scripted, for its first file. There is a contract for
+        shop.returns then.
+        """
+        self.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+        for key in files:
+            self.land(f"batches/{name}/{key}")
+        listed = [{"key": key, "table": table} for key, table in files.items()]
+        manifest = json.dumps({"files": listed}).encode()
+        return self.land(f"batches/{name}/_manifest.json", manifest, script)
 
     def change(self, nth: int = 1, script: Script = passed) -> LandedObject:
         """Ask for a change of shop.orders, giving the command again where it fails."""
@@ -217,10 +233,10 @@ class Deployment:
         """What the ledger says of a landed object."""
         return self.ledger.get(ingestion_id(landed))
 
-    def published_files(self) -> list[str]:
-        """The landed objects whose data files a reader of main sees."""
-        table = self.catalog.table("main", TABLE)
-        return sorted(file.rpartition("#")[0] for file in table.files) if table else []
+    def published_files(self, table: str = TABLE) -> list[str]:
+        """The landed objects whose data files of a table a reader of main sees."""
+        found = self.catalog.table("main", table)
+        return sorted(file.rpartition("#")[0] for file in found.files) if found else []
 
     def _world(self) -> World:
         watched = self.journal.watched

@@ -15,14 +15,12 @@ from typing import Protocol
 from functions.ingestion import ALERTED, Ingestion
 from lakegate.landing import branch_name, fresh_branch, ingestion_id
 from tests.fakes import job
-from tests.fakes.deployment import ORDERS, TABLE, Deployment
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.fakes.faults import Fault, When, die, unavailable
 from tests.fakes.job import Script
 from tests.fakes.others import Others
 from tests.fakes.promises import check_promises, left_behind
 
-OTHER_TABLE = "shop.returns"
-RETURNS = ORDERS.replace("orders", "returns")
 KEYS = (*(f"shop/orders/{name}.parquet" for name in "abc"), "shop/returns/a.parquet")
 
 # Every call of the service to an outside system.

@@ -67,12 +67,13 @@ def _nothing_is_lost(deployment: Deployment) -> None:
 
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
     replaced = Counter(id_ for i in published for id_ in i.replaced)
-    others, rows = deployment.others, Counter(_row(i) for i in published)
+    others, rows = deployment.others, Counter(row for i in published for row in _rows(i))
     for commit in deployment.catalog.log():
         wrong = rows_of(deployment.catalog, commit.hash) - rows - others.brought
         assert not wrong, f"unaudited or doubled in main: {wrong} by {commit}"
     found = rows_of(deployment.catalog, "main")
-    expected = others.brought + Counter(_row(i) for i in published if i.id not in replaced)
+    live = (i for i in published if i.id not in replaced)
+    expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
     for row in expected.keys() | found.keys():
         message = f"{row} is there {found[row]} times, not {expected[row]}"
@@ -84,8 +85,11 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     assert not [id_ for id_, times in replaced.items() if times > 1]
 
 
-def _row(ingestion: Ingestion) -> Row:
-    return ingestion.table, f"{ingestion.landed.uri}@{ingestion.landed.version}"
+def _rows(ingestion: Ingestion) -> list[Row]:
+    """The rows of a landed object; of a batch those of each of its files."""
+    landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
+    whole = landed or [(ingestion.table, ingestion.landed)]
+    return [(table, f"{each.uri}@{each.version}") for table, each in whole]
 
 
 def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingestion]) -> None:
@@ -93,9 +97,10 @@ def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingesti
     for ingestion in published:
         for audited in deployment.ledger.history(ingestion.id):
             if audited.state is State.AUDITED and audited.attempt == ingestion.attempt:
-                written = deployment.catalog.table(audited.audited_hash, ingestion.table)
-                read = deployment.catalog.table(ingestion.merge_hash, ingestion.table)
-                assert _fits(written, read), f"main cannot read what was written: {ingestion}"
+                for table in ingestion.tables:
+                    written = deployment.catalog.table(audited.audited_hash, table)
+                    read = deployment.catalog.table(ingestion.merge_hash, table)
+                    assert _fits(written, read), f"main cannot read what was written: {ingestion}"
 
 
 def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
@@ -189,7 +194,7 @@ def _records(deployment: Deployment, key: str) -> list[str]:
     except Permanent:
         return []
     is_own = parse_report_key(key)[1:] == (report.ingestion, report.attempt)
-    return [file.path for file in report.records if is_own]
+    return [file.path for single in report.singles for file in single.records if is_own]
 
 
 def check_files(deployment: Deployment) -> None:

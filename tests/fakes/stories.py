@@ -6,12 +6,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from functions.telemetry import logger, metrics
-from tests.fakes.deployment import TABLE
+from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.machine import (
     CHANGES,
     CONTRACTS,
     KEYS,
-    OTHER_TABLE,
     POINTS,
     Ask,
     Change,

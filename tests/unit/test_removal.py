@@ -89,9 +89,9 @@ class Story:
 
     def _remove(self, name: str, _: str) -> None:
         doomed = {name: self.catalog.head(name)}
-        planned = plan(self.deployment.world, TABLE, doomed, ignored=doomed)
+        planned = plan(self.deployment.world, [TABLE], doomed, ignored=doomed)
         assert not set(planned.files) & set(planned.kept)
-        assert remove(self.deployment.world, TABLE, doomed) == planned
+        assert remove(self.deployment.world, [TABLE], doomed) == planned
 
 
 @settings(max_examples=400, deadline=None)
@@ -171,7 +171,7 @@ def test_what_cannot_be_told_stays() -> None:
     lost = story.catalog.metadata(story.catalog.head("main"), TABLE)
     story.deployment.lake.delete_objects([lost.removeprefix("s3://lake/")])
     doomed = {NAMES[0]: story.catalog.head(NAMES[0])}
-    removal = remove(story.deployment.world, TABLE, doomed)
+    removal = remove(story.deployment.world, [TABLE], doomed)
     assert removal.files == ()
     assert all("main reaches cannot be told" in why for why in removal.kept.values())
     assert len(removal.kept) == 3

@@ -1,0 +1,243 @@
+"""Batches over fakes: several tables by one commit, or not at all."""
+
+import json
+
+import pytest
+
+from functions import commits
+from functions.ingestion import State
+from functions.reconciling import reconciled
+from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
+from tests.fakes.job import ROWS, errored, rejected
+from tests.fakes.promises import check_promises, publishing
+
+FILES = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment where nothing has landed."""
+    return Deployment()
+
+
+def rows(deployment: Deployment) -> dict[str, list[str]]:
+    """The landed objects whose rows are on main, by table."""
+    return {table: deployment.published_files(table) for table in (TABLE, OTHER_TABLE)}
+
+
+def test_a_good_batch_is_published_by_one_commit(deployment: Deployment) -> None:
+    """Its files are in their tables, main has one commit more, and its branches are gone."""
+    landed = deployment.batch("monday", FILES)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert (batch.state, batch.rows, batch.tables) == (
+        State.PUBLISHED,
+        2 * ROWS,
+        (TABLE, OTHER_TABLE),
+    )
+    assert rows(deployment) == {
+        TABLE: ["s3://landing/batches/monday/orders.parquet@v1"],
+        OTHER_TABLE: ["s3://landing/batches/monday/returns.parquet@v1"],
+    }
+    assert [commit.hash for commit in publishing(deployment)] == [batch.merge_hash]
+    assert deployment.catalog.branches("") == ["main"]
+    assert deployment.alerts.posted == []
+
+
+def test_the_commit_names_files_tables_and_rows(deployment: Deployment) -> None:
+    """Main's log tells people and programs what the batch brought to which table."""
+    landed = deployment.batch("monday", FILES)
+    deployment.settle()
+    (commit,) = publishing(deployment)
+    assert commit.message == (
+        "Publish 6 rows of 2 files of batch monday to shop.orders, shop.returns"
+    )
+    (one,) = commits.published(commit)
+    assert one.object == landed.uri
+    assert [(part.key, part.table, part.rows) for part in one.parts] == [
+        ("orders.parquet", TABLE, ROWS),
+        ("returns.parquet", OTHER_TABLE, ROWS),
+    ]
+    assert commits.gains(commit) == {TABLE: ROWS, OTHER_TABLE: ROWS}
+
+
+def test_a_file_that_fails_keeps_all_of_its_batch_from_main(deployment: Deployment) -> None:
+    """One file is rejected: nothing is on main, and one alert names it and the branch."""
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.state is State.REJECTED
+    assert batch.reason is not None
+    assert batch.reason.message.startswith("orders.parquet for shop.orders: ")
+    assert rows(deployment) == {TABLE: [], OTHER_TABLE: []}
+    ((_, alert),) = deployment.alerts.posted
+    for words in (batch.branch, "orders.parquet: id.required", "shop.returns", "batch monday"):
+        assert words in str(alert.blocks)
+
+
+def test_a_file_that_cannot_be_read_ends_its_batch(deployment: Deployment) -> None:
+    """The batch is errored with that file's reason, and nothing of it is on main."""
+    landed = deployment.batch("monday", FILES, errored)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.reason is not None
+    assert (batch.state, batch.reason.code) == (State.ERRORED, "CORRUPT_FILE")
+
+
+def test_what_lies_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) -> None:
+    """Each file of the folder ends ignored, by a rule that says what brings it in."""
+    file = deployment.land("batches/monday/orders.parquet")
+    deployment.settle()
+    reason = deployment.ingestion(file).reason
+    assert reason is not None
+    assert (reason.code, reason.message) == (
+        "BATCH_MEMBER",
+        "its batch's _manifest.json brings it in",
+    )
+
+
+def test_a_new_manifest_is_another_batch(deployment: Deployment) -> None:
+    """The same manifest put again brings its files once more, in the versions that are there."""
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    check_promises(deployment)
+    assert len(publishing(deployment)) == 2
+    assert rows(deployment)[TABLE] == [
+        f"s3://landing/batches/monday/orders.parquet@v{n}" for n in (1, 2)
+    ]
+
+
+def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
+    """Manifests of the same text, in two folders, are of two days: nobody is told of doubt."""
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    deployment.batch("tuesday", FILES)
+    deployment.settle()
+    assert len(publishing(deployment)) == 2
+    assert deployment.alerts.posted == []
+
+
+def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
+    """A file that is replaced after its manifest was taken in is published as it was then."""
+    deployment.batch("monday", FILES)
+    deployment.deliver()
+    deployment.land("batches/monday/orders.parquet", b"newer")
+    deployment.settle()
+    assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "words"),
+    [
+        ([], "BAD_MANIFEST", "names no file"),
+        ([{"key": "gone.parquet", "table": TABLE}], "FILE_NOT_THERE", "gone.parquet"),
+        ([{"key": "orders.parquet", "table": "shop.nothing"}], "NO_CONTRACT", "shop.nothing"),
+        ([{"key": "../orders.parquet", "table": TABLE}], "BAD_MANIFEST", "out of its folder"),
+        ([{"key": "empty.parquet", "table": TABLE}], "EMPTY_OBJECT", "empty.parquet"),
+        ([{"key": "orders.parquet", "table": TABLE}] * 2, "BAD_MANIFEST", "more than once"),
+    ],
+)
+def test_a_manifest_that_cannot_be_kept_ends_errored(
+    deployment: Deployment, files: list[dict[str, str]], code: str, words: str
+) -> None:
+    """It says at once what is wrong with it; no job is started, nothing is on main."""
+    deployment.land("batches/monday/orders.parquet")
+    deployment.land("batches/monday/empty.parquet", b"")
+    manifest = json.dumps({"files": files}).encode()
+    landed = deployment.land("batches/monday/_manifest.json", manifest)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.reason is not None
+    assert (batch.state, batch.reason.code) == (State.ERRORED, code)
+    assert words in batch.reason.message
+    assert deployment.jobs.runs() == []
+
+
+@pytest.mark.parametrize(
+    "setting", [{"onNewVersion": "replace"}, {"onDuplicate": "hold"}], ids=lambda s: next(iter(s))
+)
+def test_what_a_batch_cannot_keep_is_refused(
+    deployment: Deployment, setting: dict[str, str]
+) -> None:
+    """A contract that looks back at a key's or a file's past takes no file of a batch."""
+    deployment.ask(**setting)
+    landed = deployment.batch("monday", FILES)
+    deployment.settle()
+    reason = deployment.ingestion(landed).reason
+    assert reason is not None
+    assert reason.code == "NOT_IN_BATCH"
+    assert next(iter(setting)) in reason.message
+
+
+def test_a_file_that_came_first_is_no_hindrance(deployment: Deployment) -> None:
+    """Main moved one of its tables: the batch's files are entered anew, no job runs again."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+    deployment.land("shop/returns/first.parquet")
+    deployment.settle()
+    landed = deployment.batch("monday", FILES)
+    deployment.deliver()
+    deployment.land("shop/orders/second.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert (batch.state, batch.attempt) == (State.PUBLISHED, 1)
+    assert len(deployment.published_files()) == 3
+
+
+def test_two_batches_of_the_same_tables_are_both_published(deployment: Deployment) -> None:
+    """Whichever comes first, the other one follows, each by one commit of its own."""
+    deployment.batch("sunday", FILES)
+    deployment.settle()
+    for day in ("monday", "tuesday"):
+        deployment.batch(day, FILES)
+    deployment.settle()
+    check_promises(deployment)
+    assert len(publishing(deployment)) == 3
+    assert len(deployment.published_files()) == 3
+
+
+def test_several_files_of_one_table(deployment: Deployment) -> None:
+    """A table may have several files in a batch; entered anew, all of them come along."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    landed = deployment.batch("monday", {"a.parquet": TABLE, "b.parquet": TABLE})
+    deployment.deliver()
+    deployment.land("shop/orders/second.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).attempt == 1
+    assert len(deployment.published_files()) == 4
+
+
+def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deployment) -> None:
+    """What main gained is looked at by a run of the whole job, on a fresh branch."""
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    landed = deployment.batch("monday", FILES)
+    deployment.deliver()
+    deployment.land_with("shop/orders/second.parquet", "2")
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.state is State.PUBLISHED
+
+
+def test_reconcile_counts_a_batch_in_each_of_its_tables(deployment: Deployment) -> None:
+    """Each table's rows are those that the batch's commit names for it."""
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    found = reconciled(deployment.world, OTHER_TABLE, thorough=True)
+    assert found.problems == ()
+    ((balance),) = found.balances
+    assert (balance.table, balance.published) == (OTHER_TABLE, ROWS)
+    assert [a.ingestion.rows for a in found.accounts if a.ingestion and a.ingestion.rows] == [
+        2 * ROWS
+    ]
