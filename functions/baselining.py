@@ -17,9 +17,9 @@ _TRIES = 5
 def add_published(world: World, reports: Iterable[AuditReport]) -> None:
     """Add what published runs measured; one that is there already changes nothing."""
     by_table: defaultdict[str, list[AuditReport]] = defaultdict(list)
-    for report in (single for report in reports for single in report.singles):
-        if any(check.baseline for check in report.checks):
-            by_table[report.table].append(report)
+    for single in (single for report in reports for single in report.singles):
+        if any(check.baseline for check in single.checks):
+            by_table[single.table].append(single)
     for table, found in by_table.items():
         _change(world, table, lambda known, found=found: _adding(known, found))  # type: ignore[misc]
 

@@ -8,14 +8,15 @@ JobRunExecutionIamPolicy).
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from functions.settings import Settings
+from lakegate.batch import folder, tables_of
 from lakegate.jobspec import JobSpec
 
 MOST = 2048
-_LONGEST_PATH = 120
+_LONGEST_PATH, _LONGEST_FOLDER = 120, 300
 # The API takes no others; how many characters IAM counts in one of these is nowhere said.
 _UNWRITABLE = re.compile(r"[^\x20-\x7e\xa0-\xff]+")
 _READ = ("s3:GetObject", "s3:GetObjectVersion")
@@ -29,24 +30,46 @@ def run_policy(spec: JobSpec, settings: Settings) -> str:
     It may read its landed object, the contract, baselines and the job's code, and write what bears
     the ingestion's id: reports, staged copies, results and quarantine. In its table it may write;
     where it audits again it only reads there. All tables it may read only if it has to. A name that
-    is too long, or has characters that a policy cannot have, is widened by `*`.
+    is too long, or has characters that a policy cannot have, is widened by `*`. For the tables of a
+    batch, where they are too many to be named, their namespaces stand, or all tables.
     """
-    without = _text(spec, settings, ())
+    if spec.parts:
+        return next(text for text in _of_batch(spec, settings) if len(text) <= MOST)
+    without = _text(spec, settings, (), _tables([spec.table]))
     landed = () if spec.audited_from else _landed(spec, settings, MOST - len(without))
-    return _text(spec, settings, landed)
+    return _text(spec, settings, landed, _tables([spec.table]))
 
 
-def _text(spec: JobSpec, settings: Settings, landed: Sequence[str]) -> str:
+def _of_batch(spec: JobSpec, settings: Settings) -> Iterator[str]:
+    """The policies that would do for a batch, the narrowest first: it reads its whole folder."""
+    bucket = f"{_s3(settings)}{spec.landed.bucket}/"
+    landed = [f"{bucket}{literal(folder(spec.landed.key), _LONGEST_FOLDER)}*"]
+    names = tables_of(spec.parts)
+    spaces = dict.fromkeys(name.partition(".")[0] for name in names)
+    for places in (_tables(names), [f"warehouse/{space}/*" for space in spaces], ["warehouse/*"]):
+        yield _text(spec, settings, landed, places)
+
+
+def _tables(names: Iterable[str]) -> list[str]:
+    """Where tables lie; Nessie has every new one in a folder `<table>_<uuid>`.
+
+    No table's name has a hyphen, so that such a pattern fits no other one.
+    """
+    places = (literal(f"warehouse/{n.replace('.', '/')}", _LONGEST_PATH) for n in names)
+    return [f"{place}{end}" for place in places for end in ("_????????-*", "/*")]
+
+
+def _text(spec: JobSpec, settings: Settings, landed: Sequence[str], tables: Sequence[str]) -> str:
     lake = f"{_s3(settings)}{spec.lake_bucket}/"
     release = settings.job_code.removeprefix(f"s3://{spec.lake_bucket}/")
-    place = f"warehouse/{spec.table.replace('.', '/')}"
-    # Nessie has every new table in a folder `<table>_<uuid>`; no table's name has a hyphen.
-    table = [f"{literal(place, _LONGEST_PATH)}{end}" for end in ("_????????-*", "/*")]
     names = (spec.contract_key, f"baselines/{spec.table}.json")
-    read = [literal(name, _LONGEST_PATH) for name in names] + [f"{literal(release)}/*"]
+    read = [literal(name, _LONGEST_PATH) for name in names]
+    if spec.parts:
+        read = ["contracts/*", "baselines/*"]
+    read += [f"{literal(release)}/*"]
     read += ["warehouse/*"] * spec.reads_others
     written = [f"*{spec.ingestion}*"]
-    (read if spec.audited_from else written).extend(table)
+    (read if spec.audited_from else written).extend(tables)
     statements = (
         _allow(_READ, [*landed, *(lake + path for path in read)]),
         _allow(_WRITE, [lake + path for path in written]),

@@ -5,6 +5,7 @@ publishes what was not audited. The report explains every other end; a crash lea
 """
 
 import sys
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from lakegate.visible import one_line
 from spark_jobs.admission import admitted
+from spark_jobs.batch import ingest_batch
 from spark_jobs.branch import Branch
 from spark_jobs.change import make_change
 from spark_jobs.ingest import ingest
@@ -51,14 +53,19 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
         spark = open_session(spec, token)
         if spec.change:
             return make_change(spec, storage, spark, branch)
-        keep = partial(quarantined, storage)
         try:
-            return ingest(spec, storage, spark, branch, keep)
+            return _ingest(spec, storage, spark, branch)
         except Replaced:  # it is not the newest now, so this time it is read from a copy
             branch.reset(spec.base_hash)
-            return ingest(spec, storage, spark, branch, keep)
+            return _ingest(spec, storage, spark, branch)
     except Permanent as error:
         return errored(spec, error)
+
+
+def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
+    if spec.parts:
+        return ingest_batch(spec, storage, spark, branch)
+    return ingest(spec, storage, spark, branch, partial(quarantined, storage))
 
 
 def _run_again(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
@@ -72,6 +79,8 @@ def _recorded(storage: Storage, report: AuditReport) -> AuditReport:
     """The report with its results in a file; one that an earlier try finished has its own."""
     if has_results(report, storage.spec.lake_bucket):
         return report
+    if report.parts:
+        return replace(report, parts=tuple(_recorded(storage, part) for part in report.parts))
     return with_results(SparkSession.builder.getOrCreate(), storage, report)
 
 

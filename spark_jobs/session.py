@@ -17,6 +17,18 @@ _REFLECTION = ("reflect", "java_method", "try_reflect")
 def open_session(spec: JobSpec, token: str) -> SparkSession:
     """The session that this run works in; `token` is the job's Nessie token."""
     spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
+    return _opened(spark, spec, token)
+
+
+def another_session(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
+    """A session like that of `open_session` beside another one, which knows its own catalogs.
+
+    Of a catalog that it has once used a session forgets nothing, whatever it is told of it later.
+    """
+    return _opened(spark.newSession(), spec, token)
+
+
+def _opened(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
     _set(spark, session_settings(spec, token))
     parsing.forget_functions(spark, _REFLECTION)
     return spark

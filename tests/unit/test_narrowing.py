@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from functions.narrowing import MOST, run_policy
+from lakegate.batch import Part
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import SETTINGS
@@ -189,6 +191,52 @@ def test_a_change_reads_its_own_text() -> None:
     run = narrowed(spec(landed=text, change=True, reads_others=True))
     assert run.may("s3:GetObject", lake("changes/shop.orders/abc.json"))
     assert not run.may("s3:GetObject", lake("changes/shop.orders/def.json"))
+
+
+def batch(tables: Sequence[str], folder: str = "monday") -> JobSpec:
+    """What the job of a batch is told, with one file for each of the tables."""
+    manifest = LandedObject(LANDING, f"batches/{folder}/_manifest.json", "v1", "e1", 10)
+    parts = tuple(
+        Part(f"{n}.csv", "v", "e", 1, t, f"contracts/{t}.yaml", "1") for n, t in enumerate(tables)
+    )
+    return spec(landed=manifest, table="batch", contract_key="", parts=parts)
+
+
+def test_a_batchs_run_has_its_folder_and_its_tables() -> None:
+    """It reads what lies in the manifest's folder and writes its tables, and no others."""
+    run = narrowed(batch(["shop.orders", "shop.returns"]))
+    for key in ("batches/monday/0.csv", "batches/monday/0.csv.control.json"):
+        assert run.may("s3:GetObjectVersion", landing(key))
+    for key in ("batches/tuesday/0.csv", "batches/monday2/0.csv", "shop/orders/0.csv"):
+        assert not run.may("s3:GetObject", landing(key))
+    for name, may in (("orders", True), ("returns", True), ("customers", False)):
+        assert run.may("s3:PutObject", lake(f"warehouse/shop/{name}_{UUID}/data/x.parquet")) is may
+    for key in ("contracts/shop.returns.yaml", "baselines/shop.returns.json"):
+        assert run.may("s3:GetObject", lake(key))
+        assert not run.may("s3:PutObject", lake(key))
+
+
+def test_many_tables_are_named_by_their_namespaces() -> None:
+    """Twenty tables of two namespaces: the folders of these are open, and of no others."""
+    run = narrowed(batch([f"{space}.table_{n}" for n in range(10) for space in ("shop", "nyc")]))
+    assert run.may("s3:PutObject", lake(f"warehouse/nyc/table_7_{UUID}/data/x.parquet"))
+    assert not run.may("s3:PutObject", lake(f"warehouse/other/table_7_{UUID}/data/x.parquet"))
+
+
+@given(KEYS, st.integers(1, 20), st.integers(1, 100), st.booleans())
+def test_every_policy_of_a_batch_is_one_that_the_api_takes(
+    name: str, many: int, length: int, apart: bool
+) -> None:
+    """Whatever folder and tables: 2,048 characters at most, and it may read and write its own."""
+    tables = [f"{'s' * length}{n if apart else ''}.t{n}" for n in range(many)]
+    told = batch(tables, name)
+    policy = run_policy(told, SETTINGS_)
+    assert len(policy) <= MOST
+    assert re.fullmatch(_rules()["pattern"], policy)
+    run = narrowed(told)
+    assert run.may("s3:GetObject", landing(f"batches/{name}/0.csv"))
+    for table in tables:
+        assert run.may("s3:PutObject", lake(f"warehouse/{table.replace('.', '/')}_{UUID}/data/x"))
 
 
 def test_the_partition_is_the_roles() -> None:
