@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote
 
-from functions.blocks import Block, code, cut, escaped, header, link, plain, section
 from functions.blocks import SECTION as _SECTION
+from functions.blocks import Block, code, cut, escaped, header, link, plain, section
 from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.visible import one_line
