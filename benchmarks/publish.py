@@ -83,9 +83,10 @@ class Bench:
             catalog=running.catalog,
             tables=lambda: tables,
             jobs=FakeJobs(),  # type: ignore[arg-type]
-            alerts=FakeAlerts(),
+            alerts=FakeAlerts(),  # type: ignore[arg-type]
             upload_dead_letters=FakeDeadLetters("a"),  # type: ignore[arg-type]
             job_run_dead_letters=FakeDeadLetters("b"),  # type: ignore[arg-type]
+            alert_dead_letters=FakeDeadLetters("c"),  # type: ignore[arg-type]
             now=_now,
             token=lambda: secrets.token_hex(3),
         )

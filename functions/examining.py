@@ -92,7 +92,7 @@ def _of_aws(scene: Scene, expected: Expected) -> Iterator[Check]:
     for url in (
         settings.upload_dead_letters,
         settings.job_run_dead_letters,
-        scene.own.alert_dead_letters,
+        settings.alert_dead_letters,
     ):
         yield Check(_queue(url), _queue_look(aws, url, judging.of_dead_letters), _RIGHTS)
     yield Check(

@@ -49,47 +49,70 @@ class DeadLetters:
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.receipt)
 
 
+@dataclass(frozen=True)
+class Queued:
+    """An alert on its way to people: to a channel ("" for the default one), or to the topic."""
+
+    channel: str
+    alert: Alert
+    to_topic: bool = False
+
+    @property
+    def about(self) -> str:
+        """What makes it another one than all others."""
+        return f"{self.to_topic} {self.channel} {self.alert.about or self.alert}"
+
+    def to_json(self) -> str:
+        """It as a message's body."""
+        to = {"channel": self.channel, "to_topic": self.to_topic}
+        return json.dumps({**to, **asdict(self.alert)}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, body: str) -> "Queued":
+        """What a message's body says; what an older release did not say is "".
+
+        Raises Permanent BAD_ALERT.
+        """
+        try:
+            told = json.loads(body)
+            channel, blocks = str(told["channel"]), tuple(told["blocks"])
+            known = {name: str(told[name]) for name in _TEXTS if name in told}
+            kind = Kind(told["kind"]) if told.get("kind") in list(Kind) else Kind.PLAIN
+            alert = Alert(blocks=blocks, kind=kind, **known)
+            return cls(channel, alert, bool(told.get("to_topic")))
+        except (ValueError, TypeError, KeyError) as error:
+            raise Permanent("BAD_ALERT", f"this is no alert ({error!r}): {body[:300]}") from error
+
+
 class AlertQueue:
     """What people are to be told; `on_alert` shows it to them, however long Slack is away.
 
     A queue of SQS's kind "FIFO": a channel's alerts keep their order, and the same alert given
-    twice within five minutes is in it once (Amazon SQS, "Exactly-once processing").
+    twice within five minutes is in it once (Amazon SQS, "Exactly-once processing"). What is for the
+    topic is a message of its own, in a group of its own: it waits for no channel, nor any for it.
     """
 
-    def __init__(self, client: Any, url: str) -> None:
+    def __init__(self, client: Any, url: str, *, has_topic: bool = False) -> None:
         """`client` is boto3's `sqs` client."""
         self._client = client
         self._url = url
+        self._has_topic = has_topic
 
     def post(self, channel: str, alert: Alert) -> None:
-        """See Alerts.post."""
+        """Have people told, in a channel ("" for the default one). Raises Transient."""
+        if self._has_topic:
+            self._send(Queued(channel, alert, to_topic=True))
+        self._send(Queued(channel, alert))
+
+    def _send(self, queued: Queued) -> None:
+        group = queued.about if queued.to_topic else queued.channel
         with translated("alerts"):
             self._client.send_message(
                 QueueUrl=self._url,
-                MessageBody=queued(channel, alert),
-                MessageGroupId=_digest(channel),
-                MessageDeduplicationId=_digest(f"{channel} {alert.about or alert}"),
+                MessageBody=queued.to_json(),
+                MessageGroupId=_digest(group),
+                MessageDeduplicationId=_digest(queued.about),
             )
-
-
-def queued(channel: str, alert: Alert) -> str:
-    """An alert for a channel, as a message's body."""
-    return json.dumps({"channel": channel, **asdict(alert)}, ensure_ascii=False)
-
-
-def unqueued(body: str) -> tuple[str, Alert]:
-    """The channel and the alert in a message's body; what an older release did not say is "".
-
-    Raises Permanent BAD_ALERT.
-    """
-    try:
-        told = json.loads(body)
-        channel, blocks = str(told["channel"]), tuple(told["blocks"])
-        known = {name: str(told[name]) for name in _TEXTS if name in told}
-        kind = Kind(told["kind"]) if told.get("kind") in list(Kind) else Kind.PLAIN
-        return channel, Alert(blocks=blocks, kind=kind, **known)
-    except (ValueError, TypeError, KeyError) as error:
-        raise Permanent("BAD_ALERT", f"this is no alert ({error!r}): {body[:300]}") from error
 
 
 def _digest(text: str) -> str:

@@ -15,7 +15,8 @@ class Settings:
     """A deployment's settings, each from the variable `LAKEGATE_<NAME>`; secrets by name only.
 
     `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
-    `upload_dead_letters` and `job_run_dead_letters` are queue addresses. `clean_up_role_arn` is the
+    `alert_dead_letters`, `upload_dead_letters` and `job_run_dead_letters` are queue addresses.
+    `alert_topic` is an SNS topic that is told, too, "" without one. `clean_up_role_arn` is the
     role that may delete in the lake; without it that is done as oneself.
     `job_tries` is how many runs of one ingestion may fail without a report before people are told,
     `max_attempts` how many fresh branches it may take in all.
@@ -38,8 +39,10 @@ class Settings:
     emr_role_arn: str
     job_code: str
     alert_queue: str
+    alert_dead_letters: str
     upload_dead_letters: str
     job_run_dead_letters: str
+    alert_topic: str = ""
     clean_up_role_arn: str = ""
     job_tries: int = 2
     job_timeout_minutes: int = 60
@@ -107,6 +110,27 @@ class ActionSettings:
         return frozenset(filter(None, map(str.strip, self.slack_users.split(","))))
 
 
+
+@dataclass(frozen=True)
+class AlertSettings:
+    """How alerts are told, each from the variable `LAKEGATE_<NAME>`.
+
+    `threads_table` remembers what was told, a week longer than failed branches are kept, which is
+    `keep_days`. For `repeat_minutes` what has the same cause goes into one thread. `alert_topic` is
+    an SNS topic's ARN, "" without one.
+    """
+
+    threads_table: str
+    alert_topic: str = ""
+    repeat_minutes: int = 60
+    keep_days: int = 30
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "AlertSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return _read(cls, environment)
+
+
 @dataclass(frozen=True)
 class CheckupSettings:
     """What the checkup is told besides, each from the variable `LAKEGATE_<NAME>`.
@@ -117,7 +141,6 @@ class CheckupSettings:
     stage: str
     upload_queue: str
     job_run_queue: str
-    alert_dead_letters: str
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "CheckupSettings":

@@ -12,7 +12,7 @@ from functions.deliveries import Work, job_run, upload
 from functions.ingestion import NOT_STARTED, Ingestion
 from functions.intake import take_in
 from functions.messages import unreadable_event
-from functions.queues import DeadLetter, DeadLetters
+from functions.queues import DeadLetter, DeadLetters, Queued
 from functions.rebuilding import restore
 from functions.recording import batches, record, strays
 from functions.telemetry import logger, metrics
@@ -35,11 +35,13 @@ def sweep(world: World) -> dict[str, int]:
     now = datetime.fromisoformat(world.now())
     before = times.text(now - timedelta(seconds=world.settings.grace_seconds))
     uploads, job_runs = world.upload_dead_letters, world.job_run_dead_letters
+    alerts = world.alert_dead_letters
     tasks = (
         # First, so that no letter is about an ingestion that the ledger lost.
         _each("forgotten", _forgotten(world, before), partial(take_in, world)),
         _each("dead_letters", uploads.read(), partial(_redeliver, world, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
+        _each("dead_letters", alerts.read(), partial(_redeliver, world, alerts, _tell_again)),
         _each("resumed", _due(world, before), partial(_resume, world)),
         _each("recorded", batches(world), partial(record, world)),
         _each("deleted", strays(world), world.catalog.delete_branch),
@@ -105,6 +107,12 @@ def _unknown(world: World, before: str) -> Iterator[LandedObject]:
 def _resume(world: World, listed: Ingestion) -> None:
     with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
         resume(world, world.ledger.get(listed.id))  # the index that listed it lags behind
+
+
+def _tell_again(world: World, body: str) -> None:
+    """Have people told what nobody could be told for days."""
+    queued = Queued.from_json(body)
+    world.alerts.post(queued.channel, queued.alert)
 
 
 def _redeliver(world: World, queue: DeadLetters, work: Work, letter: DeadLetter) -> None:

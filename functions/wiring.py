@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import time
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import boto3
 from botocore.config import Config
 from slack_sdk import WebClient
 
-from functions.alerts import Alerts, LogAlerts, SlackAlerts
+from functions.alerts import LogAlerts, SlackAlerts
 from functions.aws_probe import AwsProbe
 from functions.catalog import Catalog
 from functions.examining import Scene
@@ -19,10 +20,13 @@ from functions.ledger import Ledger
 from functions.nessie_probe import NessieProbe
 from functions.queues import AlertQueue, DeadLetters
 from functions.secret_store import Secret, secret
-from functions.settings import CheckupSettings, Settings, SlackSettings
+from functions.settings import AlertSettings, CheckupSettings, Settings, SlackSettings
 from functions.slack_secret import bot_token
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
+from functions.telling import Desk
+from functions.threads import Threads
+from functions.topic import Topic
 from functions.world import World
 from lakegate import times
 
@@ -36,6 +40,7 @@ _IMPATIENT = Config(
     read_timeout=10,
     s3={"addressing_style": "path"},
 )
+_DAY, _WEEK = 86_400, 7
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing_style": "path"})
 
 
@@ -46,11 +51,23 @@ def world() -> World:
 
 
 @cache
-def alerts() -> Alerts:
-    """Where this Lambda's environment has people see alerts, made once an instance."""
-    settings = SlackSettings.of(os.environ)
+def desk() -> Desk:
+    """What this Lambda's environment has people told with, made once an instance."""
+    settings = AlertSettings.of(os.environ)
+    table = boto3.resource("dynamodb", config=_CONFIG).Table(settings.threads_table)
+    window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
+    topic = settings.alert_topic
+    return Desk(
+        threads=Threads(table, window, kept, time.time),
+        log=LogAlerts(logger),
+        slack=_slack(SlackSettings.of(os.environ)),
+        topic=Topic(boto3.client("sns", config=_CONFIG), topic) if topic else None,
+    )
+
+
+def _slack(settings: SlackSettings) -> SlackAlerts | None:
     if not settings.slack_token_secret:
-        return LogAlerts(logger)
+        return None
     vault = boto3.client("secretsmanager", config=_CONFIG)
     token = Secret(vault, settings.slack_token_secret, part=bot_token)
     client = WebClient(token.text(), timeout=10)
@@ -92,9 +109,10 @@ def connect(settings: Settings) -> World:
         catalog=Catalog(settings.nessie_uri, token),
         tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=_CONFIG), settings),
-        alerts=AlertQueue(sqs, settings.alert_queue),
+        alerts=AlertQueue(sqs, settings.alert_queue, has_topic=bool(settings.alert_topic)),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
         job_run_dead_letters=DeadLetters(sqs, settings.job_run_dead_letters),
+        alert_dead_letters=DeadLetters(sqs, settings.alert_dead_letters),
         now=lambda: times.text(datetime.now(UTC)),
         token=lambda: secrets.token_hex(3),
     )

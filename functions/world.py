@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.alerts import Alerts
 from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
-from functions.queues import DeadLetters
+from functions.queues import AlertQueue, DeadLetters
 from functions.settings import Settings
 from functions.storage import Lake, Landing
 
@@ -32,8 +31,9 @@ class World:
     catalog: Catalog
     tables: "Callable[[], Tables]"
     jobs: Jobs
-    alerts: Alerts
+    alerts: AlertQueue
     upload_dead_letters: DeadLetters
     job_run_dead_letters: DeadLetters
+    alert_dead_letters: DeadLetters
     now: Callable[[], str]
     token: Callable[[], str]

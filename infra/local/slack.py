@@ -7,14 +7,17 @@ that base URL. They check what Slack checks and answer with its errors; see "cha
 "Rate limits" and the Block Kit reference in Slack's documentation.
 
 `GET /messages` gives every message as it is now, oldest first: `channel` as the sender named it,
-`ts`, `text`, `blocks`, `received_at`. They are kept in `messages.jsonl` under the home directory.
+`ts`, `text`, `blocks`, `received_at`; of a reply the `thread_ts`, and whether it was `broadcast`;
+`edited` says that it was changed. They are kept in `messages.jsonl` under the home directory.
+`DELETE /messages/<ts>` deletes one, as a person does.
 `PUT /_control` tells it what is to go wrong; each PUT replaces the one before:
 
     {"fail_next": 2,            the next 2 calls are answered with HTTP 503
      "away_seconds": 30,        so is every call in the next 30 seconds
      "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After
      "burst": 3,                more than 3 messages at once to a channel are, too; then 1 a second
-     "missing_channels": ["#x"]}    such a channel does not exist
+     "missing_channels": ["#x"],    such a channel does not exist
+     "archived_channels": ["#y"]}   such a channel takes nothing any more
 """
 
 import argparse
@@ -63,13 +66,19 @@ class Messages:
 
     def get(self, ts: str) -> Message:
         """The message of that time. Raises SlackError."""
-        if ts not in self._by_ts:
+        found = self._by_ts.get(ts)
+        if not found or found.get("deleted"):
             raise SlackError("message_not_found")
-        return self._by_ts[ts]
+        return found
+
+    def channel(self, id_: str) -> str:
+        """The name by which a channel's id was made known, or what was given."""
+        named = {_id(message["channel"]): message["channel"] for message in self._by_ts.values()}
+        return named.get(id_, id_)
 
     def all(self) -> list[Message]:
         """Every message, oldest first."""
-        return list(self._by_ts.values())
+        return [message for message in self._by_ts.values() if not message.get("deleted")]
 
 
 class Slack:
@@ -101,13 +110,14 @@ class Slack:
         return {"team": "Lakegate", "user": "lakegate", "user_id": _USER, "bot_id": "B0LAKEGATE"}
 
     def _post_message(self, arguments: dict[str, Any]) -> Answer:
-        channel = _channel(arguments)
+        channel = self.messages.channel(_channel(arguments))
         content = _content(arguments)
         self.weather.check_channel(channel)
         self._last = max(time.time(), self._last + 1e-6)
         message = {"channel": channel, "ts": f"{self._last:.6f}", **content}
-        if "thread_ts" in arguments:
-            message["thread_ts"] = arguments["thread_ts"]
+        if thread := arguments.get("thread_ts"):
+            message |= {"thread_ts": self._thread(thread, channel)}
+            message |= {"broadcast": arguments.get("reply_broadcast") in (True, "true", "1")}
         self.messages.put({**message, "received_at": datetime.now(UTC).isoformat()})
         return _shown(message)
 
@@ -116,9 +126,20 @@ class Slack:
         known = self.messages.get(str(arguments.get("ts")))
         if channel not in (known["channel"], _id(known["channel"])):
             raise SlackError("message_not_found")
-        message = {**known, **_content(arguments)}
+        self.weather.check_archived(known["channel"])
+        message = {**known, **_content(arguments), "edited": True}
         self.messages.put(message)
         return _shown(message)
+
+    def _thread(self, ts: Any, channel: str) -> str:
+        """The time of the thread's first message. Raises SlackError."""
+        try:
+            first = self.messages.get(str(ts))
+        except SlackError as error:
+            raise SlackError("thread_not_found") from error
+        if _id(first["channel"]) != _id(channel):
+            raise SlackError("thread_not_found")
+        return str(first.get("thread_ts") or first["ts"])
 
 
 def _channel(arguments: dict[str, Any]) -> str:
@@ -166,6 +187,7 @@ def web_app(slack: Slack) -> Flask:
     app = Flask("slack")
     app.add_url_rule("/api/<method>", "call", partial(_call, slack), methods=["POST", "GET"])
     app.add_url_rule("/messages", "messages", lambda: jsonify(slack.messages.all()))
+    app.add_url_rule("/messages/<ts>", "delete", partial(_delete, slack), methods=["DELETE"])
     app.add_url_rule("/_control", "control", partial(_control, slack), methods=["PUT"])
     return app
 
@@ -182,6 +204,14 @@ def _call(slack: Slack, method: str) -> tuple[Answer, int, dict[str, str]]:
         return error.answer, 200, {}
     except Unavailable as error:
         return error.answer, error.status, error.headers
+
+
+def _delete(slack: Slack, ts: str) -> tuple[Answer, int]:
+    try:
+        slack.messages.put({**slack.messages.get(ts), "deleted": True})
+    except SlackError as error:
+        return error.answer, 404
+    return {"ok": True}, 200
 
 
 def _control(slack: Slack) -> tuple[dict[str, Any], int]:

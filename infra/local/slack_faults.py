@@ -32,6 +32,7 @@ class Faults:
     ratelimit_next: int = 0
     burst: int | None = None
     missing_channels: tuple[str, ...] = ()
+    archived_channels: tuple[str, ...] = ()
 
 
 class Weather:
@@ -55,14 +56,20 @@ class Weather:
             raise Unavailable(429, "ratelimited")
 
     def check_channel(self, channel: str) -> None:
-        """Raise SlackError where it is missing, Unavailable where it gets too much.
+        """Raise SlackError where it is missing or archived, Unavailable where it gets too much.
 
         A channel takes a burst, and then one message a second: `_full` is when it is empty again.
         """
         if channel in self._faults.missing_channels:
             raise SlackError("channel_not_found")
+        self.check_archived(channel)
         now = time.monotonic()
         full = max(self._full.get(channel, now), now) + 1
         if self._faults.burst is not None and full - now > self._faults.burst:
             raise Unavailable(429, "ratelimited")
         self._full[channel] = full
+
+    def check_archived(self, channel: str) -> None:
+        """Raise SlackError where nothing may be said any more."""
+        if channel in self._faults.archived_channels:
+            raise SlackError("is_archived")

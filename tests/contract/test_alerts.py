@@ -5,35 +5,59 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+import requests
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.alerts import LogAlerts, SlackAlerts, tell
-from functions.messages import Alert, alert
-from functions.queues import queued
+from functions.alerts import LogAlerts, SlackAlerts
+from functions.ingestion import Ingestion, State
+from functions.messages import Alert, Kind, alert, recovered, unreadable_event
+from functions.queues import Queued
+from functions.telemetry import logger
+from functions.telling import Desk, tell
+from functions.threads import Threads
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather
 from lakegate.errors import Permanent, Transient
+from lakegate.report import Reason
 from tests.fakes import wire
 from tests.fakes.examples import FAILED, INGESTION, REPORT
+from tests.fakes.faults import ProcessDied
+from tests.fakes.threads import FakeThreads
 
 TOKEN = "xoxb-test"
 DEFAULT = "#lakegate"
 ALERT = alert(INGESTION, REPORT)
 
 
+def crash(*_: Any, **__: Any) -> None:
+    """The process dies here."""
+    raise ProcessDied
+
+
 @dataclass
 class LocalSlack:
-    """The stand-in, and where it answers."""
+    """The stand-in, and where it answers; what was told is remembered in `threads`."""
 
     slack: Slack
     url: str
+    seconds: float = 1_800_000_000.0
+
+    def __post_init__(self) -> None:
+        """Remember nothing yet; a thread takes what comes within an hour."""
+        self.threads = FakeThreads(3600, lambda: self.seconds)
 
     def alerts(self, token: str = TOKEN) -> SlackAlerts:
         """The adapter, connected."""
         return SlackAlerts(WebClient(token, base_url=f"{self.url}/api/"), DEFAULT)
+
+    def tell(self, alert: Alert, channel: str = "#orders") -> None:
+        """Have people told, as on_alert does with the queue's message."""
+        desk = Desk(cast(Threads, self.threads), LogAlerts(logger), self.alerts())
+        tell(desk, Queued(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
         """Each message's channel and what it shows."""
@@ -45,9 +69,23 @@ class LocalSlack:
             for message in self.slack.messages.all()
         ]
 
-    def suffer(self, faults: Faults) -> None:
+    def threaded(self) -> dict[str, list[str]]:
+        """The text of each first message, with those of the replies to it."""
+        every = self.slack.messages.all()
+        return {
+            first["text"]: [m["text"] for m in every if m.get("thread_ts") == first["ts"]]
+            for first in every
+            if "thread_ts" not in first
+        }
+
+    def delete_first(self) -> None:
+        """A person deletes the oldest message that is there."""
+        ts = self.slack.messages.all()[0]["ts"]
+        assert requests.delete(f"{self.url}/messages/{ts}", timeout=5).ok
+
+    def suffer(self, **faults: Any) -> None:
         """Have this go wrong from now on."""
-        self.slack.weather = Weather(faults)
+        self.slack.weather = Weather(Faults(**faults))
 
 
 @pytest.fixture
@@ -61,47 +99,227 @@ def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     server.server_close()
 
 
+def failed(name: str, attempt: int = 1, **changes: Any) -> Alert:
+    """The alert of a rejected file of that name."""
+    return alert(ingestion(name, attempt, **changes), REPORT)
+
+
+def ingestion(name: str, attempt: int = 1, **changes: Any) -> Ingestion:
+    """The ingestion of a rejected file of that name."""
+    landed = replace(INGESTION.landed, key=f"shop/orders/{name}")
+    known = {"id": name * 8, "landed": landed, "attempt": attempt, "revision": attempt * 10}
+    return replace(INGESTION, **{**known, **changes})
+
+
+def settled(name: str) -> Alert:
+    """What became of a file that was replayed, and published then."""
+    return recovered(ingestion(name, 2, state=State.PUBLISHED, rows=842))
+
+
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
     """What is told is seen, text and blocks, in the channel that was named."""
-    tell(local_slack.alerts(), queued("#orders", ALERT))
+    local_slack.tell(ALERT)
     assert local_slack.posted() == [("#orders", ALERT)]
 
 
 def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
     """An alert whose contract names no channel goes to the deployment's."""
-    tell(local_slack.alerts(), queued("", ALERT))
+    local_slack.tell(ALERT, "")
     assert local_slack.posted() == [(DEFAULT, ALERT)]
+
+
+def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
+    """A message that is delivered again, be it days later, is not shown again."""
+    for told in (ALERT, settled("a"), unreadable_event("q", "x", "y")):
+        local_slack.tell(told)
+        local_slack.seconds += 86_400
+        local_slack.tell(told)
+    assert len(local_slack.posted()) == 3
+
+
+def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) -> None:
+    """Of several files with one cause the channel sees one message, that counts them."""
+    for name in ("a", "b", "c"):
+        local_slack.tell(failed(name))
+    assert local_slack.threaded() == {
+        "Rejected: a (CHECKS_FAILED) (and 2 more)": [
+            "Rejected: b (CHECKS_FAILED)",
+            "Rejected: c (CHECKS_FAILED)",
+        ]
+    }
+    first = local_slack.posted()[0][1]
+    assert "*3 times* the same" in str(first.blocks)
+    assert first.blocks[: len(failed("a").blocks)] == failed("a").blocks
+
+
+def test_another_cause_table_or_channel_is_another_thread(local_slack: LocalSlack) -> None:
+    """Only the same failed checks of the same table, told in the same channel, are a repeat."""
+    local_slack.tell(failed("a"))
+    local_slack.tell(failed("b", table="shop.returns"))
+    local_slack.tell(alert(ingestion("c"), replace(REPORT, checks=(replace(FAILED, id="x"),))))
+    local_slack.tell(failed("d", reason=Reason("BAD_ROWS", "x")))
+    local_slack.tell(failed("e"), "#another")
+    assert list(map(len, local_slack.threaded().values())) == [0] * 5
+
+
+def test_a_window_ends(local_slack: LocalSlack) -> None:
+    """After an hour the channel hears of the same cause again, in a message that counts anew."""
+    local_slack.tell(failed("a"))
+    local_slack.seconds += 3601
+    local_slack.tell(failed("b"))
+    local_slack.tell(failed("c"))
+    assert local_slack.threaded() == {
+        "Rejected: a (CHECKS_FAILED)": [],
+        "Rejected: b (CHECKS_FAILED) (and 1 more)": ["Rejected: c (CHECKS_FAILED)"],
+    }
+
+
+def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
+    """What became of a file is told where its alert is, its own or the one that counts it."""
+    for name in ("a", "b"):
+        local_slack.tell(failed(name))
+    local_slack.seconds += 20 * 86_400
+    local_slack.tell(settled("b"))
+    ((first, replies),) = local_slack.threaded().items()
+    assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
+    assert replies[1:] == ["Published after replay: b"]
+    assert "1 of 2 settled since" in str(local_slack.posted()[0][1].blocks)
+
+
+def test_recovery_of_what_nobody_remembers_is_told(local_slack: LocalSlack) -> None:
+    """Where no thread is known any more, the channel sees what became of the file."""
+    local_slack.tell(settled("a"))
+    assert local_slack.threaded() == {"Published after replay: a": []}
+
+
+def test_failing_again_is_told_in_the_thread_and_in_the_channel(local_slack: LocalSlack) -> None:
+    """A replayed file that failed again is not counted as another, and nobody misses it."""
+    local_slack.tell(failed("a"))
+    local_slack.tell(settled("a"))
+    local_slack.tell(failed("a", attempt=3))
+    ((first, replies),) = local_slack.threaded().items()
+    assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED)", 2)
+    assert [m.get("broadcast") for m in local_slack.slack.messages.all()] == [None, False, True]
+    assert "settled" not in str(local_slack.posted()[0][1].blocks)
+
+
+@pytest.mark.parametrize("told", [failed("b"), failed("a", attempt=2), settled("a")])
+def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, told: Alert) -> None:
+    """Where a person deleted the first message, what follows is a message of its own."""
+    local_slack.tell(failed("a"))
+    local_slack.delete_first()
+    local_slack.tell(told)
+    local_slack.tell(failed("c"))
+    again = [] if told.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
+    assert list(local_slack.threaded().values())[0] == again
+
+
+def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlack) -> None:
+    """Where a channel was archived after the alert, the default one is told of what follows."""
+    local_slack.tell(failed("a"))
+    local_slack.suffer(archived_channels=("#orders",))
+    local_slack.tell(settled("a"))
+    local_slack.tell(failed("b"))
+    local_slack.tell(failed("c"))
+    assert [channel for channel, _ in local_slack.posted()] == [
+        "#orders",
+        DEFAULT,
+        DEFAULT,
+        DEFAULT,
+    ]
+    assert list(map(len, local_slack.threaded().values())) == [0, 0, 1]
+
+
+def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack) -> None:
+    """Who died between posting and remembering posts again, and then there is one thread."""
+    local_slack.threads.open = crash  # type: ignore[method-assign]
+    with pytest.raises(ProcessDied):
+        local_slack.tell(failed("a"))
+    del local_slack.threads.open  # type: ignore[method-assign]
+    for _ in range(3):
+        local_slack.tell(failed("a"))
+    local_slack.tell(failed("b"))
+    assert list(local_slack.threaded().values()) == [[], ["Rejected: b (CHECKS_FAILED)"]]
+
+
+def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
+    """Who died after a reply replies once more, and the count stays right."""
+    local_slack.tell(failed("a"))
+    local_slack.threads.remember = crash  # type: ignore[method-assign]
+    with pytest.raises(ProcessDied):
+        local_slack.tell(failed("b"))
+    del local_slack.threads.remember  # type: ignore[method-assign]
+    for _ in range(3):
+        local_slack.tell(failed("b"))
+    ((first, replies),) = local_slack.threaded().items()
+    assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED) (and 1 more)", 2)
+
+
+def test_an_alert_of_an_older_release_is_shown(local_slack: LocalSlack) -> None:
+    """What was queued before alerts had a kind is a message of its own, shown once."""
+    local_slack.tell(Alert("t", ALERT.blocks))
+    local_slack.tell(Alert("t", ALERT.blocks))
+    local_slack.tell(Alert("t", ALERT.blocks, about="x"))
+    assert local_slack.threaded() == {"t": []}
+    assert len(local_slack.posted()) == 2
 
 
 def test_a_channel_that_is_not_there_refuses(local_slack: LocalSlack) -> None:
     """A channel that does not exist, or not for us, is an error that no retry mends."""
-    local_slack.suffer(Faults(missing_channels=("#orders",)))
+    local_slack.suffer(missing_channels=("#orders",))
     with pytest.raises(Permanent, match=r"SLACK_REFUSED.*channel_not_found"):
         local_slack.alerts().post("#orders", ALERT)
     assert local_slack.posted() == []
 
 
 def test_what_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlack) -> None:
-    """A contract that names a channel that is not there still gets its people told."""
-    local_slack.suffer(Faults(missing_channels=("#orders",)))
-    tell(local_slack.alerts(), queued("#orders", ALERT))
-    assert local_slack.posted() == [(DEFAULT, ALERT)]
+    """A contract that names a channel that is not there still gets its people told, in a thread."""
+    local_slack.suffer(missing_channels=("#orders",))
+    local_slack.tell(failed("a"))
+    local_slack.tell(failed("b"))
+    assert [channel for channel, _ in local_slack.posted()] == [DEFAULT, DEFAULT]
+    assert list(map(len, local_slack.threaded().values())) == [1]
 
 
 def test_what_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
     """Where the default channel refuses too, the message is not done: it comes again."""
-    local_slack.suffer(Faults(missing_channels=("#orders", DEFAULT)))
+    local_slack.suffer(missing_channels=("#orders", DEFAULT))
     with pytest.raises(Permanent, match="SLACK_REFUSED"):
-        tell(local_slack.alerts(), queued("#orders", ALERT))
+        local_slack.tell(ALERT)
 
 
-@pytest.mark.parametrize("faults", [Faults(fail_next=1), Faults(ratelimit_next=1)])
-def test_a_busy_slack_is_tried_again(local_slack: LocalSlack, faults: Faults) -> None:
+def test_what_slack_cannot_lay_out_is_told_as_text(local_slack: LocalSlack) -> None:
+    """An alert whose blocks Slack refuses is shown without them, and blocks no other one."""
+    local_slack.tell(replace(ALERT, blocks=({"type": "nonsense"},)))
+    assert local_slack.posted() == [(DEFAULT, replace(ALERT, blocks=()))]
+
+
+def test_a_short_limit_is_waited_for(local_slack: LocalSlack) -> None:
+    """Where Slack says to come again in a second, the alert is shown a second later."""
+    local_slack.suffer(ratelimit_next=1)
+    local_slack.tell(ALERT)
+    assert len(local_slack.posted()) == 1
+
+
+def test_an_outage_in_a_thread_delays_it(local_slack: LocalSlack) -> None:
+    """Whichever call of Slack's fails: the message comes again, and nothing is lost or doubled."""
+    local_slack.tell(failed("a"))
+    for name in ("b", "c"):
+        local_slack.suffer(fail_next=1)
+        with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
+            local_slack.tell(failed(name))
+        local_slack.tell(failed(name))
+    assert [len(replies) for replies in local_slack.threaded().values()] == [2]
+
+
+@pytest.mark.parametrize("faults", [{"fail_next": 1}, {"away_seconds": 0.5}, {"ratelimit_next": 5}])
+def test_a_busy_slack_is_tried_again(local_slack: LocalSlack, faults: dict[str, Any]) -> None:
     """An outage or a limit is transient: the next try is taken."""
-    local_slack.suffer(faults)
+    local_slack.suffer(**faults)
     alerts = local_slack.alerts()
     with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
         alerts.post("", ALERT)
+    local_slack.suffer()
     alerts.post("", ALERT)
     assert len(local_slack.posted()) == 1
 

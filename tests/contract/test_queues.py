@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.messages import Alert
-from functions.queues import AlertQueue, DeadLetter, DeadLetters, unqueued
+from functions.queues import AlertQueue, DeadLetter, DeadLetters, Queued
 from lakegate.errors import Permanent, Transient
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
@@ -136,9 +136,15 @@ def alerts(request: pytest.FixtureRequest, sqs: Any) -> Alerts:
 
     def received() -> list[tuple[str, Alert]]:
         got = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
-        return [unqueued(message["Body"]) for message in got]
+        return [seen(message["Body"]) for message in got]
 
     return Alerts(AlertQueue(sqs, url), received)
+
+
+def seen(body: str) -> tuple[str, Alert]:
+    """The channel and the alert in a message's body."""
+    queued = Queued.from_json(body)
+    return queued.channel, queued.alert
 
 
 def rejected(nth: int) -> Alert:
@@ -165,14 +171,14 @@ def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:
 def test_an_alert_of_an_older_shape_is_read() -> None:
     """What was queued before alerts were named is shown all the same."""
     body = '{"channel": "#a", "text": "t", "blocks": []}'
-    assert unqueued(body) == ("#a", Alert("t", ()))
+    assert Queued.from_json(body) == Queued("#a", Alert("t", ()))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"channel": "#a"}', "nonsense"])
 def test_what_is_no_alert_is_refused(body: str) -> None:
     """A message that is no alert is an error that says so."""
     with pytest.raises(Permanent, match="BAD_ALERT"):
-        unqueued(body)
+        Queued.from_json(body)
 
 
 def test_an_alert_that_sqs_refuses_is_told_again() -> None:

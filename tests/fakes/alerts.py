@@ -10,7 +10,7 @@ class FakeAlerts:
         self.posted: list[tuple[str, Alert]] = []
 
     def post(self, channel: str, alert: Alert) -> None:
-        """See Alerts.post."""
+        """See AlertQueue.post."""
         told = {(each, known.about) for each, known in self.posted if known.about}
         if (channel, alert.about) not in told:
             self.posted.append((channel, alert))

@@ -43,6 +43,7 @@ SETTINGS = Settings(
     alert_queue="http://sqs/alerts.fifo",
     upload_dead_letters="http://sqs/uploads-dead",
     job_run_dead_letters="http://sqs/job-runs-dead",
+    alert_dead_letters="http://sqs/alerts-dead.fifo",
 )
 ORDERS = """\
 kind: DataContract
@@ -86,6 +87,7 @@ class Deployment:
         self.alerts = FakeAlerts()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
+        self.dead_alerts = FakeDeadLetters("alerts-dead.fifo")
         self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
         self.loses_events = False
         self.garbage: list[str] = []
@@ -176,7 +178,7 @@ class Deployment:
     def bury_garbage(self) -> None:
         """Have a message that no event could be lie in each of the dead-letter queues."""
         self.garbage.append(f"garbage {len(self.garbage)}!")
-        for queue in (self.dead_uploads, self.dead_job_runs):
+        for queue in (self.dead_uploads, self.dead_job_runs, self.dead_alerts):
             queue.send(self.garbage[-1])
 
     def send_all_again(self) -> None:
@@ -249,6 +251,7 @@ class Deployment:
             tables=lambda: watched("tables", self.tables),
             upload_dead_letters=watched("dead_uploads", self.dead_uploads),
             job_run_dead_letters=watched("dead_job_runs", self.dead_job_runs),
+            alert_dead_letters=watched("dead_alerts", self.dead_alerts),
             now=self.clock.now,
             token=self._token,
             **parts,
@@ -301,6 +304,7 @@ class Deployment:
             and all(ingestion_id(landed) in known for landed in self.arrivals())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()
+            and not self.dead_alerts.waiting()
         )
 
 

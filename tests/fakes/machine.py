@@ -64,6 +64,8 @@ POINTS = (
     "dead_uploads.forget",
     "dead_job_runs.read",
     "dead_job_runs.forget",
+    "dead_alerts.read",
+    "dead_alerts.forget",
 )
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from functions.alerts import SlackAlerts
 from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
-from functions.queues import DeadLetters
+from functions.queues import AlertQueue, DeadLetters
 from functions.storage import Lake, Landing
 from functions.tables import Tables
 from tests.fakes.machine import POINTS, Kind, Stage
@@ -32,9 +31,10 @@ ADAPTERS = {
     "catalog": Catalog,
     "tables": Tables,
     "jobs": Jobs,
-    "alerts": SlackAlerts,
+    "alerts": AlertQueue,
     "dead_uploads": DeadLetters,
     "dead_job_runs": DeadLetters,
+    "dead_alerts": DeadLetters,
 }
 OF_COMMANDS = {
     "landing.put",

@@ -1,0 +1,136 @@
+"""Where people see an alert: a channel's new message, the thread of an older one, a topic, the log.
+
+A message of the queue may come again after it was shown: who was told of what is remembered, after
+the telling, so that a crash in between tells once more and loses nothing.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from functions.alerts import LogAlerts, Place, SlackAlerts, ThreadGone
+from functions.blocks import context
+from functions.buttons import buttons
+from functions.messages import Alert, Kind
+from functions.queues import Queued
+from functions.telemetry import logger
+from functions.threads import Thread, Threads, digest
+from functions.topic import Topic
+from lakegate.errors import Permanent
+
+_IN_THREADS = (Kind.FAILED, Kind.NOTICE)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What on_alert tells people with: Slack, or the log where that is None; a topic, if any."""
+
+    threads: Threads
+    log: LogAlerts
+    slack: SlackAlerts | None = None
+    topic: Topic | None = None
+
+
+def tell(desk: Desk, body: str) -> None:
+    """Show people the alert in a message's body, once.
+
+    Raises what Slack or the topic raises: nothing is lost, the message comes again.
+    """
+    queued = Queued.from_json(body)
+    alert = replace(queued.alert, about=queued.alert.about or body)
+    if queued.to_topic and desk.topic:
+        _once(desk, alert, "topic", desk.topic.post)
+    elif not queued.to_topic and desk.slack:
+        _show(desk.threads, desk.slack, queued.channel, alert)
+    elif not queued.to_topic:
+        desk.log.post(queued.channel, alert)
+
+
+def shown(alert: Alert) -> Alert:
+    """An alert with what can be done at it."""
+    return replace(alert, blocks=(*alert.blocks, *buttons(alert)))
+
+
+def headline(thread: Thread) -> Alert:
+    """A thread's first message, as it is to be now: how many there are by now, and of how many
+    nothing is left to be done."""
+    first, count, closed = thread.alert, len(thread.members), len(thread.closed)
+    words = [f":repeat: *{count} times* the same, each in this thread"] if count > 1 else []
+    if closed:
+        words.append(f":white_check_mark: {closed} of {count} settled since")
+    is_open = first.ingestion not in thread.closed
+    return replace(
+        first,
+        text=first.text + (f" (and {count - 1} more)" if count > 1 else ""),
+        blocks=(
+            *first.blocks,
+            *([context(" · ".join(words))] if words else []),
+            *(buttons(first) if is_open else ()),
+        ),
+    )
+
+
+def _once(desk: Desk, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
+    subject, about = f"{name} {_subject(alert)}", alert.about
+    if digest(about) not in desk.threads.known(subject).told:
+        post(alert)
+        desk.threads.remember(subject, about)
+
+
+def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
+    known = threads.known(_subject(alert))
+    if digest(alert.about) in known.told:
+        logger.info("told already", extra={"about": alert.about[:200]})
+        return None
+    if known.place:
+        with suppress(ThreadGone):
+            return _reply(threads, slack, known.place, alert, shout=alert.kind is Kind.FAILED)
+    if alert.kind in _IN_THREADS and alert.cause:
+        _group(threads, slack, channel, alert)
+    else:
+        place = _post(slack, channel, shown(alert))
+        threads.remember(_subject(alert), alert.about, place)
+    return None
+
+
+def _group(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
+    """Tell in the thread of what has the same cause, or open one."""
+    cause = "\n".join([channel, alert.table, alert.cause])
+    gone = None
+    while place := threads.claim(cause, alert.about, gone):
+        with suppress(ThreadGone):
+            return _reply(threads, slack, place, alert)
+        gone = place
+    place = _post(slack, channel, shown(alert))
+    threads.open(cause, alert, place, _subject(alert))
+    return None
+
+
+def _reply(
+    threads: Threads, slack: SlackAlerts, place: Place, alert: Alert, *, shout: bool = False
+) -> None:
+    """Tell it in a thread, whose first message then counts it. Raises ThreadGone."""
+    thread = threads.join(place, _subject(alert), closed=alert.kind is Kind.RECOVERED)
+    try:
+        slack.update(place, headline(thread))
+    except ThreadGone:
+        threads.drop(place)
+        raise
+    if thread.alert.about != alert.about:  # which is that first message, told before a crash
+        slack.post(place.channel, shown(alert), place, shout=shout)
+    threads.remember(_subject(alert), alert.about, place)
+
+
+def _post(slack: SlackAlerts, channel: str, alert: Alert) -> Place:
+    """Show it in its channel; where that refuses, in the default one; at last, as bare text."""
+    bare = replace(alert, blocks=())
+    for where, what in ((channel, alert), ("", alert)):
+        try:
+            return slack.post(where, what)
+        except Permanent as refused:
+            logger.error("Slack refused an alert", extra={"in": where, "refusal": str(refused)})
+    return slack.post("", bare)
+
+
+def _subject(alert: Alert) -> str:
+    return alert.ingestion or alert.about

@@ -1,0 +1,207 @@
+"""What is remembered of Slack's threads, in memory and in DynamoDB."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from functions.alerts import Place, ThreadGone
+from functions.messages import Kind, alert
+from functions.threads import Known, Threads, digest
+from infra import template
+from lakegate.errors import Transient
+from tests.fakes.examples import INGESTION, REPORT
+from tests.fakes.threads import FakeThreads
+
+ALERT = alert(INGESTION, REPORT)
+HERE, THERE = Place("C1", "1.0"), Place("C1", "2.0")
+HOUR = 3600.0
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+
+
+@dataclass
+class Memory:
+    """The adapter, and the clock that it goes by."""
+
+    threads: Any = None
+    seconds: float = 1_800_000_000.0
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.seconds
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[Any]:
+    """The table as the template has it, in this process."""
+    root = Path(__file__).parents[2]
+    made = template.read(root / "template.yaml")["Resources"]["ThreadsTable"]["Properties"]
+    with mock_aws():
+        dynamodb = boto3.resource("dynamodb", **ACCOUNT)
+        keys = {name: made[name] for name in ("AttributeDefinitions", "KeySchema", "BillingMode")}
+        yield dynamodb.create_table(TableName="threads", **keys)
+
+
+@pytest.fixture(params=["in memory", "DynamoDB"])
+def memory(request: pytest.FixtureRequest, table: Any) -> Memory:
+    """Nothing is remembered yet; a thread takes what comes within an hour."""
+    memory = Memory()
+    if request.param == "in memory":
+        memory.threads = FakeThreads(HOUR, memory.now)
+    else:
+        for item in table.scan()["Items"]:
+            table.delete_item(Key={"id": item["id"]})
+        memory.threads = Threads(table, HOUR, 30 * 24 * HOUR, memory.now)
+    return memory
+
+
+def opened(memory: Memory, cause: str = "cause") -> None:
+    """Have a first message open the thread of a cause."""
+    assert memory.threads.claim(cause, ALERT.about) is None
+    memory.threads.open(cause, ALERT, HERE, "a")
+
+
+def test_nothing_is_known_at_first(memory: Memory) -> None:
+    """Of a subject that nobody was told of nothing is known."""
+    assert memory.threads.known("a") == Known()
+
+
+def test_what_was_told_is_remembered(memory: Memory) -> None:
+    """Each telling is remembered, and the place of the latest that had one."""
+    memory.threads.remember("a", "first", HERE)
+    memory.threads.remember("a", "second " * 9999)
+    told = frozenset({digest("first"), digest("second " * 9999)})
+    assert memory.threads.known("a") == Known(HERE, told)
+    assert memory.threads.known("b") == Known()
+
+
+def test_one_opens_the_thread_of_a_cause(memory: Memory) -> None:
+    """The first may open it; who comes after is given its place, whoever that is."""
+    opened(memory)
+    assert memory.threads.claim("cause", "another") == HERE
+    assert memory.threads.claim("cause", ALERT.about) == HERE
+    assert memory.threads.claim("another cause", "another") is None
+    assert memory.threads.known("a") == Known(HERE, frozenset({digest(ALERT.about)}))
+
+
+def test_two_at_once_do_not_both_open_one(memory: Memory) -> None:
+    """While one is about to open it the other must wait; after a crash it waits no longer."""
+    assert memory.threads.claim("cause", "one") is None
+    with pytest.raises(Transient, match="THREAD_TAKEN"):
+        memory.threads.claim("cause", "two")
+    assert memory.threads.claim("cause", "one") is None
+    memory.seconds += 121
+    assert memory.threads.claim("cause", "two") is None
+
+
+def test_who_lost_the_cause_does_not_take_it_back(memory: Memory) -> None:
+    """One that was thought dead and posts all the same has a thread, and the cause another."""
+    assert memory.threads.claim("cause", "other") is None
+    memory.seconds += 121
+    opened(memory)
+    memory.threads.open("cause", replace(ALERT, about="other"), THERE, "b")
+    assert memory.threads.claim("cause", "third") == HERE
+    assert memory.threads.known("b").place == THERE
+    assert memory.threads.join(THERE, "b").alert.about == "other"
+
+
+def test_a_window_ends(memory: Memory) -> None:
+    """An hour after a thread was opened its cause opens another one, and only one may do that."""
+    opened(memory)
+    memory.seconds += HOUR - 1
+    assert memory.threads.claim("cause", "another") == HERE
+    memory.seconds += 1
+    assert memory.threads.claim("cause", "another") is None
+    with pytest.raises(Transient, match="THREAD_TAKEN"):
+        memory.threads.claim("cause", "third")
+
+
+def test_a_place_that_is_gone_takes_no_cause(memory: Memory) -> None:
+    """Where the first message was deleted, the next alert opens a thread anew."""
+    opened(memory)
+    assert memory.threads.claim("cause", "another", gone=HERE) is None
+    memory.threads.open("cause", replace(ALERT, about="another"), THERE, "b")
+    assert memory.threads.claim("cause", "third", gone=HERE) == THERE
+
+
+def test_a_thread_counts_each_once(memory: Memory) -> None:
+    """Members are counted once, however often they are told of; the first message is kept."""
+    opened(memory)
+    for subject in ("b", "c", "b"):
+        thread = memory.threads.join(HERE, subject)
+    assert thread.members == {"a", "b", "c"}
+    assert thread.closed == frozenset()
+    assert thread.alert == ALERT
+    assert thread.alert.kind is Kind.FAILED
+
+
+def test_a_thread_knows_who_recovered(memory: Memory) -> None:
+    """What recovered is closed, and open again where it fails once more."""
+    opened(memory)
+    memory.threads.join(HERE, "b")
+    assert memory.threads.join(HERE, "a", closed=True).closed == {"a"}
+    assert memory.threads.join(HERE, "b", closed=True).closed == {"a", "b"}
+    assert memory.threads.join(HERE, "a").closed == {"b"}
+
+
+def test_a_thread_takes_no_more_than_people_can_read(memory: Memory) -> None:
+    """After a thousand the next one opens a thread anew; the members are still told in theirs."""
+    opened(memory)
+    for number in range(999):
+        memory.threads.join(HERE, f"member {number}")
+    with pytest.raises(ThreadGone):
+        memory.threads.join(HERE, "one more")
+    assert memory.threads.join(HERE, "member 7", closed=True).closed == {"member 7"}
+
+
+def test_a_thread_that_is_not_remembered_is_gone(memory: Memory) -> None:
+    """What was dropped, or never was, takes nothing; dropping twice is no error."""
+    opened(memory)
+    memory.threads.drop(HERE)
+    memory.threads.drop(HERE)
+    for place in (HERE, THERE):
+        with pytest.raises(ThreadGone):
+            memory.threads.join(place, "b")
+
+
+def test_what_is_remembered_expires(table: Any) -> None:
+    """Every item says when DynamoDB may delete it, by the attribute that the template names."""
+    threads = Threads(table, HOUR, 30 * 24 * HOUR, lambda: 1_800_000_000.0)
+    threads.claim("expiring", ALERT.about)
+    threads.open("expiring", ALERT, Place("C9", "9.0"), "z")
+    threads.join(Place("C9", "9.0"), "y")
+    items = table.scan()["Items"]
+    assert len(items) >= 3
+    assert all(item["expires"] == 1_800_000_000 + 30 * 24 * 3600 for item in items)
+
+
+def test_the_largest_alert_is_kept(memory: Memory) -> None:
+    """The longest message there can be, of four-byte characters, fits into an item."""
+    failed = replace(REPORT.checks[1], found="\U0001f600" * 9000)
+    huge = alert(INGESTION, replace(REPORT, checks=(failed,) * 99))
+    memory.threads.claim("huge", huge.about)
+    memory.threads.open("huge", huge, THERE, "a")
+    assert memory.threads.join(THERE, "b").alert == huge
+
+
+def test_what_dynamodb_refuses_is_tried_again() -> None:
+    """Refusals and silence are transient: the message comes again."""
+    dynamodb = boto3.resource("dynamodb", **ACCOUNT)
+    with Stubber(dynamodb.meta.client) as stubber:
+        stubber.add_client_error("get_item", "ThrottlingException")
+        with pytest.raises(Transient, match=r"THREADS_UNAVAILABLE.*Throttling"):
+            Threads(dynamodb.Table("threads"), HOUR, HOUR, lambda: 0.0).known("a")
+    once = Config(retries={"total_max_attempts": 1})
+    away = boto3.resource("dynamodb", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
+    with pytest.raises(Transient, match="THREADS_UNAVAILABLE"):
+        Threads(away.Table("threads"), HOUR, HOUR, lambda: 0.0).drop(HERE)

@@ -1,0 +1,77 @@
+"""The threads, in memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from functions.alerts import Place, ThreadGone
+from functions.messages import Alert
+from functions.threads import Known, Thread, digest
+from lakegate.errors import Transient
+
+_LEASE, _MOST = 120, 1000
+
+
+@dataclass
+class _Cause:
+    holder: str
+    claimed: float
+    place: Place | None = None
+    opened: float = 0
+
+
+@dataclass
+class FakeThreads:
+    """See Threads."""
+
+    window: float
+    now: Callable[[], float]
+    subjects: dict[str, Known] = field(default_factory=dict)
+    causes: dict[str, _Cause] = field(default_factory=dict)
+    threads: dict[Place, Thread] = field(default_factory=dict)
+
+    def known(self, subject: str) -> Known:
+        """See Threads.known."""
+        return self.subjects.get(subject, Known())
+
+    def remember(self, subject: str, about: str, place: Place | None = None) -> None:
+        """See Threads.remember."""
+        known = self.known(subject)
+        told = known.told | {digest(about)}
+        self.subjects[subject] = Known(place or known.place, told)
+
+    def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
+        """See Threads.claim."""
+        found, now = self.causes.get(cause), self.now()
+        if found and found.place:
+            if found.place != gone and found.opened > now - self.window:
+                return found.place
+        elif found and found.holder != holder and found.claimed > now - _LEASE:
+            raise Transient("THREAD_TAKEN", "another alert of the same cause is just being shown")
+        self.causes[cause] = _Cause(holder, now)
+        return None
+
+    def open(self, cause: str, alert: Alert, place: Place, subject: str) -> None:
+        """See Threads.open."""
+        self.threads[place] = Thread(place, alert, frozenset({subject}))
+        held = self.causes.get(cause)
+        if held and held.holder == alert.about and not held.place:
+            self.causes[cause] = replace(held, place=place, opened=self.now())
+        self.remember(subject, alert.about, place)
+
+    def join(self, place: Place, subject: str, *, closed: bool = False) -> Thread:
+        """See Threads.join."""
+        thread = self.threads.get(place)
+        if not thread or (len(thread.members) >= _MOST and subject not in thread.members):
+            raise ThreadGone
+        one = frozenset({subject})
+        joined = replace(
+            thread,
+            members=thread.members | one,
+            closed=thread.closed | one if closed else thread.closed - one,
+        )
+        self.threads[place] = joined
+        return joined
+
+    def drop(self, place: Place) -> None:
+        """See Threads.drop."""
+        self.threads.pop(place, None)
