@@ -110,7 +110,6 @@ class ActionSettings:
         return frozenset(filter(None, map(str.strip, self.slack_users.split(","))))
 
 
-
 @dataclass(frozen=True)
 class AlertSettings:
     """How alerts are told, each from the variable `LAKEGATE_<NAME>`.
