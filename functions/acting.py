@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 
 from functions.blocks import escaped, section
 from functions.buttons import Seen, Verb
-from functions.ending import finish
 from functions.failed import Outcome, give_up, publish_anyway, replay, standing
 from functions.ingestion import Ingestion, State
 from functions.messages import Alert, Kind, seen
@@ -28,8 +27,7 @@ def act(world: World, body: str) -> None:
         now = world.ledger.get(wish.seen.ingestion)
         try:
             outcome = Outcome(now) if _is_done(now, wish) else _carried_out(world, now, wish)
-            now = finish(world, outcome.ingestion)
-            words = _words(now, wish, outcome.left)
+            now, words = outcome.ingestion, _words(outcome, wish)
         except Transient:
             raise
         except LakegateError as refusal:
@@ -65,12 +63,19 @@ _HOW: Mapping[Verb, Callable[[World, Ingestion, Wish], Outcome]] = {
 }
 
 
-def _words(now: Ingestion, wish: Wish, left: str) -> str:
-    """What the thread is to say of what was done; "" where its end is told there anyway."""
-    if now.state is State.PUBLISHED or now.discarded:
+def _words(outcome: Outcome, wish: Wish) -> str:
+    """What the thread is to say of what was done; "" where it tells the end anyway."""
+    now = outcome.ingestion
+    if now.state is State.PUBLISHED:
         return ""
+    if now.discarded:
+        gone = (
+            "its branch and files go with the next daily clean-up" if now.doomed else "it is gone"
+        )
+        return f"{wish.by} discarded it: {gone}"
     done = "replayed" if wish.what is Verb.REPLAY else "published anyway"
-    return "; ".join(filter(None, [f"{wish.by} has it {done}: {standing(now)}", left]))
+    words = f"{wish.by} has it {done}: {standing(now)}"
+    return f"{words}; {outcome.left}" if outcome.left else words
 
 
 def _answer(now: Ingestion, wish: Wish, words: str) -> Alert:

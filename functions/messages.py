@@ -42,8 +42,8 @@ class Alert:
 
     `about` names what happened: whoever tells it again, after a crash, gives it the same name.
     `ingestion` is the one that it is about, "" where it is about none. `cause` is the same for all
-    that has the same reason. `token` says what was seen of the ingestion: its attempt and the hash
-    that its audit left, as `seen` writes them. `page` is the ingestion's address on the quality
+    that has the same reason. `token` says what was seen of the ingestion, as `seen`
+    writes it; an answer's is "" once the alert's buttons are of no use any more. `page` is the ingestion's address on the quality
     page, "" without one.
     """
 
@@ -118,8 +118,12 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
 
 
 def seen(ingestion: Ingestion) -> str:
-    """What somebody saw of an ingestion, to be compared with what it is when they act."""
-    return f"{ingestion.attempt}:{ingestion.audited_hash}"
+    """What somebody saw of an ingestion, to be compared with what it is when they act.
+
+    Its attempt, and the hash of what can be published anyway, "" where nothing can.
+    """
+    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows
+    return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}"
 
 
 def _of(

@@ -148,7 +148,8 @@ def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingest
                 named = any((branch or "none was cut") in text for branch in known)
                 assert named, f"an alert names none of {known}"
     for ingestion in filter(lambda each: each.has_recovered, deployment.ledger.all()):
-        of_it = [told for _, told in deployment.alerts.posted if told.ingestion == ingestion.id]
+        posted = (told for _, told in deployment.alerts.posted if told.kind is not Kind.ANSWER)
+        of_it = [told for told in posted if told.ingestion == ingestion.id]
         assert of_it[-1].kind is Kind.RECOVERED, f"nobody was told what became of {ingestion}"
     told_of = {ingestion.id for ingestion in these} | set(_once_failed(deployment))
     others = [_subject(i) for i in deployment.ledger.all() if i.id not in told_of]
