@@ -1,14 +1,16 @@
 """What Slack is answered when somebody presses a button: within 3 seconds, the work is queued."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.blocks import code, escaped
 from functions.buttons import REASON, Verb, modal
 from functions.presses import NotUnderstood, Press, Submission, parsed
 from functions.secret_store import Secret
-from functions.slack_replies import Replies
 from functions.slack_requests import Refused, Request
 from functions.slack_secret import SlackSecret
 from functions.telemetry import logger
@@ -20,11 +22,24 @@ _NO_REASON = "Say why: main's log keeps it."
 _NO_FORM = "The form could not be opened. Press again."
 
 
+Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
+
+
 class Actions(Protocol):
     """Where wishes wait to be carried out."""
 
     def send(self, wish: Wish) -> None:
         """Put a wish there; the same one is there once. Raises Transient."""
+
+
+class Replies(Protocol):
+    """What is shown to one person."""
+
+    def open(self, trigger: str, view: Mapping[str, Any]) -> None:
+        """Open a form, for the 3 seconds that a trigger lives. Raises LakegateError."""
+
+    def tell(self, address: str, words: str) -> None:
+        """Say something to whom the address is for, and only to them. Raises LakegateError."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,24 @@ class Desk:
     now: Callable[[], float]
 
 
+def url_handler(desk: Callable[[], Desk]) -> Handler:
+    """A handler for a function URL; a request that is refused is told no more than that it is."""
+
+    @logger.inject_lambda_context
+    def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+        try:
+            document = answer(desk(), event)
+        except Refused as refused:
+            logger.warning("refused", extra={"refusal": refused.code, "why": refused.message})
+            return _http(refused.status, {"error": refused.code})
+        except LakegateError as error:
+            logger.exception("not taken")
+            return _http(503, {"error": error.code})
+        return _http(200, document)
+
+    return handler
+
+
 def answer(desk: Desk, event: Mapping[str, Any]) -> dict[str, Any]:
     """The document to answer a request to the function URL with, {} where Slack needs none.
 
@@ -59,8 +92,16 @@ def answer(desk: Desk, event: Mapping[str, Any]) -> dict[str, Any]:
     logger.info("asked for", extra={"who": str(asked.person), "ingestion": asked.seen.ingestion})
     if isinstance(asked, Submission):
         return _submitted(desk, asked)
-    _pressed(desk, asked)
+    if not asked.is_link:
+        _pressed(desk, asked)
     return {}
+
+
+def _http(status: int, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer as a function URL takes it; Slack asks for an empty body where all is well."""
+    headers = {"content-type": "application/json"}
+    body = json.dumps(document) if document else ""
+    return {"statusCode": status, "headers": headers, "body": body}
 
 
 def _require_signature(desk: Desk, request: Request) -> None:

@@ -34,7 +34,8 @@ class Person:
 class Press:
     """A button was pressed. `trigger` opens a modal, within 3 seconds; `title` is the alert's text.
 
-    `answers` is where Slack takes what only this person is to see.
+    `answers` is where Slack takes what only this person is to see. Of a button that `is_link` they
+    see what it leads to.
     """
 
     verb: Verb
@@ -45,6 +46,7 @@ class Press:
     answers: str
     title: str
     summary: str
+    is_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def _press(payload: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
         answers=str(payload.get("response_url", "")),
         title=html.unescape(str(payload.get("message", {}).get("text", "")))[:_LONGEST_TITLE],
         summary=str(value.get("summary", ""))[:LONGEST_SUMMARY],
+        is_link="url" in action,
     )
 
 

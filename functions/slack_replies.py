@@ -18,7 +18,7 @@ _RESPONSES = "https://hooks.slack.com"
 _SECONDS = 1  # of the 3 that Slack waits for all of it
 
 
-class Replies:
+class SlackReplies:
     """What is shown to one person: a form, or words that nobody else sees."""
 
     def __init__(self, client: WebClient, secret: Secret, slack_url: str = "") -> None:
@@ -33,7 +33,7 @@ class Replies:
         self._places = {urlsplit(url)[:2] for url in (_RESPONSES, slack_url) if url}
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """Open a form, for the 3 seconds that a trigger lives. Raises LakegateError."""
+        """See Replies.open."""
         text = self._secret.text()
         try:
             self._open(text, trigger, view)
@@ -41,7 +41,7 @@ class Replies:
             self._open(self._secret.after(text), trigger, view)
 
     def tell(self, address: str, words: str) -> None:
-        """Say something to whom the address is for, and only to them. Raises LakegateError."""
+        """See Replies.tell."""
         if not _is_in(self._places, address):
             raise Permanent("NOT_SLACK", "that is not where Slack takes responses")
         with _translated():

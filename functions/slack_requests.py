@@ -55,10 +55,10 @@ class Request:
 
     def is_signed(self, signing_secret: str, now: Callable[[], float]) -> bool:
         """Whether Slack signed it with that secret, at most five minutes from `now`."""
-        verifier = SignatureVerifier(signing_secret, _At(now))
         try:
+            verifier = SignatureVerifier(signing_secret, _At(now))
             return verifier.is_valid(self.body, self.timestamp, self.signature)
-        except (ValueError, TypeError):  # no number, or no ASCII
+        except (ValueError, TypeError):  # no secret, no number, no ASCII
             return False
 
     @property

@@ -227,7 +227,7 @@ def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
         come_to_rest(deployment)
         return deployment, landed, calls
 
-    undisturbed, landed, calls = told()
+    undisturbed, _, calls = told()
     for number, call in enumerate(calls):
         disturbed, again, _ = told(number)
         where = f"{kind} at call {number}, {call}"
