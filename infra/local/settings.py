@@ -1,8 +1,10 @@
 """What the local deployment is told: parameters, SSM's and the template's, and secrets."""
 
+import json
 from collections.abc import Mapping
 
 from infra.local import ministack
+from infra.local.slack_app import TEAM, App, user_id
 from infra.stage import Stage
 
 STAGE = "local"
@@ -12,13 +14,16 @@ LAKE_BUCKET = _HERE.lake_bucket
 # Of its own, because ministack, like AWS, takes no events in AWS's name.
 EVENT_SOURCE = "lakegate.emr-serverless"
 APPLICATION = "00lakegate"
-_SLACK_TOKEN = "xoxb-lakegate-local"  # noqa: S105  known to the stand-in only
+# Known to the stand-in only.
+_SLACK_TOKEN = "xoxb-lakegate-local"  # noqa: S105
+_SIGNING_SECRET = "lakegate-local-signing-secret"  # noqa: S105
+_USERS = ("ada",)
 
 
 def secrets(tokens: Mapping[str, str]) -> dict[str, str]:
     """Every secret's name and value; `tokens` maps Nessie's roles to their tokens."""
     return {_HERE.token_secret(role): token for role, token in tokens.items()} | {
-        _slack_secret(): _SLACK_TOKEN
+        _slack_secret(): json.dumps({"token": _SLACK_TOKEN, "signing_secret": _SIGNING_SECRET})
     }
 
 
@@ -44,6 +49,8 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
     """
     return {
         "SlackTokenSecret": _slack_secret(),
+        "SlackUsers": ", ".join(map(user_id, _USERS)),
+        "SlackTeam": TEAM,
         "SlackUrl": f"{at['slack']}/api/",
         "EmrEndpoint": at["emr"],
         "EmrEventSource": EVENT_SOURCE,
@@ -57,3 +64,10 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
 
 def _slack_secret() -> str:
     return f"lakegate/{STAGE}/slack"
+
+
+def slack_app(endpoint: str, action_url: str) -> App:
+    """Where Slack's app hears of a pressed button: what ministack at `endpoint` takes it by."""
+    function = action_url.removeprefix("https://").partition(".")[0]
+    address = f"{endpoint}/_aws/lambda-url/{function}/"
+    return App(address, _SIGNING_SECRET)

@@ -16,8 +16,11 @@ that base URL. They check what Slack checks and answer with its errors; see "cha
      "away_seconds": 30,        so is every call in the next 30 seconds
      "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After
      "burst": 3,                more than 3 messages at once to a channel are, too; then 1 a second
+     "sends_again": 2,          whatever people press is sent twice more, as if it had timed out
      "missing_channels": ["#x"],    such a channel does not exist
      "archived_channels": ["#y"]}   such a channel takes nothing any more
+
+`views.open` is there, too, for the people of slack_people.py, who press buttons.
 """
 
 import argparse
@@ -38,6 +41,7 @@ from werkzeug.serving import make_server
 
 from infra.local.slack_blocks import problems
 from infra.local.slack_faults import Faults, SlackError, Unavailable, Weather
+from infra.local.slack_people import People, add_routes
 
 Message = dict[str, Any]
 Answer = dict[str, Any]
@@ -84,8 +88,9 @@ class Messages:
 class Slack:
     """The Web API's methods: each takes the arguments of a call and gives its answer."""
 
-    def __init__(self, messages: Messages, token: str) -> None:
+    def __init__(self, messages: Messages, token: str, people: People) -> None:
         self.messages = messages
+        self.people = people
         self.weather = Weather(Faults())
         self._token = token
         self._last = 0.0
@@ -97,6 +102,7 @@ class Slack:
             "auth.test": self._auth_test,
             "chat.postMessage": self._post_message,
             "chat.update": self._update,
+            "views.open": self.people.open,
         }
         with self._lock:
             self.weather.check_call()
@@ -189,6 +195,7 @@ def web_app(slack: Slack) -> Flask:
     app.add_url_rule("/messages", "messages", lambda: jsonify(slack.messages.all()))
     app.add_url_rule("/messages/<ts>", "delete", partial(_delete, slack), methods=["DELETE"])
     app.add_url_rule("/_control", "control", partial(_control, slack), methods=["PUT"])
+    add_routes(app, slack.people)
     return app
 
 
@@ -220,6 +227,7 @@ def _control(slack: Slack) -> tuple[dict[str, Any], int]:
     except TypeError as error:
         return {"message": str(error)}, 400
     slack.weather = Weather(faults)
+    slack.people.sends_again = faults.sends_again
     return asdict(faults), 200
 
 
@@ -232,7 +240,8 @@ def main() -> None:
     options = parser.parse_args()
     options.home.mkdir(parents=True, exist_ok=True)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    slack = Slack(Messages(options.home / "messages.jsonl"), options.token)
+    messages = Messages(options.home / "messages.jsonl")
+    slack = Slack(messages, options.token, People(options.home, messages.get))
     make_server("127.0.0.1", options.port, web_app(slack), threaded=True).serve_forever()
 
 

@@ -33,6 +33,7 @@ class Faults:
     burst: int | None = None
     missing_channels: tuple[str, ...] = ()
     archived_channels: tuple[str, ...] = ()
+    sends_again: int = 0
 
 
 class Weather:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from infra import checkup, keys, package
 from infra.aws.secrets import put
-from infra.local import deploy, ministack, processes, settings
+from infra.local import deploy, ministack, processes, settings, slack_app
 from infra.local.key_files import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
 from lakegate.errors import LakegateError
@@ -60,7 +60,7 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
                 packaging = beside.submit(package.build, root, tell)
                 _start(home, all_parts, started, tell)
                 all_parts["ministack"].wait(home)
-                stack = _deploy(all_parts, root, tokens, packaging.result(), tell)
+                stack = _deploy(home, all_parts, root, tokens, packaging.result(), tell)
             push_contracts(stack.env)
             _wait(home, all_parts, tell)
             checkup.seed(ministack.client("lambda", stack.s3), stack.functions["checkup"])
@@ -161,6 +161,7 @@ def _wait(home: Path, all_parts: Mapping[str, Part], tell: Tell) -> None:
 
 
 def _deploy(
+    home: Path,
     all_parts: Mapping[str, Part],
     root: Path,
     tokens: Mapping[str, str],
@@ -173,6 +174,7 @@ def _deploy(
     _put_secrets(endpoint, settings.secrets(tokens))
     template, told = root / "template.yaml", (settings.facts(at), settings.parameters(at))
     outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *told)
+    slack_app.install(home / "slack", settings.slack_app(endpoint, outputs["ActionUrl"]))
     return described(at, outputs, tokens["reader"])
 
 

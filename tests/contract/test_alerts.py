@@ -21,6 +21,7 @@ from functions.telling import Desk, tell
 from functions.threads import Threads
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather
+from infra.local.slack_people import People
 from lakegate.errors import Permanent, Transient
 from lakegate.report import Reason
 from tests.fakes import wire
@@ -91,7 +92,8 @@ class LocalSlack:
 @pytest.fixture
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     """Slack, empty and well."""
-    slack = Slack(Messages(tmp_path / "messages.jsonl"), TOKEN)
+    messages = Messages(tmp_path / "messages.jsonl")
+    slack = Slack(messages, TOKEN, People(tmp_path, messages.get))
     server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield LocalSlack(slack, f"http://127.0.0.1:{server.port}")

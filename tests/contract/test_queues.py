@@ -1,4 +1,4 @@
-"""What a dead-letter queue and the queue of alerts do, in memory and on SQS."""
+"""What a dead-letter queue and the queues of alerts and actions do, in memory and on SQS."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,11 +11,14 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from functions.buttons import Seen, Verb
 from functions.messages import Alert
 from functions.queues import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.wishes import ActionQueue, Wish
 from lakegate.errors import Permanent, Transient
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
+from tests.fakes.slack import FakeActions
 from tests.waiting import eventually
 
 ACCOUNT = {
@@ -188,3 +191,58 @@ def test_an_alert_that_sqs_refuses_is_told_again() -> None:
         stubber.add_client_error("send_message", "ThrottlingException")
         with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
             AlertQueue(client, "https://sqs/000000000000/alerts.fifo").post("", rejected(1))
+
+
+@dataclass(frozen=True)
+class Actions:
+    """The queue of actions, and what whoever reads it is given."""
+
+    queue: ActionQueue | FakeActions
+    received: Callable[[], list[Wish]]
+
+
+@pytest.fixture(params=["in memory", "SQS"])
+def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
+    """An empty queue of actions."""
+    if request.param == "in memory":
+        fake = FakeActions()
+        return Actions(fake, lambda: fake.sent)
+    name = f"actions-{uuid.uuid4().hex}.fifo"
+    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+
+    def received() -> list[Wish]:
+        got: list[Wish] = []
+        while found := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+            got += [Wish.of(message["Body"]) for message in found]
+            for message in found:
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return got
+
+    return Actions(ActionQueue(sqs, url), received)
+
+
+def test_what_one_person_wants_is_there_once(actions: Actions) -> None:
+    """Pressed fifty times, or with another reason, it is one wish; others' are their own."""
+    first = Wish(Verb.PUBLISH, Seen("a" * 32, "1:ffff"), "ada ü (U1)", "it's known")
+    others = [
+        replace(first, by="bob (U2)"),
+        replace(first, what=Verb.DISCARD, reason=""),
+        replace(first, seen=Seen("a" * 32, "2:ffff")),
+        replace(first, seen=Seen("b" * 32, "1:ffff")),
+    ]
+    for _ in range(50):
+        actions.queue.send(first)
+    actions.queue.send(replace(first, reason="another"))
+    for other in others:
+        actions.queue.send(other)
+    assert sorted(map(repr, actions.received())) == sorted(map(repr, [first, *others]))
+
+
+def test_a_wish_that_sqs_refuses_is_an_error() -> None:
+    """A refusal of SQS's is told to whoever pressed: nothing was promised."""
+    client = boto3.client("sqs", **ACCOUNT)
+    with Stubber(client) as stubber:
+        stubber.add_client_error("send_message", "ThrottlingException")
+        queue = ActionQueue(client, "https://sqs/000000000000/actions.fifo")
+        with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
+            queue.send(Wish(Verb.REPLAY, Seen("a" * 32, "1:"), "ada (U1)"))

@@ -15,6 +15,7 @@ from functions.slack_requests import Refused
 from functions.telemetry import logger
 from functions.wishes import Wish
 from lakegate.errors import Transient
+from tests.fakes.lambda_context import Context
 from tests.fakes.slack import NOW, SIGNING_SECRET, FakeActions, FakeReplies, example, posted
 
 SEEN = Seen("a" * 32, "1:ffff")
@@ -221,16 +222,6 @@ def test_forgers_do_not_have_the_secret_read() -> None:
     for _ in range(50):
         office.refusal(posted(press(), "guessed"))
     assert office.vault.asked == 2
-
-
-@dataclass
-class Context:
-    """What Lambda tells a function of its invocation."""
-
-    function_name: str = "lakegate-test"
-    memory_limit_in_mb: int = 512
-    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:000000000000:function:lakegate-test"
-    aws_request_id: str = "request"
 
 
 def test_the_answer_is_one_of_http() -> None:

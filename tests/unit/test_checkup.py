@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from functions import checkup as function
 from infra import checkup
 from lakegate.errors import LakegateError, Permanent
-from tests.unit.test_handlers import Context
+from tests.fakes.lambda_context import Context
 
 
 @dataclass

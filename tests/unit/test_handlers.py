@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,11 @@ from lakegate.landing import ingestion_id
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected
+from tests.fakes.lambda_context import Context
 from tests.fakes.messages import sqs_batch, state_change
 from tests.fakes.messages import upload as notification
 
 EVENTS = Path(__file__).parents[1] / "events"
-
-
-@dataclass
-class Context:
-    """What Lambda tells a function of its invocation."""
-
-    function_name: str = "lakegate-test"
-    memory_limit_in_mb: int = 512
-    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:000000000000:function:lakegate-test"
-    aws_request_id: str = "request"
 
 
 @pytest.fixture

@@ -1,0 +1,190 @@
+"""People in the local Slack: they press buttons and submit forms, and Slack tells the app.
+
+What Slack sends, and when it gives up, is as in "Interaction payloads", "Handling user interaction"
+and "Verifying requests from Slack" in its documentation: an app has 3 seconds to answer, and a
+trigger as long to open one form with.
+
+Where the app hears of it is told by `slack_app.install`.
+`POST /_press` has somebody press a button: {"ts": …, "button": "Replay", "as": "ada"}.
+`POST /_submit` has them submit a form: {"view": …, "values": {"reason": …}, "as": "ada"}.
+Both answer with `ok`, and where the app did well with its `response`; `GET /_person?as=ada` tells
+what only this person sees: `forms` that are open, and what was `told` to them alone.
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import requests
+from flask import Flask, request
+from slack_sdk.signature import SignatureVerifier
+
+from infra.local.slack_app import TEAM, installed, user_id
+from infra.local.slack_blocks import problems_of_modal
+from infra.local.slack_faults import SlackError
+
+Answer = dict[str, Any]
+_PATIENCE = 3.0  # seconds
+_MOST_RESPONSES = 5
+
+
+class People:
+    """Everybody in the workspace, and the one app that they use."""
+
+    def __init__(self, home: Path, message: Callable[[str], dict[str, Any]]) -> None:
+        """`message` gives the message of a time. Raises SlackError where there is none."""
+        self._home = home
+        self._message = message
+        self.sends_again = 0
+        self.patience = _PATIENCE
+        self._triggers: dict[str, tuple[str, float]] = {}
+        self._forms: dict[str, dict[str, Any]] = {}
+        self._responses: dict[str, list[str]] = {}
+        self._told: list[tuple[str, str]] = []
+
+    def press(self, ts: str, button: str, person: str, here: str) -> Answer:
+        """Press a button of a message; `here` is where this Slack is. Raises SlackError."""
+        message = self._message(ts)
+        response = secrets.token_hex(8)
+        self._responses[response] = [person] * _MOST_RESPONSES
+        payload = {
+            "type": "block_actions",
+            "container": {"type": "message", "message_ts": ts, "is_ephemeral": False},
+            "channel": {"id": message["channel"], "name": message["channel"].lstrip("#")},
+            "message": {"type": "message", **message},
+            "state": {"values": {}},
+            "response_url": f"{here}/responses/{response}",
+            "actions": [_pressed(message, button)],
+        }
+        return self._send(payload, person)
+
+    def submit(self, view: str, values: dict[str, str], person: str) -> Answer:
+        """Submit an open form; one whose input the app finds wrong stays. Raises SlackError."""
+        form = self._forms.get(view)
+        if not form or form["person"] != person:
+            raise SlackError("not_found")
+        state = {
+            name: {name: {"type": "plain_text_input", "value": value}}
+            for name, value in values.items()
+        }
+        shown = {"id": view, "team_id": TEAM, **form["view"], "state": {"values": state}}
+        answer = self._send({"type": "view_submission", "view": shown}, person)
+        if answer["ok"] and not answer["response"]:
+            del self._forms[view]
+        return answer
+
+    def open(self, arguments: Answer) -> Answer:
+        """views.open. Raises SlackError."""
+        given = arguments.get("view")
+        view: Any = json.loads(given) if isinstance(given, str) else given
+        person, until = self._triggers.pop(str(arguments.get("trigger_id")), ("", 0.0))
+        if not person:
+            raise SlackError("invalid_trigger_id")
+        if time.monotonic() > until:
+            raise SlackError("expired_trigger_id")
+        if found := problems_of_modal(view):
+            raise SlackError("invalid_arguments", response_metadata={"messages": found})
+        id_ = f"V{secrets.token_hex(5).upper()}"
+        self._forms[id_] = {"person": person, "view": view}
+        return {"view": {"id": id_, **view}}
+
+    def respond(self, response: str, document: Answer) -> tuple[str, int]:
+        """Take what the app says at a response address: only to one person, five times at most."""
+        left = self._responses.get(response)
+        if not left:
+            return "used_url", 404
+        if document.get("response_type") != "ephemeral" or document.get("replace_original"):
+            return "invalid_payload", 400  # which Slack would take, and no button here wants
+        self._told.append((left.pop(), document["text"]))
+        return "ok", 200
+
+    def seen_by(self, person: str) -> Answer:
+        """What only this person sees."""
+        forms = [
+            {"id": id_, "view": form["view"]}
+            for id_, form in self._forms.items()
+            if form["person"] == person
+        ]
+        return {"forms": forms, "told": [words for who, words in self._told if who == person]}
+
+    def _send(self, payload: Answer, person: str) -> Answer:
+        """Tell the app, and once more as often as is asked for; the answer is the first one's."""
+        trigger = secrets.token_hex(8)
+        self._triggers[trigger] = (person, time.monotonic() + _PATIENCE)
+        user = {"id": user_id(person), "username": person, "name": person, "team_id": TEAM}
+        team = {"id": TEAM, "domain": "lakegate"}
+        body = urlencode(
+            {"payload": json.dumps({**payload, "user": user, "team": team, "trigger_id": trigger})}
+        )
+        answers = [self._post(body, retry) for retry in range(1 + self.sends_again)]
+        return answers[0]
+
+    def _post(self, body: str, retry: int) -> Answer:
+        app = installed(self._home)
+        if not app:
+            raise SlackError("app_has_no_request_url")
+        stamp = str(int(time.time()))
+        signed = SignatureVerifier(app.signing_secret).generate_signature(
+            timestamp=stamp, body=body
+        )
+        headers = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "X-Slack-Request-Timestamp": stamp,
+            "X-Slack-Signature": str(signed),
+        }
+        if retry:
+            headers |= {"X-Slack-Retry-Num": str(retry), "X-Slack-Retry-Reason": "http_timeout"}
+        try:
+            answer = requests.post(app.request_url, body, headers=headers, timeout=self.patience)
+        except requests.RequestException as error:
+            return {"ok": False, "error": f"the app did not answer: {type(error).__name__}"}
+        if answer.status_code != 200:
+            return {"ok": False, "error": f"the app answered {answer.status_code} {answer.text}"}
+        return {"ok": True, "response": answer.json() if answer.text else {}}
+
+
+def add_routes(app: Flask, people: People) -> None:
+    """Let people be played at the service."""
+    app.add_url_rule("/_press", "press", partial(_told, _press, people), methods=["POST"])
+    app.add_url_rule("/_submit", "submit", partial(_told, _submit, people), methods=["POST"])
+    app.add_url_rule("/_person", "person", lambda: people.seen_by(request.args["as"]))
+    app.add_url_rule(
+        "/responses/<response>",
+        "responses",
+        lambda response: people.respond(response, request.get_json()),
+        methods=["POST"],
+    )
+
+
+def _press(people: People, asked: Answer) -> Answer:
+    return people.press(asked["ts"], asked["button"], asked["as"], request.host_url.rstrip("/"))
+
+
+def _submit(people: People, asked: Answer) -> Answer:
+    return people.submit(asked["view"], asked["values"], asked["as"])
+
+
+def _told(do: Callable[[People, Answer], Answer], people: People) -> Answer:
+    try:
+        return do(people, request.get_json())
+    except SlackError as error:
+        return error.answer
+
+
+def _pressed(message: Answer, label: str) -> Answer:
+    """The button as Slack tells of it. Raises SlackError where the message has none so called."""
+    for block in message["blocks"]:
+        for element in block.get("elements", []) if block["type"] == "actions" else []:
+            if element["type"] == "button" and element["text"]["text"] == label:
+                told = {n: v for n, v in element.items() if n != "confirm"}
+                return {**told, "block_id": block.get("block_id", ""), "action_ts": _now()}
+    raise SlackError("no_such_button")
+
+
+def _now() -> str:
+    return f"{time.time():.6f}"

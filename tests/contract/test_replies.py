@@ -1,0 +1,238 @@
+"""A press's way through the local Slack: signed, answered in time, shown to one person alone."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from flask import Flask, request
+from slack_sdk import WebClient
+from werkzeug.serving import make_server
+
+from functions.answering import Desk, url_handler
+from functions.buttons import Seen, Verb, buttons, modal
+from functions.messages import alert
+from functions.secret_store import Secret
+from functions.slack_replies import SlackReplies
+from functions.wishes import Wish
+from infra.local.slack import Messages, Slack, web_app
+from infra.local.slack_app import TEAM, App, install, installed, user_id
+from infra.local.slack_people import People
+from lakegate.errors import LakegateError, Permanent, Transient
+from tests.fakes import wire
+from tests.fakes.examples import INGESTION, REPORT
+from tests.fakes.lambda_context import Context
+from tests.fakes.slack import SIGNING_SECRET, FakeActions, example
+
+TOKEN = "xoxb-test"
+REJECTED = replace(INGESTION, rows=842)
+SEEN = Seen(REJECTED.id, f"1:{REJECTED.audited_hash}")
+VIEW = modal(SEEN, "Rejected: a.csv")
+
+
+@dataclass
+class Vault:
+    """Secrets Manager with Slack's secret."""
+
+    token: str = TOKEN
+
+    def get_secret_value(self, SecretId: str) -> dict[str, str]:  # noqa: N803  boto3's name
+        """See boto3."""
+        held = {"token": self.token, "signing_secret": SIGNING_SECRET}
+        return {"SecretString": json.dumps(held)}
+
+
+@dataclass
+class Channel:
+    """The local Slack with one alert in it, and the function that hears of its buttons."""
+
+    url: str
+    slack: Slack
+    actions: FakeActions
+    ts: str
+
+    def press(self, button: str, person: str = "ada") -> dict[str, Any]:
+        """What Slack makes of a press."""
+        return self._ask("_press", {"ts": self.ts, "button": button, "as": person})
+
+    def submit(self, reason: str, person: str = "ada") -> dict[str, Any]:
+        """What Slack makes of the reason in the form that is open."""
+        (form,) = self.seen_by("ada")["forms"]
+        asked = {"view": form["id"], "values": {"reason": reason}, "as": person}
+        return self._ask("_submit", asked)
+
+    def seen_by(self, person: str) -> Any:
+        """What only this person sees."""
+        return requests.get(f"{self.url}/_person", {"as": person}, timeout=5).json()
+
+    def _ask(self, what: str, asked: dict[str, Any]) -> dict[str, Any]:
+        return dict(requests.post(f"{self.url}/{what}", json=asked, timeout=10).json())
+
+
+@contextmanager
+def served(app: Flask) -> Iterator[str]:
+    """An app on a port of its own; yields its address."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.shutdown()
+    server.server_close()
+
+
+def replies(url: str, token: str = TOKEN) -> SlackReplies:
+    """The adapter."""
+    return SlackReplies(WebClient(timeout=2), Secret(Vault(token), "slack"), f"{url}/api/")
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Iterator[Channel]:
+    """An alert with buttons, in front of ada, who may press them, and bob, who may not."""
+    messages, actions = Messages(tmp_path / "messages.jsonl"), FakeActions()
+    slack = Slack(messages, TOKEN, People(tmp_path, messages.get))
+    with served(web_app(slack)) as url, served(_function(url, actions)) as function:
+        install(tmp_path, App(function, SIGNING_SECRET))
+        told = alert(REJECTED, REPORT)
+        posted = WebClient(TOKEN, base_url=f"{url}/api/").chat_postMessage(
+            channel="#orders",
+            text=told.text,
+            blocks=[dict(block) for block in (*told.blocks, *buttons(told))],
+        )
+        yield Channel(url, slack, actions, str(posted["ts"]))
+
+
+def _function(slack: str, actions: FakeActions) -> Flask:
+    """The function behind an address, as Lambda serves it."""
+    secret = Secret(Vault(), "slack")
+    users = frozenset({user_id("ada")})
+    desk = Desk(users, TEAM, secret, actions, replies(slack), time.time)
+    handler: Any = url_handler(lambda: desk)
+    app = Flask("function")
+
+    def serve() -> tuple[str, int]:
+        event = example("function_url")
+        event |= {"body": request.get_data(as_text=True), "isBase64Encoded": False}
+        event["headers"] |= {name.lower(): value for name, value in request.headers.items()}
+        answered = handler(event, Context())
+        return answered["body"], answered["statusCode"]
+
+    app.add_url_rule("/", "serve", serve, methods=["POST"])
+    return app
+
+
+def test_a_press_is_heard(channel: Channel) -> None:
+    """A signed press reaches the queue, and who pressed is told so, and nobody else."""
+    assert channel.press("Replay") == {"ok": True, "response": {}}
+    assert channel.actions.sent == [Wish(Verb.REPLAY, SEEN, "ada (U0ADA)")]
+    assert len(channel.seen_by("ada")["told"]) == 1
+    assert channel.seen_by("bob")["told"] == []
+
+
+def test_what_slack_sends_again_is_one_wish(channel: Channel) -> None:
+    """A press that Slack sends three times, as it does when it heard nothing, is one."""
+    channel.slack.people.sends_again = 2
+    assert channel.press("Discard")["ok"]
+    assert len(channel.actions.sent) == 1
+
+
+def test_publishing_takes_a_reason(channel: Channel) -> None:
+    """The form opens, stays open without a reason, and closes with one."""
+    assert channel.press("Publish anyway")["ok"]
+    assert channel.submit(" ")["response"]["response_action"] == "errors"
+    assert channel.submit("it is known") == {"ok": True, "response": {}}
+    assert channel.seen_by("ada")["forms"] == []
+    assert channel.actions.sent == [Wish(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
+
+
+def test_others_are_told_alone(channel: Channel) -> None:
+    """Who may not act hears so, and nothing is queued."""
+    assert channel.press("Replay", "bob")["ok"]
+    assert "may not" in channel.seen_by("bob")["told"][0]
+    assert channel.seen_by("ada")["told"] == []
+    assert channel.actions.sent == []
+
+
+def test_show_is_answered(channel: Channel) -> None:
+    """Who asks sees the cause and the commands."""
+    channel.press("Show")
+    assert "CHECKS_FAILED" in channel.seen_by("ada")["told"][0]
+
+
+def test_another_secret_is_refused(channel: Channel, tmp_path: Path) -> None:
+    """Requests that another app's secret signed are not answered."""
+    install(tmp_path, replace(_app(tmp_path), signing_secret="another"))
+    assert "401" in channel.press("Replay")["error"]
+
+
+def test_slack_waits_three_seconds_at_most(channel: Channel, tmp_path: Path) -> None:
+    """An app that does not answer in time did not answer, whatever it did."""
+    with wire.silent() as nobody:
+        install(tmp_path, replace(_app(tmp_path), request_url=nobody))
+        channel.slack.people.patience = 0.1
+        assert "did not answer" in channel.press("Replay")["error"]
+
+
+def test_a_button_that_is_not_there_is_not_pressed(channel: Channel) -> None:
+    """The local Slack knows the alert's own buttons only."""
+    assert channel.press("Drop table") == {"ok": False, "error": "no_such_button"}
+
+
+def _app(home: Path) -> App:
+    app = installed(home)
+    assert app
+    return app
+
+
+def test_a_trigger_opens_one_form(channel: Channel) -> None:
+    """A trigger that was used, or never was, is refused; no retry mends that."""
+    with pytest.raises(Permanent, match="invalid_trigger_id"):
+        replies(channel.url).open("made-up", VIEW)
+
+
+def test_a_wrong_token_opens_nothing(channel: Channel) -> None:
+    """A token that Slack does not know is an error that does not name it."""
+    with pytest.raises(Transient, match="SLACK_TOKEN_REFUSED") as refusal:
+        replies(channel.url, "xoxb-wrong").open("trigger", VIEW)
+    assert "xoxb" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://hooks.slack.com.evil.example/actions/1",
+        "https://hooks.slack.com@evil.example/actions/1",
+        "https://hooks.slack.com:8443/actions/1",
+        "http://hooks.slack.com/actions/1",
+        "http://169.254.169.254/latest/meta-data",
+        "file:///etc/passwd",
+        "//hooks.slack.com/actions/1",
+        "http://[",
+        "",
+    ],
+)
+def test_nothing_is_sent_elsewhere(address: str) -> None:
+    """A response address that is not Slack's is not followed, whatever it looks like."""
+    with pytest.raises(Permanent, match="NOT_SLACK"):
+        replies(wire.nobody()).tell(address, "x")
+
+
+@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
+def test_nonsense_is_an_error_of_ours(answer: str) -> None:
+    """Whatever is answered in Slack's place is an error of ours."""
+    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
+        with pytest.raises(LakegateError):
+            replies(url).open("trigger", VIEW)
+        if "JSON" not in answer:  # a response address answers in words
+            with pytest.raises(LakegateError):
+                replies(url).tell(f"{url}/responses/1", "x")
+
+
+def test_silence_ends_soon() -> None:
+    """A Slack that takes the call and never answers is given up while Slack still waits for us."""
+    with wire.silent() as url, pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
+        replies(url).tell(f"{url}/responses/1", "x")

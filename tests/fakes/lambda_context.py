@@ -1,0 +1,13 @@
+"""What Lambda tells a function."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Context:
+    """What Lambda tells a function of its invocation."""
+
+    function_name: str = "lakegate-test"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:000000000000:function:lakegate-test"
+    aws_request_id: str = "request"
