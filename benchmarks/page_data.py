@@ -165,7 +165,9 @@ def _checks() -> Iterator[CheckResult]:
 def contract() -> str:
     """The contract of the table."""
     names = {"id": "integer", "customer": "integer", "amount": "number", "status": "string"}
-    properties = [{"name": name, "logicalType": kind} for name, kind in names.items()]
+    properties = [
+        {"name": name, "logicalType": kind, "required": True} for name, kind in names.items()
+    ]
     return json.dumps(
         {
             "kind": "DataContract",

@@ -12,12 +12,15 @@ import pyarrow as pa
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
-from pyiceberg.table import Table
+from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
+from pyiceberg.table import DataScan, Table
 
 from cli.evidence import Evidence
 from cli.file_rows import FileRows
 from cli.names import quoted
+from cli.table_state import TableState, table_state
 from lakegate.errors import LakegateError, Transient
+from lakegate.history import RESULTS
 
 _BATCH = 10_000
 _ONE_SELECT = "one SELECT at a time can be asked, and nothing else"
@@ -77,6 +80,30 @@ class Reader:
         with self._translated(), duckdb.connect() as connection:
             yield Evidence(connection, FileRows.all(self._load(table)))
 
+    def state(self, table: str) -> TableState:
+        """What a table's metadata says of it. Raises LakegateError UNKNOWN_TABLE."""
+        with self._translated():
+            return table_state(self._load(table))
+
+    def names(self) -> list[str]:
+        """The names of all tables, sorted."""
+        with self._translated():
+            return self._names()
+
+    @contextmanager
+    def records(self, table: str, since: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """What `ops.audit_results` has of a table's runs since a time, as the view `results`.
+
+        Of its data files only those are read that may have such rows. Raises UNKNOWN_TABLE.
+        """
+        with self._translated(), duckdb.connect() as connection:
+            wanted: Any = (EqualTo, "table_name", table), (GreaterThanOrEqual, "run_ts", since)
+            both = And(*(kind(name, value) for kind, name, value in wanted))
+            found = self._load(RESULTS.name).scan(both)
+            connection.execute("SET TimeZone = 'UTC'").fetchall()
+            connection.register("results", _Scan(found))
+            yield connection
+
     def has(self, table: str) -> bool:
         """Whether the reference has the table."""
         with self._translated():
@@ -115,10 +142,10 @@ class Reader:
 
 
 class _Scan:
-    """A table as an Arrow stream (Arrow documentation, "The Arrow PyCapsule Interface")."""
+    """Rows of a table as an Arrow stream (Arrow documentation, "The Arrow PyCapsule Interface")."""
 
-    def __init__(self, table: Table) -> None:
-        self._scan = table.scan()
+    def __init__(self, scan: DataScan) -> None:
+        self._scan = scan
 
     def __arrow_c_schema__(self) -> object:
         return self._scan.projection().as_arrow().__arrow_c_schema__()
@@ -155,7 +182,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _enter(connection: duckdb.DuckDBPyConnection, schema: str, name: str, table: Table) -> None:
     stream = f"{schema}.{name}"
-    connection.register(stream, _Scan(table))
+    connection.register(stream, _Scan(table.scan()))
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}").fetchall()
     view = f"{quoted(schema)}.{quoted(name)}"
     connection.execute(f"CREATE VIEW {view} AS FROM {quoted(stream)}").fetchall()

@@ -37,7 +37,7 @@ def tell(error: LakegateError) -> None:
     """Show an error that is meant for people."""
     with st.container(border=True):
         st.markdown(":material/error: **This cannot be shown**")
-        st.text(f"{error.message[:1].upper()}{error.message[1:]} ({error.code})")
+        st.text(f"{error.message} ({error.code})")
         advice = _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else "")
         if advice:
             st.markdown(advice)

@@ -15,7 +15,6 @@ _SHARED = {
     "blueColor": BLUE,
     "grayColor": GREY,
     "baseRadius": "0.5rem",
-    "paddingTop": "2.5rem",
 }
 _LIGHT = {
     "backgroundColor": "#ffffff",
@@ -44,4 +43,4 @@ def theme() -> Mapping[str, str]:
         f"theme.{kind}.{name}": value
         for kind, colours in kinds.items()
         for name, value in {**_SHARED, **colours}.items()
-    }
+    } | {"theme.metricValueFontSize": "1.6rem"}

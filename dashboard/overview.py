@@ -11,7 +11,7 @@ from functions.brief import Brief
 from functions.ingestion import State
 from lakegate import times
 
-_MOST_ALERTS = 8
+_MOST_ALERTS = 6
 
 
 class Outcome(StrEnum):

@@ -38,7 +38,7 @@ def show(opened: Opened) -> None:
         _alerts(told.alerts, now)
         _oldest(world, now)
     with right:
-        _pictures(told)
+        _pictures(told, window)
 
 
 def _nothing(window: Window) -> None:
@@ -50,21 +50,23 @@ def _nothing(window: Window) -> None:
 
 def _numbers(told: Overview) -> None:
     with st.container(horizontal=True):
-        st.metric("landed", f"{told.landed:,}", width=120)
+        st.metric("landed", f"{told.landed:,}", width=100)
         for outcome in Outcome:
             if many := told.outcomes.get(outcome, 0):
-                st.metric(outcome, f"{many:,}", width=120)
+                st.metric(outcome, f"{many:,}", width=100)
         if told.pace:
-            st.metric("median to published", duration(told.pace.median), width=170)
-            st.metric("95 of 100 within", duration(told.pace.slow), width=170)
+            st.metric("median to published", duration(told.pace.median), width=150)
+            st.metric("95 of 100 within", duration(told.pace.slow), width=150)
 
 
-def _pictures(told: Overview) -> None:
+def _pictures(told: Overview, window: Window) -> None:
     st.subheader("By table", anchor=False)
     st.altair_chart(pictures.by_table(told), alt="Files that landed, by table and outcome")
     if told.pace:
         st.subheader("From landing to published", anchor=False)
-        st.altair_chart(pictures.paces(told), alt="Seconds from landing to published, by time")
+        st.altair_chart(
+            pictures.paces(told, window), alt="Seconds from landing to published, by time"
+        )
 
 
 def _alerts(alerts: Sequence[Brief], now: str) -> None:
@@ -72,12 +74,11 @@ def _alerts(alerts: Sequence[Brief], now: str) -> None:
     if not alerts:
         st.markdown(":material/check_circle: Nothing failed.")
     for each in alerts:
-        with st.container(border=True, gap=None):
+        with st.container(gap=None):
             links.ingestion(each.id, f"{code(each.name)} {each.state}", ":material/error:")
             gone = ", discarded" if each.discarded else ""
-            st.text(
-                f"{each.table or 'no table'}, {each.reason_code}, {ago(each.ended_at, now)}{gone}"
-            )
+            why = f"{each.table or 'no table'}, {each.reason_code}"
+            st.text(f"{why}, {ago(each.ended_at, now)}{gone}")
 
 
 def _oldest(world: World, now: str) -> None:

@@ -1,7 +1,7 @@
 """The page's pictures: values in, charts out."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ import altair as alt
 
 from dashboard import look
 from dashboard.overview import Outcome, Overview, Window
+from dashboard.table import Entry, Ran
 from dashboard.timeline import Step
 from dashboard.words import duration
 from lakegate.report import CheckResult, Status
@@ -35,6 +36,7 @@ _CHECK_WORDS = {
     Status.SKIPPED: "skipped",
 }
 _MOST_TABLES = 12
+_UTC = alt.Scale(type="utc")
 
 
 def landed(found: Overview, window: Window) -> alt.Chart:
@@ -48,7 +50,7 @@ def landed(found: Overview, window: Window) -> alt.Chart:
         _chart(rows)
         .mark_bar()
         .encode(
-            x=alt.X("time:T", timeUnit=unit, title=None, axis=_time_axis()),
+            x=alt.X("time:T", timeUnit=unit, title=None, axis=_time_axis(window)),
             y=alt.Y("files:Q", title="files", axis=_whole_numbers()),
             color=_by_outcome(outcome for _, outcome in found.by_time),
             order="order:Q",
@@ -84,14 +86,14 @@ def by_table(found: Overview) -> alt.Chart:
     )
 
 
-def paces(found: Overview) -> alt.LayerChart | alt.FacetChart:
+def paces(found: Overview, window: Window) -> alt.LayerChart | alt.FacetChart:
     """Seconds from landing to published, by hour or day: the median, and up to 95 of 100 files."""
     rows = [
         {"time": time, "median": pace.median, "slow": pace.slow}
         for time, pace in sorted(found.paces.items())
     ]
     base = _chart(rows).encode(
-        x=alt.X("time:T", scale=alt.Scale(type="utc"), title=None, axis=_time_axis()),
+        x=alt.X("time:T", scale=_UTC, title=None, axis=_time_axis(window)),
         tooltip=[
             _time(),
             alt.Tooltip("median:Q", title="median, s", format=",.1f"),
@@ -113,20 +115,16 @@ def checks(results: Sequence[CheckResult]) -> alt.Chart:
         {"result": _CHECK_WORDS[status], "checks": many[status], "order": number}
         for number, status in enumerate(shown)
     ]
-    colours = alt.Scale(
-        domain=[_CHECK_WORDS[status] for status in shown],
-        range=[_CHECK_COLOURS[status] for status in shown],
-    )
     return (
         _chart(rows)
         .mark_bar(height=18)
         .encode(
             x=alt.X("checks:Q", stack="normalize", axis=None),
-            color=alt.Color("result:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
+            color=_by_result(shown),
             order="order:Q",
             tooltip=["result:N", alt.Tooltip("checks:Q", format=",")],
         )
-        .properties(height=60)
+        .properties(height=84)
     )
 
 
@@ -155,6 +153,69 @@ def way(steps: Sequence[Step]) -> alt.Chart:
     )
 
 
+def rows_over_time(entries: Sequence[Entry]) -> alt.Chart:
+    """How many rows a table had after each of its commits."""
+    rows = [{"time": e.at, "rows": e.after, "added": e.added, "what": e.message} for e in entries]
+    return (
+        _chart(rows)
+        .mark_area(
+            interpolate="step-after",
+            color=look.GREEN,
+            opacity=0.25,
+            line={"color": look.GREEN, "interpolate": "step-after"},
+            point={"color": look.GREEN, "size": 30},
+        )
+        .encode(
+            x=alt.X("time:T", scale=_UTC, title=None, axis=alt.Axis(grid=False, tickCount=6)),
+            y=alt.Y("rows:Q", title="rows", axis=alt.Axis(format="~s", tickCount=5)),
+            tooltip=[
+                _time(),
+                alt.Tooltip("rows:Q", format=","),
+                alt.Tooltip("added:Q", format="+,"),
+                "what:N",
+            ],
+        )
+        .properties(height=240)
+    )
+
+
+def checks_by_day(ran: Sequence[Ran]) -> alt.Chart:
+    """How the checks of a table's runs ended, by day."""
+    rows = [
+        {
+            "time": each.day,
+            "result": _CHECK_WORDS[Status(each.status)],
+            "checks": each.checks,
+            "order": list(_CHECK_COLOURS).index(Status(each.status)),
+        }
+        for each in ran
+    ]
+    there = {Status(each.status) for each in ran}
+    return (
+        _chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "time:T", timeUnit="utcyearmonthdate", title=None, axis=_time_axis(Window.MONTH)
+            ),
+            y=alt.Y("checks:Q", title="checks", axis=_whole_numbers()),
+            color=_by_result(there),
+            order="order:Q",
+            tooltip=[_time(), "result:N", alt.Tooltip("checks:Q", format=",")],
+        )
+        .properties(height=200)
+    )
+
+
+def _by_result(there: Collection[Status]) -> alt.Color:
+    shown = [status for status in _CHECK_COLOURS if status in there]
+    scale = alt.Scale(
+        domain=[_CHECK_WORDS[status] for status in shown],
+        range=[_CHECK_COLOURS[status] for status in shown],
+    )
+    return alt.Color("result:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
+
+
 def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.Data(values=list(rows)))
 
@@ -178,8 +239,9 @@ def _time() -> alt.Tooltip:
     return alt.Tooltip("time:T", title="from, UTC", format="%-d %b %H:%M", formatType="utc")
 
 
-def _time_axis() -> alt.Axis:
-    return alt.Axis(grid=False, labelOverlap=True, tickCount=8)
+def _time_axis(window: Window) -> alt.Axis:
+    shown = "%H:%M" if window is Window.DAY else "%-d %b"
+    return alt.Axis(grid=False, labelOverlap=True, tickCount=7, format=shown)
 
 
 def _whole_numbers() -> alt.Axis:

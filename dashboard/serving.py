@@ -1,9 +1,11 @@
 """Serves the page: on this machine alone, and without a word to any other."""
 
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 from dashboard.look import theme
+from lakegate.errors import LakegateError
 
 _APP = Path(__file__).with_name("app.py")
 # What the page's parts need and takes seconds to import, so that nobody waits for it later.
@@ -27,10 +29,19 @@ def serve(stage: str, port: int, *, open_browser: bool) -> None:
     """Serve the page of a stage, or with "" of the local stack, until interrupted."""
     from streamlit.web import cli
 
-    for module in _SLOW:
-        import_module(module)
+    _warm_up(stage)
     print(f"The quality page is at http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
     cli.main(arguments(stage, port, open_browser=open_browser), standalone_mode=False)
+
+
+def _warm_up(stage: str) -> None:
+    """Do what the first view would have to wait for, as far as the deployment answers now."""
+    for module in _SLOW:
+        import_module(module)
+    from dashboard.opening import opened
+
+    with suppress(LakegateError):
+        opened(stage)
 
 
 def arguments(stage: str, port: int, *, open_browser: bool) -> list[str]:

@@ -11,6 +11,8 @@ from lakegate.report import AuditReport
 
 # What the ledger notes that is nothing to whoever follows a file.
 _ASIDE = ("recorded", "removed")
+# What comes first of what is done in the same millisecond.
+_ORDER = ("landed", "branched", "submitted", "started", "written", "audited")
 # How a phase is called, by the step that ends it.
 _PHASES = {
     "branched": "in the queue",
@@ -53,7 +55,7 @@ def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ..
     """The steps that were done, in the order of their times; of a step done again, the last."""
     noted = {name: at for name, at in ingestion.times.items() if name not in _ASIDE}
     noted = _in_job(report, noted) | noted if report else noted
-    ordered = sorted(noted.items(), key=lambda step: step[1])
+    ordered = sorted(noted.items(), key=lambda step: (step[1], _rank(step[0])))
     first = [Step(name, at, 0.0) for name, at in ordered[:1]]
     return (*first, *(Step(name, at, _between(a, at)) for (_, a), (name, at) in pairwise(ordered)))
 
@@ -78,6 +80,10 @@ def _until_written(report: AuditReport) -> Iterator[tuple[str, str]]:
         began = datetime.fromisoformat(report.started_at)
         written = times.text(began + timedelta(seconds=spent))
         yield "written", min(written, report.finished_at)
+
+
+def _rank(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def _between(begin: str, end: str) -> float:

@@ -1,0 +1,88 @@
+"""A table as its owner sees it: rows over time, main's commits, checks passed and failed."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import duckdb
+
+from functions.commits import INGESTIONS, TABLE, Published, published
+from functions.history import Commit
+from functions.world import World
+from lakegate import times
+
+_CHECKS_DAYS = 30
+_BY_DAY = """
+    SELECT date_trunc('day', run_ts) AS day, status, count(*) AS checks
+    FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A commit on main that published rows of the table.
+
+    `added` and `removed` are rows, `after` how many the table had then. `first` is the id of one of
+    the `files` ingestions that it published; `approved_by` names who had them published although
+    their audit failed, "" where it passed.
+    """
+
+    at: str
+    message: str
+    hash: str
+    added: int
+    removed: int
+    after: int
+    files: int
+    first: str
+    approved_by: str
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How many checks of a day's runs ended in a status (see `lakegate.report.Status`)."""
+
+    day: str
+    status: str
+    checks: int
+
+
+def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tuple[Entry, ...]:
+    """The commits of a table among the newest of main's log, newest first.
+
+    `rows` are those that the table has now; only `looked_at` commits of the log are read.
+    """
+    found: list[Entry] = []
+    for commit in islice(log, looked_at):
+        if commit.properties.get(TABLE) == table and INGESTIONS in commit.properties:
+            entry = _entry(commit, published(commit), rows)
+            found.append(entry)
+            rows -= entry.added - entry.removed
+    return tuple(found)
+
+
+def _entry(commit: Commit, members: Sequence[Published], after: int) -> Entry:
+    return Entry(
+        at=times.text(datetime.fromisoformat(commit.time)),
+        message=commit.message,
+        hash=commit.hash,
+        added=sum(each.rows for each in members),
+        removed=sum(each.replaced_rows for each in members),
+        after=after,
+        files=len(members),
+        first=members[0].id,
+        approved_by=", ".join(sorted({e.approved_by for e in members if e.approved_by})),
+    )
+
+
+def checks_since(world: World) -> str:
+    """From when on the checks of a table's runs are counted."""
+    now = datetime.fromisoformat(world.now())
+    return times.text(now.astimezone(UTC) - timedelta(days=_CHECKS_DAYS))
+
+
+def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
+    """How the checks of a table's runs ended, by day; `results` as `Reader.records` gives it."""
+    for day, status, checks in results.execute(_BY_DAY).fetchall():
+        yield Ran(day.isoformat(), status, checks)
