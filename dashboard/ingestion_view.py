@@ -1,31 +1,25 @@
 """The view of one ingestion."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from cli.ingestions import identified
-from cli.inspection import Question, inspection
-from dashboard import links, pictures
+from dashboard import actions, links, pictures
 from dashboard.ingestion import Account, account, facts, rows, sample_rows
 from dashboard.opening import Opened
 from dashboard.overview import Window, bounds
 from dashboard.timeline import total
 from dashboard.words import code, count, duration, moment
 from functions.ingestion import State
-from lakegate.report import AuditReport, CheckResult, Status
-
-if TYPE_CHECKING:
-    from cli.evidence import Evidence
+from lakegate.report import CheckResult, Status
 
 _COLOURS: Mapping[State, Any] = {
     State.PUBLISHED: "green",
     State.REJECTED: "orange",
     State.ERRORED: "red",
 }
-_MOST_ROWS = 20
 _RECENT = 10
 
 
@@ -37,7 +31,8 @@ def show(opened: Opened) -> None:
         return
     told = account(opened.world, identified(opened.world.ledger, wanted))
     _head(told)
-    _checks(opened, told)
+    actions.show(opened, told.ingestion)
+    _checks(told)
     _way(told)
     with st.expander("Everything that is known", expanded=not told.report):
         _facts(facts(told))
@@ -67,7 +62,7 @@ def _head(told: Account) -> None:
         if one.table:
             links.table(one.table, code(one.table), ":material/table:")
         if told.is_failed and one.audited_hash and not one.discarded:
-            links.branch(one.id, "Compare its branch with main", ":material/compare_arrows:")
+            links.branch(one.id, "Its rows beside main's", ":material/compare_arrows:")
     if one.reason:
         with st.container(border=True):
             st.text(one.reason.message)
@@ -81,7 +76,7 @@ def _head(told: Account) -> None:
             st.metric("checks passed", f"{passed:,} of {len(told.checks):,}", width=180)
 
 
-def _checks(opened: Opened, told: Account) -> None:
+def _checks(told: Account) -> None:
     st.subheader("Checks", anchor=False)
     if not told.report:
         st.text(told.no_report)
@@ -92,8 +87,6 @@ def _checks(opened: Opened, told: Account) -> None:
     st.altair_chart(pictures.checks(told.checks), alt="Checks by result")
     for check in told.report.failed:
         _failed(check)
-    if told.is_failed and told.report.failed and told.report.audited_hash:
-        _broken_rows(opened, told)
     with st.expander(f"All {count(len(told.checks), 'check')}", expanded=not told.report.failed):
         st.dataframe(rows(told.checks), hide_index=True, alt="Every check, expected and found")
 
@@ -111,26 +104,6 @@ def _failed(check: CheckResult) -> None:
         if check.samples:
             st.caption("Some of its rows")
             _rows(sample_rows(check.samples))
-
-
-def _broken_rows(opened: Opened, told: Account) -> None:
-    """Rows on the branch, read only when they are asked for."""
-    if not st.button("Look up the rows on the branch", icon=":material/search:"):
-        return
-
-    def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
-        found = opened.reader(f"{report.branch}@{report.audited_hash}")
-        return found.whole(report.table) if report.effect else found.added(report.table)
-
-    with st.spinner("Reading the branch"):
-        found = inspection(opened.world, told.ingestion, Question(limit=_MOST_ROWS), evidence_of)
-    for finding in found.findings:
-        many = "" if finding.count is None else f", {count(finding.count, 'row')}"
-        st.markdown(f"**{code(finding.result.id)}**{many}")
-        if finding.rows:
-            _rows(sample_rows(finding.rows))
-        for note in finding.notes:
-            st.text(note)
 
 
 def _way(told: Account) -> None:

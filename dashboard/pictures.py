@@ -15,10 +15,10 @@ from dashboard.words import duration
 from lakegate.report import CheckResult, Status
 
 _COLOURS = {
-    Outcome.PUBLISHED: look.GREEN,
-    Outcome.WAITING: look.BLUE,
     Outcome.REJECTED: look.ORANGE,
     Outcome.ERRORED: look.PINK,
+    Outcome.WAITING: look.BLUE,
+    Outcome.PUBLISHED: look.GREEN,
     Outcome.IGNORED: look.GREY,
 }
 _CHECK_COLOURS = {
@@ -213,7 +213,9 @@ def _by_result(there: Collection[Status]) -> alt.Color:
         domain=[_CHECK_WORDS[status] for status in shown],
         range=[_CHECK_COLOURS[status] for status in shown],
     )
-    return alt.Color("result:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
+    return alt.Color(
+        "result:N", scale=scale, legend=alt.Legend(title=None, orient="top", columns=3)
+    )
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
@@ -223,16 +225,17 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
 def _by_outcome(found: Iterable[Outcome], *, legend: bool = True) -> alt.Color:
     """The colours of those outcomes that there are, in their own order."""
     there = set(found)
-    shown = [outcome for outcome in Outcome if outcome in there]
+    shown = [outcome for outcome in _COLOURS if outcome in there]
     return alt.Color(
         "outcome:N",
         scale=alt.Scale(domain=shown, range=[_COLOURS[outcome] for outcome in shown]),
-        legend=alt.Legend(title=None, orient="top") if legend else None,
+        legend=alt.Legend(title=None, orient="top", columns=3) if legend else None,
     )
 
 
 def _order(outcome: Outcome) -> int:
-    return list(Outcome).index(outcome)
+    """What failed lies at the base of a bar, where also a little is seen and compared."""
+    return list(_COLOURS).index(outcome)
 
 
 def _time() -> alt.Tooltip:

@@ -14,7 +14,7 @@ from lakegate import times
 
 _CHECKS_DAYS = 30
 _BY_DAY = """
-    SELECT date_trunc('day', run_ts) AS day, status, count(*) AS checks
+    SELECT strftime(run_ts, '%Y-%m-%d') AS day, status, count(*) AS checks
     FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
 """
 
@@ -85,4 +85,4 @@ def checks_since(world: World) -> str:
 def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
     """How the checks of a table's runs ended, by day; `results` as `Reader.records` gives it."""
     for day, status, checks in results.execute(_BY_DAY).fetchall():
-        yield Ran(day.isoformat(), status, checks)
+        yield Ran(f"{day}T00:00:00+00:00", status, checks)

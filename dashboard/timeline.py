@@ -68,9 +68,10 @@ def total(steps: tuple[Step, ...]) -> float:
 
 def _in_job(report: AuditReport, noted: Mapping[str, str]) -> dict[str, str]:
     """What the job did between its submission and its report."""
-    found = {"started": report.started_at, "audited": report.finished_at}
-    written = dict(_until_written(report))
-    return {**found, **written} if report.started_at >= noted.get("submitted", "") else written
+    if report.started_at < noted.get("submitted", ""):
+        return {}  # of an earlier attempt
+    job = {"started": report.started_at, "audited": report.finished_at}
+    return {**job, **dict(_until_written(report))}
 
 
 def _until_written(report: AuditReport) -> Iterator[tuple[str, str]]:

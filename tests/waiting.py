@@ -1,5 +1,6 @@
 """Waiting for what happens elsewhere, without sleeping a fixed time."""
 
+import socket
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -23,3 +24,9 @@ def eventually(probe: Callable[[], Value | None], timeout: float = 30, message: 
             said = message or "what was waited for did not happen"
             raise AssertionError(f"{said} within {timeout} s; the last value was {value!r}")
         time.sleep(_PAUSE)
+
+
+def listening(port: int) -> bool:
+    """Whether somebody listens at a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

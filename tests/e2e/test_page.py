@@ -1,0 +1,159 @@
+"""The quality page over the whole stack, clicked through in a real browser."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from functions.ingestion import Ingestion, State
+from infra.local.parts import free_port
+from tests.browser import chromium
+from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.waiting import eventually, listening
+
+pytestmark = pytest.mark.stack
+
+TABLE = "page.orders"
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+_HOSTILE = "page/orders/[x](http:evil) :red[a] $x$ <img src=x onerror=alert(1)>.csv"
+_COMMAND = "from cli.main import app; app()"
+_PHONE = {"width": 390, "height": 844}
+_CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Where the page is, and two files that came: one was published, one rejected."""
+
+    address: str
+    browser: Browser
+    published: Ingestion
+    rejected: Ingestion
+
+    @contextmanager
+    def page(self, path: str, **look: object) -> Iterator[Page]:
+        """A fresh browser's first view of a path; it may ask nobody but the page for anything."""
+        options: dict[str, object] = {"viewport": {"width": 1280, "height": 900}, **look}
+        context = self.browser.new_context(**options)  # type: ignore[arg-type]
+        asked: list[str] = []
+        context.on("request", lambda request: asked.append(request.url))
+        context.set_default_timeout(PATIENCE * 1000 / 4)
+        try:
+            page = context.new_page()
+            page.goto(self.address + path)
+            yield page
+        finally:
+            context.close()
+        assert {url for url in asked if not url.startswith((self.address, "data:", "blob:"))} == (
+            set()
+        )
+
+
+@pytest.fixture(scope="module")
+def visit(gate: Gate) -> Iterator[Visit]:
+    """The page of the stack, served as a person would."""
+    gate.put_contract(contract(TABLE, "csv"))
+    good = gate.end(gate.drop("page/orders/good.csv", b"id,amount\n1,5\n2,7\n"))
+    bad = gate.end(gate.drop(_HOSTILE, b"id,amount\n3,5\n4,-7\n"))
+    port = free_port(set())
+    command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
+    environment = {**os.environ, "LAKEGATE_HOME": str(gate.home)}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL) as server:
+        try:
+            eventually(lambda: listening(port), PATIENCE, "the page is not served")
+            with chromium() as browser:
+                yield Visit(f"http://127.0.0.1:{port}", browser, good, bad)
+        finally:
+            server.terminate()
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep a picture of the page as it is now."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
+    """From the overview's last alert a person comes to the checks that failed, and what was found.
+
+    What the file is called makes no markup, link or picture.
+    """
+    assert (visit.published.state, visit.rejected.state) == (State.PUBLISHED, State.REJECTED)
+    with visit.page("/") as page:
+        page.locator(_CHART).first.wait_for()
+        keep(page, "overview-light")
+        page.get_by_role("link", name=re.compile("evil")).first.click()
+        expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
+        expect(page.get_by_text("amount.invalidValues").first).to_be_visible()
+        expect(page.get_by_text("1 row", exact=True).first).to_be_visible()
+        expect(
+            page.get_by_role("heading", name=re.compile(r":red\[a\] \$x\$ <img"))
+        ).to_be_visible()
+        assert page.locator("img[src=x]").count() == 0
+        assert page.get_by_role("link", name="x", exact=True).count() == 0
+        keep(page, "ingestion-light")
+
+
+def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
+    """The link of an alert is reached by the tabulator and followed by Enter; focus is seen."""
+    with visit.page("/", color_scheme="dark") as page:
+        page.locator(_CHART).first.wait_for()
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if "/ingestion?id=" in (page.evaluate("document.activeElement.href || ''")):
+                break
+        keep(page, "overview-dark-keyboard")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(r"/ingestion\?id="))
+        expect(page.get_by_text("Timeline")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(visit: Visit, scheme: str) -> None:
+    """At 390 pixels nothing lies beside the screen, in both colours."""
+    for name, path in {
+        "overview": "/",
+        "ingestion": f"/ingestion?id={visit.rejected.id}",
+        "table": f"/table?name={TABLE}",
+    }.items():
+        with visit.page(path, viewport=_PHONE, color_scheme=scheme) as page:
+            page.locator(_CHART).first.wait_for()
+            keep(page, f"{name}-phone-{scheme}")
+            wide = "document.querySelector('[data-testid=stMain]').scrollWidth"
+            assert page.evaluate(wide) <= _PHONE["width"]
+
+
+def test_a_table_tells_its_story(visit: Visit) -> None:
+    """Rows, columns, what the contract asks, main's commits, and how its checks ended."""
+    with visit.page(f"/table?name={TABLE}") as page:
+        page.locator(_CHART).first.wait_for()
+        keep(page, "table-light")
+        page.get_by_role("tab", name="Commits").click()
+        page.get_by_role("link", name="The newest one's ingestion").wait_for()
+        page.get_by_role("tab", name="Checks").click()
+        page.get_by_text("Read how the checks of the last 30 days ended").click()
+        page.get_by_text(re.compile(r"^\d+ checks$|No run of the last")).wait_for()
+        keep(page, "table-checks-light")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (f"/ingestion?id={'f' * 32}", "UNKNOWN_INGESTION"),
+        ("/table?name=no.such", "UNKNOWN_TABLE"),
+        ("/ingestion", "Landed last"),
+        ("/table", "Tables on main"),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(visit: Visit, path: str, words: str) -> None:
+    """An old link, or none, ends in words and a way on, never in a traceback."""
+    with visit.page(path) as page:
+        page.get_by_text(re.compile(words)).first.wait_for()
+        assert page.get_by_text("Traceback").count() == 0

@@ -1,0 +1,132 @@
+"""The quality page's views over fakes, as Streamlit would send them to a browser."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import ingestion_view, overview_view
+from dashboard.opening import Opened
+from lakegate.errors import LakegateError, Transient
+from tests.fakes.deployment import Deployment
+from tests.fakes.job import errored, passed, rejected
+
+_HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
+_CODE = re.compile(r"(`+).*?\1")
+_MARKUP = ("title", "header", "subheader", "markdown", "caption", "error", "info", "warning")
+
+
+def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) -> AppTest:
+    """A view of what the deployment has, at an address."""
+
+    def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
+        from dashboard.failing import told
+
+        with told():
+            show(opened)
+
+    nowhere: Any = None
+    opened = Opened(nowhere, deployment.world)
+    app = AppTest.from_function(script, default_timeout=60, args=(show, opened))
+    for name, value in address.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def values(app: AppTest, kinds: Sequence[str]) -> list[str]:
+    """The texts of a view that are shown in one of these ways."""
+    found: list[Any] = [each for kind in kinds for each in app.get(kind)]
+    return [str(each.value) for each in found]
+
+
+def everything(app: AppTest) -> str:
+    """All text of a view."""
+    return "\n".join(values(app, (*_MARKUP, "text", "code")))
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment in which two files were published, one was rejected, and one cannot be read."""
+    made = Deployment()
+    for key in ("shop/orders/a.csv", "shop/orders/b.csv"):
+        made.land(key, script=passed)
+    made.land(_HOSTILE, script=rejected)
+    made.land("shop/orders/broken.csv", script=errored)
+    made.settle()
+    return made
+
+
+def test_the_overview_counts(deployment: Deployment) -> None:
+    """What landed, was published, rejected and errored is told in numbers and drawn."""
+    app = seen(overview_view.show, deployment)
+    numbers = {metric.label: metric.value for metric in app.metric}
+    assert {"landed": "4", "published": "2", "rejected": "1", "errored": "1"}.items() <= (
+        numbers.items()
+    )
+    assert len(app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart")) == 3
+
+
+def test_an_empty_overview_says_what_to_do() -> None:
+    """Where nothing landed the command that drops a file is told."""
+    app = seen(overview_view.show, Deployment())
+    assert "lakegate drop" in everything(app)
+    assert not app.metric
+
+
+def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
+    """Its reason, and each failed check with what was expected and found, can be read."""
+    failed = next(deployment.ledger.open_failures())
+    app = seen(ingestion_view.show, deployment, id=failed.id)
+    shown = everything(app)
+    assert failed.reason_code.replace("_", "\\_") in shown
+    assert "expected" in shown
+    assert "checks passed" in [metric.label for metric in app.metric]
+
+
+def test_a_name_injects_nothing(deployment: Deployment) -> None:
+    """A hostile name is in no view's Markdown but as code."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    for app in (
+        seen(overview_view.show, deployment),
+        seen(ingestion_view.show, deployment, id=hostile.id),
+    ):
+        labels = [link.proto.label for link in app.get("page_link")]
+        told = [text for text in (*values(app, _MARKUP), *labels) if "evil" in text]
+        assert told
+        assert "evil" not in "".join(_CODE.sub("", text) for text in told)
+
+
+def test_an_unknown_id_is_a_sentence(deployment: Deployment) -> None:
+    """Whoever follows an old link is told so, and gets no traceback."""
+    app = seen(ingestion_view.show, deployment, id="f" * 32)
+    assert "UNKNOWN_INGESTION" in everything(app)
+    assert not app.exception
+
+
+def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None:
+    """The view asks for an id, and lists what landed last."""
+    app = seen(ingestion_view.show, deployment)
+    assert app.text_input
+    assert len(app.get("page_link")) == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`"), "reload"),
+        (Transient("CATALOG_UNAVAILABLE", "Nessie did not answer"), "lakegate doctor"),
+        (ValueError("s3cret"), "a fault of Lakegate's"),
+    ],
+)
+def test_errors_are_sentences(error: Exception, words: str) -> None:
+    """An error says what happened and what to do; what was not foreseen says no more than that."""
+
+    def fail(_: object) -> None:
+        raise error
+
+    app = seen(fail, Deployment())
+    assert words in everything(app)
+    assert "s3cret" not in everything(app)
+    assert not app.exception
