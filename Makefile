@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit check check-deploy audit format bench-append bench-audit bench-keys bench-nessie bench-publish bench-steps package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-page bench-publish bench-steps package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -20,13 +20,16 @@ setup: ## Install everything that is missing: .venv, Java and the jars
 deploy-tools: setup ## Install what deploys and checks it: sam, osls, cfn-lint, pip-audit
 	@.venv/bin/python -m infra.setup deploy
 
+browser: setup ## See that there is a Chromium for the tests, and have one installed if not
+	@.venv/bin/python -m infra.browser
+
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
 # What needs no server runs on all cores; the rest, in which each test has them all, one by one.
 ALONE = not spark and not stack and not deploy
 
-test: deploy-tools ## Run all tests: units, then Spark, then the whole stack
+test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 	@.venv/bin/python -m pytest -m 'not ($(ALONE))'
 
@@ -65,6 +68,9 @@ bench-nessie: setup ## Time Nessie on RocksDB and on PostgreSQL: files a second,
 	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
 		requirements-dev.txt requirements-bench.txt
 	@.venv-bench/bin/python -m benchmarks.nessie
+
+bench-page: browser ## Time the quality page's first views, and take the pictures of the README
+	@.venv/bin/python -m benchmarks.page --pictures docs/images
 
 bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
 	@.venv/bin/python -m benchmarks.publish

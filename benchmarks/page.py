@@ -5,6 +5,7 @@ browser: from the navigation to the first chart that is drawn, each time in a fr
 """
 
 import argparse
+import io
 import json
 import os
 import statistics
@@ -19,7 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import boto3
-from playwright.sync_api import Browser
+from PIL import Image
+from playwright.sync_api import Browser, ViewportSize
 
 from benchmarks import page_data
 from functions.ingestion import State
@@ -34,6 +36,8 @@ from tests.template import ledger_table
 _RESULT = Path("build/bench-page.json")
 _INGESTIONS, _ROWS = 10_000, 10_000_000
 _AIM = 2.0
+_PICTURE: ViewportSize = {"width": 1200, "height": 900}
+_COLOURS = 128
 _COMMAND = "from cli.main import app; app()"
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
 
@@ -42,6 +46,7 @@ def main() -> None:
     """Fill the stores, serve the page, measure, print, and write the figures as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
     parser.add_argument("--runs", type=int, default=7, help="counted runs of each view")
+    parser.add_argument("--pictures", type=Path, help="a folder for the README's pictures")
     parser.add_argument("--keep", action="store_true", help="serve on until interrupted")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
@@ -52,11 +57,13 @@ def main() -> None:
                 input()
                 return
             with chromium() as browser:
-                first = _seconds(browser, address + paths["overview"])
+                first = _seconds(browser, address + paths["overview"])  # of a page just started
                 taken = {
                     name: [_seconds(browser, address + path) for _ in range(given.runs)]
                     for name, path in paths.items()
                 }
+                if given.pictures:
+                    _draw(browser, address, paths, given.pictures)
     _tell({"first_view_of_all": first, "load": os.getloadavg()[0]}, taken)
 
 
@@ -113,6 +120,20 @@ def _seconds(browser: Browser, address: str) -> float:
         page.wait_for_selector(_CHART, timeout=60_000)
         return time.perf_counter() - begin
     finally:
+        context.close()
+
+
+def _draw(browser: Browser, address: str, paths: Mapping[str, str], folder: Path) -> None:
+    """The README's two pictures, in as few colours as they need."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("overview", "ingestion"):
+        context = browser.new_context(viewport=_PICTURE, color_scheme="light")
+        page = context.new_page()
+        page.goto(address + paths[name])
+        page.wait_for_selector(_CHART)
+        page.wait_for_load_state("networkidle")
+        drawn = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
+        drawn.quantize(_COLOURS).save(folder / f"page-{name}.png", optimize=True)
         context.close()
 
 

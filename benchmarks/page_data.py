@@ -26,7 +26,9 @@ _DAYS = 7
 _FILES = 20
 _ENDS = (State.REJECTED, State.ERRORED, State.SUBMITTED, State.IGNORED)
 _REASONS = {
-    State.REJECTED: Reason("CHECKS_FAILED", "2 of 12 checks failed: amount.plausible, id.unique"),
+    State.REJECTED: Reason(
+        "CHECKS_FAILED", "2 of 8 checks failed: amount.plausible, status.invalidValues"
+    ),
     State.ERRORED: Reason("CORRUPT_FILE", "the file ends in the middle of a row group"),
     State.IGNORED: Reason("IGNORED_KEY", "names that begin with '_' or '.' are not data"),
 }
@@ -145,21 +147,31 @@ def put_report(running: Services, of: Ingestion) -> None:
     running.s3.put_object(Bucket=LAKE_BUCKET, Key=of.report_key, Body=report.to_json().encode())
 
 
+_ASKED = {  # what was asked, of which column, and how many rows were not so
+    "id.nullValues": ("id", 0),
+    "id.duplicateValues": ("id", 0),
+    "customer.nullValues": ("customer", 0),
+    "amount.nullValues": ("amount", 0),
+    "amount.plausible": ("amount", 14),
+    "status.invalidValues": ("status", 3),
+    "ordered_on.nullValues": ("ordered_on", 0),
+    "ordered_on.notInTheFuture": ("ordered_on", 0),
+}
+_SAMPLES = {
+    "amount.plausible": ("-12.50", "-3.00", "-128.40"),
+    "status.invalidValues": ("LOST", "LOST", "paid"),
+}
+
+
 def _checks() -> Iterator[CheckResult]:
-    samples = tuple({"id": str(n), "amount": f"-{n}.5"} for n in range(3))
-    for number in range(12):
-        status = Status.FAIL if number < 2 else Status.PASS
-        found = "3 rows" if number < 2 else "0 rows"
-        yield CheckResult(
-            f"amount.check{number}",
-            "invalidValues",
-            ("amount",),
-            "error",
-            status,
-            "0 rows",
-            found,
-            samples=samples if number < 2 else (),
+    for check, (column, many) in _ASKED.items():
+        samples = tuple(
+            {"id": f"{4711 + 37 * n}", "customer": f"{90210 - 7 * n}", column: value}
+            for n, value in enumerate(_SAMPLES.get(check, ()))
         )
+        status, found = (Status.FAIL, f"{many} rows") if many else (Status.PASS, "0 rows")
+        columns, metric = (column,), check.rpartition(".")[2]
+        yield CheckResult(check, metric, columns, "error", status, "0 rows", found, "", samples)
 
 
 def contract() -> str:

@@ -154,7 +154,8 @@ def _show_commands(console: Console, bad: Sight) -> None:
         f"  {command} up\n"
         f"  {command} show {bad.ingestion.id[: view.SHORT_ID]}\n"
         f'  {command} query "{_BY_AIRPORT}"\n'
-        f'  {command} query "{_BROKEN_ROWS}" --ref {branch}\n',
+        f'  {command} query "{_BROKEN_ROWS}" --ref {branch}\n'
+        f"  {command} page\n",
         soft_wrap=True,
         style="cyan",
     )
