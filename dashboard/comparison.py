@@ -17,11 +17,11 @@ from dashboard.comparison_side import Looked
 
 # How many values are read without being asked: what takes a second, with all that is done to them.
 _CELLS_OF_FILE, _CELLS_OF_MAIN = 2_400_000, 600_000
-_NESTED = "it has columns within it, which are not looked at"
+_NESTED = "it has columns within it, which are not counted"
 _HIDDEN = "the contract keeps its values from people: they are counted, not shown"
 _BYTES = "its values are no text: they are counted, not shown"
-_OTHER = "its values are of another kind on main: no picture has both"
-_ALIKE = "there is nothing to be seen in a picture: no value is there twice"
+_OTHER = "its values are of another kind on main"
+_ALIKE = "no value is there twice"
 _EMPTY = "there is no value"
 
 

@@ -56,7 +56,8 @@ class Bins:
     @property
     def labels(self) -> tuple[str, ...]:
         """What each is called, from below the first to beyond the last: by where it begins."""
-        name = _NAMES[self.kind]
+        days = self.kind is Kind.TIME and self.step >= _DAY
+        name = _NAMES[Kind.DAY if days else self.kind]
         starts = (name(self.start + number * self.step) for number in range(self.many))
         return (f"< {name(self.start)}", *starts, f"≥ {name(self.end)}")
 

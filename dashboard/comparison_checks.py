@@ -9,7 +9,7 @@ import streamlit as st
 from cli.inspection import Finding, Question, inspection
 from dashboard.failing import tell
 from dashboard.opening import Opened
-from dashboard.words import code, count
+from dashboard.words import count
 from functions.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult
@@ -82,7 +82,7 @@ def _rows(finding: Finding) -> None:
     if finding.rows:
         _table(finding.rows)
     for note in finding.notes:
-        st.caption(code(note))
+        st.text(note)
     if not finding.agrees:
         st.text(
             f"The branch has {finding.on_branch}, not what the audit found: please report this."

@@ -26,7 +26,8 @@ class _Look:
     breadth: float
 
 
-_MAIN, _FILE = _Look(look.GREY, 0.4, 0.9), _Look(look.BLUE, 1.0, 0.4)
+FILE, MAIN = look.BLUE, look.GREY
+_MAIN, _FILE = _Look(MAIN, 0.4, 0.9), _Look(FILE, 1.0, 0.4)
 
 
 def picture(found: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.FacetChart:

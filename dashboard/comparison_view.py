@@ -8,7 +8,7 @@ from cli.ingestions import identified
 from dashboard import actions, comparison_checks, comparison_pictures, links
 from dashboard.comparison_figures import Column, Comparison
 from dashboard.comparison_loading import load, shown_columns
-from dashboard.comparison_words import is_sampled, legend, stands_on, table
+from dashboard.comparison_words import colours, is_sampled, legend, stands_on, table
 from dashboard.failing import tell
 from dashboard.opening import Opened
 from dashboard.words import ago, code, count
@@ -29,6 +29,8 @@ _STYLE = """<style>
 .lakegate-figures td {text-align: right; overflow-wrap: anywhere}
 .lakegate-figures td, .lakegate-figures th {padding: 0.15rem 0.25rem; border: none;
   vertical-align: top}
+.lakegate-legend {font-size: 0.875rem; margin: 0}
+.lakegate-bar {display: inline-block; height: 0.9em; vertical-align: -0.1em; border-radius: 1px}
 </style>"""
 
 
@@ -109,8 +111,11 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
     except LakegateError as error:
         tell(error)
         return
-    st.html(_STYLE)
     st.text(stands_on(found, names))
+    if found.main:
+        st.html(_STYLE + colours(names, comparison_pictures.FILE, comparison_pictures.MAIN))
+    else:
+        st.html(_STYLE)
     for line in legend(found):
         st.caption(line)
     if is_sampled(found) and st.button("Read all rows", icon=":material/database:"):

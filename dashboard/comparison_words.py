@@ -21,6 +21,16 @@ def stands_on(found: Comparison, names: tuple[str, str]) -> str:
     return f"{_read(found.file, names[0])} {_read(found.main, names[1])}"
 
 
+def colours(names: tuple[str, str], file: str, main: str) -> str:
+    """What the bars of the pictures mean, as HTML; `file` and `main` are their colours."""
+    broad = f'<i class="lakegate-bar" style="background:{main};opacity:0.4;width:1.1em"></i>'
+    narrow = f'<i class="lakegate-bar" style="background:{file};width:0.5em"></i>'
+    return (
+        '<p class="lakegate-legend">Of the rows that have a value, the share in '
+        f"{narrow} {escape(names[0])}, {broad} {escape(names[1])}</p>"
+    )
+
+
 def is_sampled(found: Comparison) -> bool:
     """Whether not all rows were read."""
     return not all(side.whole for side in (found.file, found.main) if side)
