@@ -23,7 +23,7 @@ _IN_REPORT = "the rows are those of the audit report: nothing was looked up on t
 _QUERY = "in Spark SQL, at the branch"
 _BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
 _AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
-_FORBIDDEN = "the contract lets nobody see rows (allowSamples: false); lakegate inspect --show-rows shows them"
+_FORBIDDEN = "the contract has allowSamples: false; lakegate inspect --show-rows shows them"
 _MASKED = "lakegate inspect --show-rows shows also the columns that the contract calls confidential"
 
 

@@ -59,7 +59,7 @@ def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
 
     @st.dialog(str(verb), width="medium")
     def ask() -> None:
-        st.markdown(f"**{verb} {code(ingestion.name)}?**")
+        st.markdown(code(ingestion.name))
         try:
             _ask(verb, opened, ingestion)
         except LakegateError as error:

@@ -15,8 +15,8 @@ from dashboard.comparison_picture import picture
 from dashboard.comparison_rows import Files
 from dashboard.comparison_side import Looked
 
-# How many values are read without being asked: what takes a second, with all that is done to them.
-_CELLS_OF_FILE, _CELLS_OF_MAIN = 2_400_000, 600_000
+# How many values of either side are read unasked: what takes a second, with all that is done.
+CELLS, ALL = (2_400_000, 600_000), (None, None)
 _NESTED = "it has columns within it, which are not counted"
 _HIDDEN = "the contract keeps its values from people: they are counted, not shown"
 _BYTES = "its values are no text: they are counted, not shown"
@@ -30,18 +30,17 @@ def compare(
     main: Files | None,
     columns: Sequence[str],
     shown: Collection[str],
-    *,
-    whole: bool = False,
+    cells: tuple[int | None, int | None] = CELLS,
 ) -> Comparison:
     """Compare the named columns; of those that are not in `shown` no value is told.
 
-    With `whole` all rows are read, however many there are. Raises LakegateError NO_SAMPLE.
+    Where a side has more than its number of `cells`, only a sample is read; None is for all rows.
+    Raises LakegateError NO_SAMPLE.
     """
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'").fetchall()
-        most = (None, None) if whole else (_CELLS_OF_FILE, _CELLS_OF_MAIN)
-        new = Looked(connection, "file", file, columns, most[0])
-        old = Looked(connection, "main", main, columns, most[1]) if main else None
+        new = Looked(connection, "file", file, columns, cells[0])
+        old = Looked(connection, "main", main, columns, cells[1]) if main else None
         compared = tuple(_column(name, new, old, hidden=name not in shown) for name in columns)
         return Comparison(new.side, old.side if old else None, compared)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from dashboard.comparison import compare
+from dashboard.comparison import ALL, CELLS, compare
 from dashboard.comparison_figures import Comparison
 from dashboard.comparison_rows import Files
 from functions.catalog import MAIN
@@ -42,7 +42,9 @@ def load(
         names = [field.name for field in table.schema().fields]
         known = {name.lower() for name in shown}
         may = [name for name in names if name.lower() in known]
-        return compare(file, Files.all(there) if there else None, names, may, whole=whole)
+        return compare(
+            file, Files.all(there) if there else None, names, may, ALL if whole else CELLS
+        )
 
 
 def shown_columns(world: World, ingestion: Ingestion) -> frozenset[str]:

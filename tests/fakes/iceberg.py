@@ -1,0 +1,44 @@
+"""Iceberg tables on this machine's disk, of no catalog's: pyiceberg writes them, anybody reads."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
+
+
+class _Kept(NoopCatalog):
+    """Takes every commit; the table itself keeps what it is."""
+
+    def commit_table(
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> CommitTableResponse:
+        """See Catalog.commit_table."""
+        metadata = update_table_metadata(table.metadata, updates)
+        return CommitTableResponse(metadata=metadata, metadata_location=table.metadata_location)
+
+
+def iceberg_table(folder: Path, schema: Schema, *files: pa.Table, **properties: str) -> Table:
+    """A table with one data file for each of `files`."""
+    metadata = new_table_metadata(
+        schema,
+        UNPARTITIONED_PARTITION_SPEC,
+        UNSORTED_SORT_ORDER,
+        location=str(folder),
+        properties={"format-version": "2", **properties},
+    )
+    location: Any = str(folder / "metadata.json")
+    table = Table(("a", "b"), metadata, location, PyArrowFileIO(), _Kept("kept"))
+    for rows in files:
+        table.append(rows)
+    return table
