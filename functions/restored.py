@@ -9,6 +9,7 @@ from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
 from functions.traces import Trace
 from lakegate import times
+from lakegate.batch import Part, folder
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, parse_report_key
 from lakegate.report import AuditReport, Verdict
@@ -42,6 +43,7 @@ def published(
         approval=_approval(one, at),
         cleaned=not trace.branches,
         change=one.change(table),
+        parts=one.parts,
     )
     return _told(found, report).step(
         "published",
@@ -69,6 +71,7 @@ def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
         base_hash=spec.base_hash,
         job_run=run.id,
         report_key=spec.report_key,
+        parts=spec.parts,
     )
     return _told(found, None)
 
@@ -85,6 +88,7 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         base_hash=report.base_hash,
         report_key=key,
         reason=report.reason,
+        parts=tuple(_part(report, each) for each in report.parts),
     )
     return _told(found, report)
 
@@ -99,6 +103,13 @@ def landed_again(id_: str, landed: LandedObject, trace: Trace) -> Ingestion:
 def is_end(report: AuditReport) -> bool:
     """Whether a report says by itself how its ingestion ended."""
     return report.verdict in _ENDS and report.reason is not None
+
+
+def _part(report: AuditReport, part: AuditReport) -> Part:
+    """A batch's file as the report names it; its contract's text is not known."""
+    landed = part.source
+    key = landed.key.removeprefix(folder(report.source.key))
+    return Part(key, landed.version, landed.etag, landed.size, part.table, "", "")
 
 
 def _approval(one: Published, at: str) -> Approval | None:

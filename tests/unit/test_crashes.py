@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from functions.telemetry import logger
-from tests.fakes.deployment import Deployment, wait_together
+from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment, wait_together
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
@@ -20,6 +20,7 @@ from tests.fakes.promises import check_promises, ends, left_behind
 When = Literal["before", "after"]
 Story = Callable[[Deployment], None]
 KEY = "shop/orders/a.parquet"
+BATCH = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
 KINDS: dict[str, tuple[Callable[[], None], When]] = {
     "unavailable": (unavailable, "before"),
     "died before": (die, "before"),
@@ -153,6 +154,39 @@ def changed_in_a_stream(deployment: Deployment) -> None:
     deployment.settle()
 
 
+def batch(deployment: Deployment) -> None:
+    """The first files of two tables, in one batch."""
+    deployment.batch("monday", BATCH)
+    deployment.settle()
+
+
+def batch_refused(deployment: Deployment) -> None:
+    """A batch of which one file breaks its contract."""
+    deployment.batch("monday", BATCH, rejected)
+    deployment.settle()
+
+
+def batches_rebased(deployment: Deployment) -> None:
+    """Two batches and a file of the same tables, on their way at once."""
+    deployment.batch("sunday", BATCH)
+    deployment.settle()
+    deployment.batch("monday", BATCH)
+    deployment.land(KEY)
+    deployment.batch("tuesday", BATCH)
+    deployment.settle()
+
+
+def batch_in_line(deployment: Deployment) -> None:
+    """A batch with keys that must not be in the table yet, and a file that comes first."""
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    deployment.batch("monday", BATCH)
+    deployment.deliver()
+    deployment.land_with(KEY, "2")
+    deployment.settle()
+
+
 def everything_again(deployment: Deployment) -> None:
     """All messages come once more, and the sweep takes over what looks forgotten."""
     deployment.send_all_again()
@@ -180,10 +214,14 @@ STORIES = [
     replaced,
     changed,
     changed_in_a_stream,
+    batch,
+    batch_refused,
+    batches_rebased,
+    batch_in_line,
 ]
 
-# How often a fault may let a file come before the change, which then has to run once more.
-OVERTAKEN: dict[Story, int] = {changed_in_a_stream: 1}
+# How often a fault may let a file come before what then has to run once more as a whole.
+OVERTAKEN: dict[Story, int] = {changed_in_a_stream: 1, batch_in_line: 1}
 
 
 @pytest.mark.parametrize("kind", KINDS)
