@@ -422,4 +422,30 @@ GUARDS = (
         ),
         opening="A_GROUP_LOSES_A_MEMBER",
     ),
+    Guard(
+        "all files of a batch are entered anew",
+        "lost or doubled",
+        (
+            Cut(
+                "functions.batches",
+                "    for table in ingestion.tables:",
+                "    for table in ingestion.tables[:1]:",
+            ),
+        ),
+        opening="BATCHES",
+    ),
+    Guard(
+        "a batch is published only where all of its files passed",
+        "REJECTED must not end",
+        (
+            Cut("lakegate.batch_report", "    for worst in _WORST:", "    for worst in ():"),
+            # Behind it stands another guard.
+            Cut(
+                "functions.decisions",
+                "    if any(_is_unfounded(single) for single in report.singles):",
+                "    if False:",
+            ),
+        ),
+        opening="BATCHES",
+    ),
 )

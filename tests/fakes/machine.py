@@ -21,11 +21,14 @@ from tests.fakes.job import Script
 from tests.fakes.others import Others
 from tests.fakes.promises import check_promises, left_behind
 
+BATCH = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
 KEYS = (*(f"shop/orders/{name}.parquet" for name in "abc"), "shop/returns/a.parquet")
 
 # Every call of the service to an outside system.
 POINTS = (
     "landing.landed",
+    "landing.newest",
+    "landing.manifest",
     "lake.contracts",
     "lake.put_change",
     "lake.change",
@@ -189,6 +192,19 @@ class Land:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Files of both tables land, and the manifest that makes them one; again under a known name."""
+
+    name: str = "monday"
+    file: File = File.GOOD
+
+    def happen(self, stage: Stage) -> None:
+        """Upload all of it; its job run goes as that of its first file."""
+        landed = stage.deployment.batch(self.name, BATCH, self.file.script)
+        stage.files[ingestion_id(landed)] = self.file
+
+
+@dataclass(frozen=True)
 class Ask:
     """A person asks for a change of shop.orders, the same one for the same number."""
 
@@ -304,11 +320,11 @@ CONTRACTS: dict[str, tuple[str, set[str]]] = {
     "asks for another column": ("      - {name: more, logicalType: string}\n", set()),
     "replaces versions": (
         "customProperties: [{property: onNewVersion, value: replace}]\n",
-        {"ignored SUPERSEDED", "rejected CANNOT_REPLACE"},
+        {"ignored SUPERSEDED", "rejected CANNOT_REPLACE", "errored NOT_IN_BATCH"},
     ),
     "holds duplicates": (
         "customProperties: [{property: onDuplicate, value: hold}]\n",
-        {"rejected LIKELY_DUPLICATE"},
+        {"rejected LIKELY_DUPLICATE", "errored NOT_IN_BATCH"},
     ),
     "is as it was": ("", set()),
 }
@@ -369,7 +385,7 @@ class Meddle:
         if self.drops:
             stage.deployment.others.drop_branch(ingestion.branch)
         else:
-            stage.deployment.others.write_on_branch(ingestion.branch, ingestion.table)
+            stage.deployment.others.write_on_branch(ingestion.branch, ingestion.tables[0])
 
 
 @dataclass(frozen=True)

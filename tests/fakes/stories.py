@@ -13,6 +13,7 @@ from tests.fakes.machine import (
     KEYS,
     POINTS,
     Ask,
+    Batch,
     Change,
     Contract,
     Deliver,
@@ -50,9 +51,15 @@ def _weighted(weights: dict[Events, int]) -> Events:
 # and what is rare meet publishers in the middle of their work, and in each other's way.
 _NTH = st.integers(0, 3)
 _FILES = st.one_of(st.just(File.GOOD), st.sampled_from(File))
+# Of these the landed object itself is no file, or none for a job.
+_NO_MANIFESTS = (File.EMPTY, File.UNCLAIMED, File.MARKER)
+_OF_BATCHES = st.one_of(
+    st.just(File.GOOD), st.sampled_from([file for file in File if file not in _NO_MANIFESTS])
+)
 _CALM: dict[Events, int] = {
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, b"the same bytes"])): 6,
     st.builds(Ask, st.integers(1, 2)): 1,
+    st.builds(Batch, st.sampled_from(["monday", "tuesday"]), _OF_BATCHES): 1,
     st.builds(Deliver, _NTH, st.booleans()): 2,
     st.builds(RunJob, _NTH): 2,
     st.just(Time.COURSE): 3,
@@ -111,6 +118,14 @@ A_GROUP_LOSES_A_MEMBER: Story = (
 )
 VERSIONS: Story = (Contract("replaces versions"), Land(), Time.REST, Land(), Time.COURSE)
 A_CHANGE: Story = (Land(), Time.REST, Ask(), Land(ORDERS[1]), Time.COURSE)
+BATCHES: Story = (
+    *A_TABLE,
+    Change("append", OTHER_TABLE),
+    Batch(),
+    Land(),
+    Batch("tuesday"),
+    Time.COURSE,
+)
 A_MEDDLER: Story = (Land(), Deliver(), Meddle())
 OPENINGS = (
     NOTHING,
@@ -120,6 +135,7 @@ OPENINGS = (
     A_LATE_FILE_AND_A_GROUP,
     VERSIONS,
     A_CHANGE,
+    BATCHES,
 )
 # Four short lists are longer than a long one.
 _PARTS = (st.lists(_weighted({**_CALM, _FAULT: 8}), max_size=10),) * 4

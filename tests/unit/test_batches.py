@@ -8,7 +8,7 @@ from functions import commits
 from functions.ingestion import State
 from functions.reconciling import reconciled
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
-from tests.fakes.job import ROWS, errored, rejected
+from tests.fakes.job import ROWS, crashed_once, errored, rejected
 from tests.fakes.promises import check_promises, publishing
 
 FILES = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
@@ -123,8 +123,11 @@ def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
 
 
 def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
-    """A file that is replaced after its manifest was taken in is published as it was then."""
-    deployment.batch("monday", FILES)
+    """A file that is replaced after its manifest was taken in is published as it was then.
+
+    Also where the job runs again.
+    """
+    deployment.batch("monday", FILES, crashed_once)
     deployment.deliver()
     deployment.land("batches/monday/orders.parquet", b"newer")
     deployment.settle()
