@@ -6,7 +6,8 @@ from typing import Any
 import streamlit as st
 
 from cli.ingestions import identified
-from dashboard import actions, links, pictures
+from dashboard import actions, links
+from dashboard import ingestion_pictures as pictures
 from dashboard.ingestion import Account, account, facts, rows, sample_rows
 from dashboard.opening import Opened
 from dashboard.overview import Window, bounds

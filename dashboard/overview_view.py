@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import links, pictures
+from dashboard import links
+from dashboard import overview_pictures as pictures
+from dashboard.axes import Span
 from dashboard.opening import Opened
 from dashboard.overview import Outcome, Overview, Window, bounds, overview
 from dashboard.words import ago, code, duration
@@ -23,22 +25,23 @@ def show(opened: Opened) -> None:
         window = st.segmented_control(
             "What landed in the last", list(Window), default=Window.WEEK, required=True
         )
-        found = list(world.ledger.landed(*bounds(window, now)))
+        since, until = bounds(window, now)
+        found = list(world.ledger.landed(since, until))
         tables = sorted({brief.table for brief in found if brief.table})
         wanted = st.selectbox("Table", [_EVERY_TABLE, *tables], width=260)
     if not found:
         _nothing(window)
         return
     asked = [each for each in found if wanted in (_EVERY_TABLE, each.table)]
-    told = overview(asked, window)
+    told, span = overview(asked, window), Span(since, until, window.step)
     _numbers(told)
-    st.altair_chart(pictures.landed(told, window), alt="Files that landed, by time and outcome")
+    st.altair_chart(pictures.landed(told, span), alt="Files that landed, by time and outcome")
     left, right = st.columns([3, 2], gap="large")
     with left:
         _alerts(told.alerts, now)
         _oldest(world, now)
     with right:
-        _pictures(told, window)
+        _pictures(told, span)
 
 
 def _nothing(window: Window) -> None:
@@ -59,13 +62,13 @@ def _numbers(told: Overview) -> None:
             st.metric("95 of 100 within", duration(told.pace.slow), width=150)
 
 
-def _pictures(told: Overview, window: Window) -> None:
+def _pictures(told: Overview, span: Span) -> None:
     st.subheader("By table", anchor=False)
     st.altair_chart(pictures.by_table(told), alt="Files that landed, by table and outcome")
     if told.pace:
         st.subheader("From landing to published", anchor=False)
         st.altair_chart(
-            pictures.paces(told, window), alt="Seconds from landing to published, by time"
+            pictures.paces(told, span), alt="Seconds from landing to published, by time"
         )
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 import duckdb
 
 from functions.commits import INGESTIONS, TABLE, Published, published
 from functions.history import Commit
-from functions.world import World
 from lakegate import times
 
 _CHECKS_DAYS = 30
@@ -76,10 +75,11 @@ def _entry(commit: Commit, members: Sequence[Published], after: int) -> Entry:
     )
 
 
-def checks_since(world: World) -> str:
-    """From when on the checks of a table's runs are counted."""
-    now = datetime.fromisoformat(world.now())
-    return times.text(now.astimezone(UTC) - timedelta(days=_CHECKS_DAYS))
+def checks_within(now: str) -> tuple[str, str]:
+    """From when to when the checks of a table's runs are counted, in whole days."""
+    today = datetime.fromisoformat(f"{now[:10]}T00:00:00+00:00")
+    begin, end = today - timedelta(days=_CHECKS_DAYS - 1), today + timedelta(days=1)
+    return times.text(begin), times.text(end)
 
 
 def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:

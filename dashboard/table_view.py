@@ -1,15 +1,18 @@
 """The view of one table."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import streamlit as st
 
 from cli.reading import Reader
 from cli.table_state import TableState
-from dashboard import links, pictures
+from dashboard import links
+from dashboard import table_pictures as pictures
+from dashboard.axes import Span
 from dashboard.failing import told
 from dashboard.opening import Opened
-from dashboard.table import Entry, checks_since, history, ran
+from dashboard.table import Entry, checks_within, history, ran
 from dashboard.words import code, count, moment, size
 from functions.catalog import MAIN
 from functions.storage import StoredContract
@@ -63,7 +66,9 @@ def _rows_over_time(world: World, name: str, rows: int) -> tuple[Entry, ...]:
     further = st.session_state.get(f"further {name}", False)
     entries = history(world.catalog.log(), name, rows, _MORE if further else _COMMITS)
     if entries:
-        st.altair_chart(pictures.rows_over_time(entries), alt="Rows of the table over time")
+        st.altair_chart(
+            pictures.rows_over_time(entries, world.now()), alt="Rows of the table over time"
+        )
     if not further:
         st.checkbox(
             f"Look further back than main's last {_COMMITS:,} commits", key=f"further {name}"
@@ -136,10 +141,11 @@ def _checks(opened: Opened, reader: Reader, name: str) -> None:
     """Read from main's table of results, only when it is asked for: it may have many files."""
     if not st.toggle("Read how the checks of the last 30 days ended"):
         return
-    with st.spinner("Reading"), reader.records(name, checks_since(opened.world)) as results:
+    span = Span(*checks_within(opened.world.now()), timedelta(days=1))
+    with st.spinner("Reading"), reader.records(name, span.since) as results:
         found = tuple(ran(results))
     if not found:
         st.text("No run of the last 30 days is recorded on main yet.")
         return
-    st.altair_chart(pictures.checks_by_day(found), alt="Checks by day and result")
+    st.altair_chart(pictures.checks_by_day(found, span), alt="Checks by day and result")
     st.text(count(sum(each.checks for each in found), "check"))

@@ -1,0 +1,90 @@
+"""What the page's pictures share: bars over time, whole numbers, the colours of results."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import altair as alt
+
+from dashboard import look
+from lakegate import times
+from lakegate.report import Status
+
+RESULT_COLOURS = {
+    Status.FAIL: look.ORANGE,
+    Status.ERROR: look.PINK,
+    Status.WARN: look.BLUE,
+    Status.PASS: look.GREEN,
+    Status.SKIPPED: look.GREY,
+}
+RESULT_WORDS = {
+    Status.FAIL: "failed",
+    Status.ERROR: "not evaluated",
+    Status.WARN: "warning",
+    Status.PASS: "passed",
+    Status.SKIPPED: "skipped",
+}
+_FILLED = 0.84  # of a bar's place
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time that a picture is of, from `since` to `until`, and what one `step` of it is."""
+
+    since: str
+    until: str
+    step: timedelta
+
+    def bar(self, begin: str) -> dict[str, str]:
+        """Where the bar of the step that begins then lies: from, to, and its middle."""
+        first = datetime.fromisoformat(begin)
+        ends = {"time": 0.0, "end": _FILLED, "middle": _FILLED / 2}
+        return {name: times.text(first + self.step * share) for name, share in ends.items()}
+
+    def axis(self, field: str) -> alt.X:
+        """The whole span, however little of it there is something to see of."""
+        shown = "%H:%M" if self.step * 30 > self.length else "%-d %b"
+        scale = alt.Scale(type="utc", domain=[self.since, self.until], nice=False)
+        axis = alt.Axis(grid=False, labelOverlap=True, tickCount=7, format=shown)
+        return alt.X(f"{field}:T", scale=scale, title=None, axis=axis)
+
+    @property
+    def length(self) -> timedelta:
+        """How long it is."""
+        return datetime.fromisoformat(self.until) - datetime.fromisoformat(self.since)
+
+
+def chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """A chart of rows."""
+    return alt.Chart(alt.Data(values=list(rows)))
+
+
+def time() -> alt.Tooltip:
+    """When, on pointing at something."""
+    return alt.Tooltip("time:T", title="from, UTC", format="%-d %b %H:%M", formatType="utc")
+
+
+def number(field: str, title: str = "") -> alt.Tooltip:
+    """How many, on pointing at something."""
+    return alt.Tooltip(f"{field}:Q", title=title or field, format=",")
+
+
+def whole_numbers() -> alt.Axis:
+    """An axis of things that are counted."""
+    return alt.Axis(format=",d", tickMinStep=1, tickCount=5)
+
+
+def legend() -> alt.Legend:
+    """What the colours mean, as narrow as a phone."""
+    return alt.Legend(title=None, orient="top", columns=3)
+
+
+def by_result(there: Collection[Status]) -> alt.Color:
+    """The colours of those results that there are."""
+    shown = [status for status in RESULT_COLOURS if status in there]
+    scale = alt.Scale(
+        domain=[RESULT_WORDS[status] for status in shown],
+        range=[RESULT_COLOURS[status] for status in shown],
+    )
+    return alt.Color("result:N", scale=scale, legend=legend())

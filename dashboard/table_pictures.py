@@ -1,0 +1,62 @@
+"""The pictures of one table."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from dashboard import axes, look
+from dashboard.axes import Span
+from dashboard.table import Entry, Ran
+from lakegate.report import Status
+
+
+def rows_over_time(entries: Sequence[Entry], now: str) -> alt.Chart:
+    """How many rows a table had after each of its commits, up to now; `entries` newest first."""
+    first, last = entries[-1], entries[0]
+    rows = [{"time": e.at, "rows": e.after, "added": e.added, "what": e.message} for e in entries]
+    before = {"time": first.at, "rows": first.after - first.added + first.removed}
+    shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
+    numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
+    return (
+        axes.chart([{"number": number, **row} for number, row in enumerate(shown)])
+        .mark_area(
+            interpolate="step-after",
+            color=look.GREEN,
+            opacity=0.25,
+            line={"color": look.GREEN, "interpolate": "step-after"},
+            point={"color": look.GREEN, "size": 24},
+        )
+        .encode(
+            x=alt.X("time:T", scale=alt.Scale(type="utc"), title=None, axis=alt.Axis(tickCount=6)),
+            y=alt.Y("rows:Q", title="rows", axis=numbers),
+            order="number:Q",
+            tooltip=[axes.time(), axes.number("rows"), axes.number("added"), "what:N"],
+        )
+        .properties(height=240)
+    )
+
+
+def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
+    """How the checks of a table's runs ended, by day."""
+    rows = [
+        {
+            **span.bar(each.day),
+            "result": axes.RESULT_WORDS[Status(each.status)],
+            "checks": each.checks,
+            "order": list(axes.RESULT_COLOURS).index(Status(each.status)),
+        }
+        for each in ran
+    ]
+    return (
+        axes.chart(rows)
+        .mark_bar()
+        .encode(
+            x=span.axis("time"),
+            x2="end:T",
+            y=alt.Y("checks:Q", title="checks", stack="zero", axis=axes.whole_numbers()),
+            color=axes.by_result({Status(each.status) for each in ran}),
+            order="order:Q",
+            tooltip=[axes.time(), "result:N", axes.number("checks")],
+        )
+        .properties(height=200)
+    )
