@@ -32,10 +32,11 @@ from tests.browser import chromium
 from tests.fakes.deployment import SETTINGS
 from tests.services import LANDING, Services, services
 from tests.template import ledger_table
+from tests.waiting import eventually, listening
 
 _RESULT = Path("build/bench-page.json")
 _INGESTIONS, _ROWS = 10_000, 10_000_000
-_AIM = 2.0
+_AIM, _PATIENCE = 2.0, 120.0  # seconds
 _PICTURE: ViewportSize = {"width": 1200, "height": 900}
 _COLOURS = 128
 _COMMAND = "from cli.main import app; app()"
@@ -90,6 +91,7 @@ def _serving(running: Services) -> Iterator[str]:
     told = _environment(running)
     with subprocess.Popen(command, env={**os.environ, **told}, stdin=subprocess.DEVNULL) as server:
         try:
+            eventually(lambda: listening(port), _PATIENCE, "the page is not served")
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()

@@ -69,6 +69,7 @@ def facts(told: Account) -> dict[str, str]:
         "size": "" if one.change else size(landed.size),
         "asked for": one.change.statement if one.change else "",
         "by": one.change.by if one.change else "",
+        "files": "\n".join(f"{part.key} for {part.table}" for part in one.parts),
         "landed": moment(landed.landed_at),
         "contract": _at(one.contract_key, one.contract_version),
         "channel": one.channel,
@@ -80,6 +81,7 @@ def facts(told: Account) -> dict[str, str]:
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.duplicate_of,
         "published by": f"{one.approval.by}: {one.approval.reason}" if one.approval else "",
+        "done by people": "\n".join(f"{a.what} by {a.by}, {moment(a.at)}" for a in one.actions),
         "report": one.report_key,
         "ingestion": one.id,
     }

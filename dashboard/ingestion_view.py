@@ -60,8 +60,8 @@ def _head(told: Account) -> None:
     st.header(code(one.name), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(one.state, color=_COLOURS.get(one.state, "blue"))
-        if one.table:
-            links.table(one.table, code(one.table), ":material/table:")
+        for table in one.tables:
+            links.table(table, code(table), ":material/table:")
         if told.is_failed and one.audited_hash and not one.discarded:
             links.branch(one.id, "Its rows beside main's", ":material/compare_arrows:")
     if one.reason:

@@ -4,12 +4,15 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+from streamlit.logger import set_log_level
+
 from dashboard.look import theme
 from lakegate.errors import LakegateError
 
 _APP = Path(__file__).with_name("app.py")
 # What the page's parts need and takes seconds to import, so that nobody waits for it later.
 _SLOW = ("dashboard.app", "functions.tables", "cli.reading")
+_LEVEL = "error"
 _OPTIONS = {
     "server.address": "127.0.0.1",
     "server.fileWatcherType": "none",
@@ -22,6 +25,7 @@ _OPTIONS = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": False,
     "logger.hideWelcomeMessage": True,
+    "logger.level": _LEVEL,
 }
 
 
@@ -36,6 +40,7 @@ def serve(stage: str, port: int, *, open_browser: bool) -> None:
 
 def _warm_up(stage: str) -> None:
     """Do what the first view would have to wait for, as far as the deployment answers now."""
+    set_log_level(_LEVEL)  # without a server it warns of what is as it should be
     for module in _SLOW:
         import_module(module)
     from dashboard.opening import opened

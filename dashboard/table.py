@@ -7,7 +7,7 @@ from itertools import islice
 
 import duckdb
 
-from functions.commits import INGESTIONS, TABLE, Published, published
+from functions.commits import Published, gains, published, tables
 from functions.history import Commit
 from lakegate import times
 
@@ -22,18 +22,16 @@ _BY_DAY = """
 class Entry:
     """A commit on main that published rows of the table.
 
-    `added` and `removed` are rows, `after` how many the table had then. `first` is the id of one of
-    the `files` ingestions that it published; `approved_by` names who had them published although
-    their audit failed, "" where it passed.
+    By `gained` rows the table grew, to the `after` it had then. `first` is the id of one of the
+    ingestions that were published; `approved_by` names who had them published although their audit
+    failed, "" where it passed.
     """
 
     at: str
     message: str
     hash: str
-    added: int
-    removed: int
+    gained: int
     after: int
-    files: int
     first: str
     approved_by: str
 
@@ -54,22 +52,19 @@ def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tup
     """
     found: list[Entry] = []
     for commit in islice(log, looked_at):
-        if commit.properties.get(TABLE) == table and INGESTIONS in commit.properties:
-            entry = _entry(commit, published(commit), rows)
-            found.append(entry)
-            rows -= entry.added - entry.removed
+        if table in tables(commit) and (members := published(commit)):
+            found.append(_entry(commit, members, gains(commit)[table], rows))
+            rows -= found[-1].gained
     return tuple(found)
 
 
-def _entry(commit: Commit, members: Sequence[Published], after: int) -> Entry:
+def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int) -> Entry:
     return Entry(
         at=times.text(datetime.fromisoformat(commit.time)),
         message=commit.message,
         hash=commit.hash,
-        added=sum(each.rows for each in members),
-        removed=sum(each.replaced_rows for each in members),
+        gained=gained,
         after=after,
-        files=len(members),
         first=members[0].id,
         approved_by=", ".join(sorted({e.approved_by for e in members if e.approved_by})),
     )

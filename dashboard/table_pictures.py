@@ -13,8 +13,8 @@ from lakegate.report import Status
 def rows_over_time(entries: Sequence[Entry], now: str) -> alt.Chart:
     """How many rows a table had after each of its commits, up to now; `entries` newest first."""
     first, last = entries[-1], entries[0]
-    rows = [{"time": e.at, "rows": e.after, "added": e.added, "what": e.message} for e in entries]
-    before = {"time": first.at, "rows": first.after - first.added + first.removed}
+    rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
+    before = {"time": first.at, "rows": first.after - first.gained}
     shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
     numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
     return (
@@ -30,7 +30,7 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.Chart:
             x=alt.X("time:T", scale=alt.Scale(type="utc"), title=None, axis=alt.Axis(tickCount=6)),
             y=alt.Y("rows:Q", title="rows", axis=numbers),
             order="number:Q",
-            tooltip=[axes.time(), axes.number("rows"), axes.number("added"), "what:N"],
+            tooltip=[axes.time(), axes.number("rows"), axes.number("gained"), "what:N"],
         )
         .properties(height=240)
     )

@@ -125,8 +125,7 @@ def _commits(entries: Sequence[Entry]) -> None:
         {
             "when": moment(e.at),
             "what": e.message,
-            "added": f"{e.added:+,}",
-            "removed": f"{-e.removed:,}",
+            "rows": f"{e.gained:+,}",
             "rows after": f"{e.after:,}",
             "published anyway by": e.approved_by,
             "commit": e.hash,

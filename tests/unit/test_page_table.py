@@ -24,18 +24,16 @@ def test_rows_are_counted_back_from_now() -> None:
     other = commit(4, 99, table="a.b")
     log = [commit(5, 10, replaced=4), other, somebody, commit(2, 7), commit(1, 100)]
     found = history(log, "shop.orders", rows=113, looked_at=4)
-    assert [(e.hash, e.added, e.removed, e.after) for e in found] == [
-        ("h5", 10, 4, 113),
-        ("h2", 7, 0, 107),
+    assert [(e.hash, e.gained, e.after) for e in found] == [
+        ("h5", 6, 113),
+        ("h2", 7, 107),
     ]
     assert found[0] == Entry(
         at="2026-03-05T12:00:00.000+00:00",
         message="commit 5",
         hash="h5",
-        added=10,
-        removed=4,
+        gained=6,
         after=113,
-        files=1,
         first=f"{5:032x}",
         approved_by="",
     )
