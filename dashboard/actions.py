@@ -56,27 +56,24 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
 
 def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
     """Ask in a dialog, which holds on to the ingestion as it is seen now."""
-
-    @st.dialog(str(verb), width="medium")
-    def ask() -> None:
-        st.markdown(code(ingestion.name))
-        try:
-            _ask(verb, opened, ingestion)
-        except LakegateError as error:
-            tell(error)
-
-    ask()
+    st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
 
 
-def _ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
-    original = verb is Verb.REPLAY and _which_contract(ingestion)
-    with st.spinner("Looking at what would happen"):
-        found = plan(opened.world, ingestion, Wish(verb, original=original))
+def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
+    """Say what would happen to the ingestion as it is seen, and do it on a yes."""
+    st.markdown(code(ingestion.name))
+    try:
+        original = verb is Verb.REPLAY and _which_contract(ingestion)
+        with st.spinner("Looking at what would happen"):
+            found = plan(opened.world, ingestion, Wish(verb, original=original))
+    except LakegateError as error:
+        tell(error)
+        return
     _describe(found)
     with st.form("confirm", border=False):
-        by = reason = ""
+        reason = ""
+        by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
         if verb is Verb.PUBLISH:
-            by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
         if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
             _act(opened, ingestion, Wish(verb, by, reason, original))

@@ -5,7 +5,7 @@ functions/failed.py finds out: it alone decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from cli import outcomes
@@ -31,7 +31,10 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person asks for; `by` and `reason` are for a publication, `original` for a replay."""
+    """What a person, `by` name, asks for: a publication for a `reason`, a replay by a contract.
+
+    `original` is the contract of the last attempt.
+    """
 
     verb: Verb
     by: str = ""
@@ -53,10 +56,10 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     if ingestion.state not in ALERTED:
         return ()
     whole = not ingestion.discarded
-    rows = ingestion.has_rows and ingestion.audited_hash not in ("", ingestion.base_hash)
+    judged = ingestion.state is State.REJECTED and ingestion.has_audited_rows
     verbs = {
         Verb.REPLAY: not ingestion.doomed,
-        Verb.PUBLISH: whole and rows and ingestion.state is State.REJECTED,
+        Verb.PUBLISH: whole and judged,
         Verb.DISCARD: whole or bool(ingestion.doomed),
     }
     return tuple(verb for verb, fits in verbs.items() if fits)
@@ -81,32 +84,47 @@ def carry_out(world: World, ingestion: Ingestion, wish: Wish) -> tuple[str, ...]
     """
     match wish.verb:
         case Verb.REPLAY:
-            done = failed.replay(world, ingestion, original=wish.original)
+            done = failed.replay(world, ingestion, by=wish.by, original=wish.original)
             return _told(outcomes.replayed(done), outcomes.left(done))
         case Verb.PUBLISH:
             done = failed.publish_anyway(world, ingestion, wish.by, wish.reason)
             return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
         case Verb.DISCARD:
-            return _told(*outcomes.discarded(failed.discard(world, ingestion)))
+            return _told(*outcomes.discarded(failed.discard(world, ingestion, by=wish.by)))
 
 
 def _replay(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
-    contract = contract_for(world, replace(ingestion, contract_pinned=original))
     what = "The statement" if ingestion.change else code(ingestion.landed.key)
     yield f"{what} is run once more, as attempt {ingestion.attempt + 1}, on a fresh branch."
     which = "the contract of the last attempt" if original else "the contract in force now"
-    same = (contract.key, contract.version) == (ingestion.contract_key, ingestion.contract_version)
-    than = "" if original else ", the same as before" if same else ", another than before"
-    named = f"{code(contract.contract.id)} version {code(contract.contract.version)}"
-    yield f"It goes by {which}: {named}{than}."
-    yield f"If it passes, its rows go into {code(contract.contract.table)}; nobody is asked again."
+    contracts = _contracts(world, ingestion, original=original)
+    yield f"It goes by {which}: {'; '.join(contracts)}."
+    tables = ", ".join(map(code, ingestion.tables))
+    yield f"If it passes, its rows go into {tables or 'their table'}; nobody is asked again."
     if ingestion.branch and not ingestion.discarded:
         yield f"The branch {code(ingestion.branch)} stays until then."
 
 
+def _contracts(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
+    """The contract, or those of a batch's files; where one is new, that is said."""
+    before = {(part.contract_key, part.contract_version) for part in ingestion.parts}
+    before |= {(ingestion.contract_key, ingestion.contract_version)}
+    if original:
+        found = [world.lake.contract_at(*each) for each in sorted(before) if all(each)]
+    elif ingestion.parts:
+        found = [s for s in world.lake.contracts() if s.contract.table in ingestion.tables]
+    else:
+        found = [contract_for(world, ingestion)]
+    for stored in found:
+        same = ", the same as before" if (stored.key, stored.version) in before else ", a new one"
+        named = f"{code(stored.contract.id)} version {code(stored.contract.version)}"
+        yield named if original else f"{named}{same}"
+
+
 def _publish(ingestion: Ingestion, report: AuditReport | None) -> Iterator[str]:
     at = f"{code(ingestion.branch)} at {code(ingestion.audited_hash[:_HASH])}"
-    yield f"{_rows(ingestion)} {code(ingestion.table)} on main, as audited on {at}."
+    tables = ", ".join(map(code, ingestion.tables))
+    yield f"{_rows(ingestion)} {tables} on main, as audited on {at}."
     checks = report.failed if report else ()
     if checks:
         yield f"{count(len(checks), 'check')} failed, and this overrules them:"
@@ -130,7 +148,7 @@ def _rows(ingestion: Ingestion) -> str:
 
 def _discard(world: World, ingestion: Ingestion) -> Plan:
     doomed = ingestion.doomed or failed.branches(ingestion, world.catalog.references())
-    removal = removal_plan(world, ingestion.table, doomed, (ingestion.base_hash,), doomed)
+    removal = removal_plan(world, ingestion.tables, doomed, (ingestion.base_hash,), doomed)
     return Plan(tuple(_lost(ingestion, doomed, len(removal.files))), removal.files, removal.kept)
 
 

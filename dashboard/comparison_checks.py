@@ -33,8 +33,10 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
     )
     check = failed[picked]
     _describe(check)
-    asked = st.button("Find all such rows on the branch", icon=":material/search:")
-    finding = _find(opened, ingestion, check) if asked else None
+    finding = None
+    if report.audited_hash and not report.parts:
+        asked = st.button("Find all such rows on the branch", icon=":material/search:")
+        finding = _find(opened, ingestion, check) if asked else None
     if finding:
         _rows(finding)
     elif check.samples:

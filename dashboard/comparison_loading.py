@@ -47,16 +47,17 @@ def load(
         )
 
 
-def shown_columns(world: World, ingestion: Ingestion) -> frozenset[str]:
+def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[str]:
     """The columns whose values people may see: those that the contract names and calls harmless.
 
     None at all where the contract allows no samples, or is gone.
     """
+    texts = {part.table: (part.contract_key, part.contract_version) for part in ingestion.parts}
+    own = (ingestion.contract_key, ingestion.contract_version)
     try:
-        stored = world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+        return _shown(world.lake.contract_at(*texts.get(table, own)).contract)
     except (Missing, ContractInvalid):
         return frozenset()
-    return _shown(stored.contract)
 
 
 def _shown(contract: Contract) -> frozenset[str]:

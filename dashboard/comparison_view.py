@@ -14,7 +14,7 @@ from dashboard.opening import Opened
 from dashboard.words import ago, code, count
 from functions.brief import Brief
 from functions.catalog import MAIN
-from functions.ingestion import ALERTED, Ingestion
+from functions.ingestion import Ingestion
 from functions.storage import Missing
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
@@ -42,10 +42,11 @@ def show(opened: Opened) -> None:
         return
     report = _head(opened, ingestion)
     actions.show(opened, ingestion)
-    if report and report.audited_hash and report.audited_hash != report.base_hash:
-        _compare(opened, ingestion, report)
-    elif ingestion.state in ALERTED:
-        st.text(_no_rows(ingestion, report))
+    if not report:
+        st.text("It ended without an audit report, so there are no judged rows to compare.")
+        return
+    comparison_checks.show(opened, ingestion, report)
+    _compare(opened, ingestion, _of_one_table(report))
 
 
 def _picked(opened: Opened) -> Ingestion | None:
@@ -94,15 +95,20 @@ def _head(opened: Opened, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def _no_rows(ingestion: Ingestion, report: AuditReport | None) -> str:
-    if not report:
-        return "It ended without an audit report, so there are no judged rows to compare."
-    return "It was rejected before any row was written: there are none to compare."
+def _of_one_table(report: AuditReport) -> AuditReport:
+    """The report, or of a batch that of the file that is picked."""
+    if not report.parts:
+        return report
+    files = [one_line(f"{part.source.key} · {part.table}") for part in report.parts]
+    number = st.selectbox("The batch's file", range(len(files)), format_func=files.__getitem__)
+    return report.parts[number]
 
 
 def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
-    comparison_checks.show(opened, ingestion, report)
     st.subheader("Column by column", anchor=False)
+    if report.audited_hash in ("", report.base_hash):
+        st.text("It was rejected before any row was written: there are none to compare.")
+        return
     names = ("after the change" if report.effect else "this file", MAIN)
     whole = st.session_state.get(f"whole {report.audited_hash}", False)
     try:
@@ -140,7 +146,7 @@ def _loaded(
     state: str,
     whole: bool,
 ) -> Comparison:
-    shown = shown_columns(_opened.world, _ingestion)
+    shown = shown_columns(_opened.world, _ingestion, _report.table)
     return load(_opened.reader, _head, _report, shown, whole=whole)
 
 

@@ -25,7 +25,8 @@ class _Kept(NoopCatalog):
     ) -> CommitTableResponse:
         """See Catalog.commit_table."""
         metadata = update_table_metadata(table.metadata, updates)
-        return CommitTableResponse(metadata=metadata, metadata_location=table.metadata_location)
+        response = {"metadata": metadata, "metadata-location": table.metadata_location}
+        return CommitTableResponse.model_validate(response)
 
 
 def iceberg_table(folder: Path, schema: Schema, *files: pa.Table, **properties: str) -> Table:

@@ -14,7 +14,7 @@ from lakegate.report import AuditReport
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
 
-REPLAY, DISCARD = Wish(Verb.REPLAY), Wish(Verb.DISCARD)
+REPLAY, DISCARD = Wish(Verb.REPLAY, "Ann"), Wish(Verb.DISCARD, "Ann")
 PUBLISH = Wish(Verb.PUBLISH, " Ann ", "it is known")
 
 
@@ -49,7 +49,7 @@ def test_a_replay_names_attempt_and_contract() -> None:
     assert f"`{seen.branch}` stays" in same
     mended = ORDERS.replace("version: 1.0.0", "version: 1.0.1")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", mended.encode())
-    assert "version `1.0.1`, another than before" in told(deployment, seen, REPLAY)
+    assert "version `1.0.1`, a new one" in told(deployment, seen, REPLAY)
     original = told(deployment, seen, replace(REPLAY, original=True))
     assert "the contract of the last attempt: `shop-orders` version `1.0.0`." in original
 

@@ -166,7 +166,7 @@ def test_the_most_frequent_values_of_both_are_drawn(tmp_path: Path) -> None:
     )
     assert labels[0] == "a"
     assert shares["z"] == (0.5, 0)
-    assert shares["a"] == (0.25, pytest.approx(6 / 18))
+    assert shares["a"] == pytest.approx((0.25, 6 / 18))
     assert labels[-1] == OTHERS
     assert sum(found.picture.main) == pytest.approx(1)
 

@@ -1,0 +1,285 @@
+"""The branch page over fakes: what is shown of a failed branch, and what its buttons do."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import LongType, NestedField, StringType
+from streamlit.testing.v1 import AppTest
+
+from cli.evidence import Evidence
+from cli.file_rows import FileRows
+from dashboard.actions_plan import Verb
+from functions.failed import replay
+from functions.ingestion import Ingestion, State
+from functions.world import World
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport
+from tests.fakes.deployment import Deployment
+from tests.fakes.job import crashed, passed, rejected
+
+_SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "secret", StringType()))
+_HOSTILE = "[x](http:y) $z$ :red[w] <img src=q>.parquet"
+
+
+@dataclass(frozen=True)
+class FakeReader:
+    """Reads one table, or at a reference that is gone, none."""
+
+    table: Table | None
+    gone: bool = False
+
+    def has(self, table: str) -> bool:
+        """Whether there is a table; all of them are the same one."""
+        return self.table is not None and bool(table)
+
+    @contextmanager
+    def opened(self, table: str) -> Iterator[Table]:
+        """See Reader.opened."""
+        if self.gone or not self.table:
+            raise LakegateError("UNKNOWN_REFERENCE", f"there is no branch of {table}")
+        yield self.table
+
+    @contextmanager
+    def added(self, table: str) -> Iterator[Evidence]:
+        """See Reader.added."""
+        with self.opened(table) as found, duckdb.connect() as connection:
+            yield Evidence(connection, FileRows.added(found))
+
+
+@dataclass(frozen=True)
+class FakeOpened:
+    """What dashboard.opening opens: a deployment over fakes, and tables on this machine's disk."""
+
+    deployment: Deployment
+    branch: FakeReader
+    main: FakeReader
+
+    @property
+    def world(self) -> World:
+        """The fakes' world."""
+        return self.deployment.world
+
+    def reader(self, reference: str) -> FakeReader:
+        """Main's, or that of any branch."""
+        return self.main if reference.startswith("main@") else self.branch
+
+
+def table(folder: Path, ids: list[int | None], secrets: list[str]) -> Table:
+    """A table with one data file."""
+    from tests.fakes.iceberg import iceberg_table
+
+    schema = _SCHEMA.as_arrow()
+    rows = pa.table([pa.array(ids, pa.int64()), pa.array(secrets, schema.types[1])], schema=schema)
+    return iceberg_table(folder, _SCHEMA, rows)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> FakeOpened:
+    """A deployment with a good file on main, and tables for main and for the branch."""
+    deployment = Deployment()
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    branch = table(tmp_path / "branch", [5, None, 5], ["Ann", "Bob", "Bob"])
+    main = table(tmp_path / "main", [1, 2, 3], ["Cid", "Dan", "Dan"])
+    return FakeOpened(deployment, FakeReader(branch), FakeReader(main))
+
+
+def failed(
+    opened: FakeOpened,
+    script: Callable[[AuditReport], AuditReport | None] = rejected,
+    name: str = "bad.parquet",
+) -> LandedObject:
+    landed = opened.deployment.land(f"shop/orders/{name}", script=script)
+    opened.deployment.settle()
+    return landed
+
+
+def seen(opened: FakeOpened, landed: LandedObject) -> Ingestion:
+    return opened.deployment.ingestion(landed)
+
+
+def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
+    """The page, run once."""
+
+    def script(opened: "Any") -> None:  # its text is run where nothing is imported
+        import streamlit as st
+
+        from dashboard import comparison_view
+        from dashboard.failing import told
+
+        st.cache_data.clear()
+        with told():
+            comparison_view.show(opened)
+
+    app = AppTest.from_function(script, kwargs={"opened": opened}, default_timeout=60)
+    if landed:
+        app.query_params["id"] = seen(opened, landed).id
+    return app.run()
+
+
+def words(app: AppTest) -> str:
+    """All texts of the page."""
+    assert not app.exception, app.exception[0].message
+    parts = (*app.header, *app.subheader, *app.markdown, *app.text, *app.caption)
+    return "\n".join([*(str(part.value) for part in parts), *html(app)])
+
+
+def html(app: AppTest) -> list[str]:
+    return [str(part.proto.body) for part in app.get("html")]
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the one button of that label."""
+    (button,) = [each for each in app.button if each.label == label]
+    return button.click().run()
+
+
+def test_where_nothing_waits_the_page_says_so(opened: FakeOpened) -> None:
+    """An empty list is good news, and says what would be listed."""
+    assert "Nothing waits for a decision" in words(page(opened))
+
+
+def test_a_failed_branch_is_picked_or_come_by(opened: FakeOpened) -> None:
+    """The oldest is shown without being asked for; the alert's link shows its own."""
+    first, second = failed(opened), failed(opened, name="worse.parquet")
+    assert seen(opened, first).branch in words(page(opened))
+    linked = page(opened, second)
+    assert seen(opened, second).branch in words(linked)
+    (picker, *_) = linked.selectbox
+    picked = picker.select_index(0).run()
+    assert seen(opened, first).branch in words(picked)
+    assert picked.query_params["id"] == seen(opened, first).id
+
+
+def test_both_sides_stand_beside_each_other(opened: FakeOpened) -> None:
+    """Rows, nulls and ends of the file and of main; the values of a hidden column are nowhere."""
+    said = words(page(opened, failed(opened)))
+    assert "This file: 3 rows. Main: 3 rows." in said
+    assert ">1</span> (33.3%)" in said
+    assert ">3<" in said
+    assert not any(name in said for name in ("Ann", "Bob", "Dan"))
+
+
+def test_rows_that_break_a_check_are_looked_up_when_asked_for(opened: FakeOpened) -> None:
+    """First what the audit noted; then the branch is read."""
+    landed = failed(opened)
+    app = page(opened, landed)
+    assert "id.required" in [option for each in app.selectbox for option in each.options]
+    press(app, "Find all such rows on the branch")
+    assert not app.exception
+
+
+def test_a_table_that_is_new_is_shown_alone(opened: FakeOpened) -> None:
+    """Main has no such table, and the file's figures are there all the same."""
+    said = words(page(replace(opened, main=FakeReader(None)), failed(opened)))
+    assert "Main has no such table yet." in said
+    assert ">1</span> (33.3%)" in said
+
+
+def test_a_branch_that_is_gone_is_told(opened: FakeOpened) -> None:
+    """What the report says stays, and the rest is a sentence."""
+    gone = replace(opened, branch=FakeReader(None, gone=True))
+    said = words(page(gone, failed(gone)))
+    assert "There is no branch of shop.orders" in said
+    assert "id.required" in said or "Rows that break a check" in said
+
+
+def _unwritten(report: AuditReport) -> AuditReport:
+    return replace(rejected(report), audited_hash="", rows_written=0)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [(crashed, "ended without an audit report"), (_unwritten, "before any row was written")],
+)
+def test_without_rows_the_reason_is_told(
+    opened: FakeOpened, script: Callable[[AuditReport], AuditReport | None], expected: str
+) -> None:
+    """What never had rows says why, and offers no publication."""
+    app = page(opened, failed(opened, script))
+    assert expected in words(app)
+    (publish,) = [each for each in app.button if each.label == "Publish anyway …"]
+    assert publish.disabled
+
+
+def test_a_hostile_name_is_shown_as_it_is(opened: FakeOpened) -> None:
+    """In no Markdown and no HTML of the page a file's name is anything but code or text."""
+    app = page(opened, failed(opened, name=_HOSTILE))
+    words(app)
+    for part in (*app.markdown, *app.caption, *app.header):
+        assert "[x](http" not in str(part.value).replace(f"`{_HOSTILE}`", "")
+    assert not any("<img" in each for each in html(app))
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_each_button_asks_first(opened: FakeOpened, verb: Verb) -> None:
+    """Pressing a button does nothing but say what would happen."""
+    landed = failed(opened)
+    before = seen(opened, landed)
+    app = press(page(opened, landed), f"{verb} …")
+    assert [each for each in app.button if each.label == f"Yes, {verb.lower()}"]
+    assert seen(opened, landed) == before
+
+
+def dialog(opened: FakeOpened, landed: LandedObject, verb: Verb) -> AppTest:
+    """The dialog of a button that was pressed, as it stands: an app's test has no such thing."""
+
+    def script(opened: "Any", verb: "Any", seen: "Any") -> None:
+        from dashboard import actions
+
+        actions.show(opened, opened.world.ledger.get(seen.id))
+        actions.ask(verb, opened, seen)
+
+    kwargs = {"opened": opened, "verb": verb, "seen": seen(opened, landed)}
+    return AppTest.from_function(script, kwargs=kwargs, default_timeout=60).run()
+
+
+def test_a_publication_asks_for_a_reason_and_is_made_once(opened: FakeOpened) -> None:
+    """Without a reason nothing is done; with one it is, and a second press finds that it was."""
+    landed = failed(opened)
+    app = dialog(opened, landed, Verb.PUBLISH)
+    assert "1 check failed, and this overrules them" in words(app)
+    app = press(app, "Yes, publish anyway")
+    assert "Say who publishes it and why" in app.warning[0].value
+    assert seen(opened, landed).state is State.REJECTED
+    app.text_input[0].set_value("Ann")
+    app.text_area[0].set_value("it is known")
+    app = press(app, "Yes, publish anyway")
+    now = seen(opened, landed)
+    assert now.approval
+    assert (now.state, now.approval.by) == (State.PUBLISHED, "Ann")
+    assert f"as {now.merge_hash}" in words(app)
+    again = press(app, "Yes, publish anyway")
+    assert f"as {now.merge_hash}" in words(again)
+    assert "It was not done" not in words(again)
+    assert seen(opened, landed) == now
+
+
+def test_who_was_slower_is_told(opened: FakeOpened) -> None:
+    """A replay that somebody began meanwhile wins, and the page says what became of the file."""
+    landed = failed(opened)
+    app = dialog(opened, landed, Verb.DISCARD)
+    replay(opened.world, seen(opened, landed))
+    said = words(press(app, "Yes, discard"))
+    assert "It was not done" in said
+    assert "Somebody was faster" in said
+    assert not seen(opened, landed).discarded
+
+
+def test_a_replay_is_on_its_way(opened: FakeOpened) -> None:
+    """Its attempt is told, and it comes to its end."""
+    landed = failed(opened)
+    opened.deployment.script(landed, passed)
+    app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
+    assert "Attempt 2 of bad.parquet is on its way" in words(app)
+    opened.deployment.settle()
+    assert seen(opened, landed).state is State.PUBLISHED
