@@ -121,6 +121,7 @@ def test_it_fits_a_phone(visit: Visit, scheme: str) -> None:
     for name, path in {
         "overview": "/",
         "ingestion": f"/ingestion?id={visit.rejected.id}",
+        "branch": f"/branch?id={visit.rejected.id}",
         "table": f"/table?name={TABLE}",
     }.items():
         with visit.page(path, viewport=_PHONE, color_scheme=scheme) as page:
@@ -157,3 +158,24 @@ def test_what_is_not_there_is_a_sentence(visit: Visit, path: str, words: str) ->
     with visit.page(path) as page:
         page.get_by_text(re.compile(words)).first.wait_for()
         assert page.get_by_text("Traceback").count() == 0
+
+
+def test_a_failed_branch_is_compared_and_discarded(visit: Visit, gate: Gate) -> None:
+    """From the file's rows beside main's, by a button and a yes to what it says, to a branch gone.
+
+    The last of the tests here: the rejected file is not needed any more.
+    """
+    with visit.page(f"/branch?id={visit.rejected.id}") as page:
+        page.locator(_CHART).first.wait_for()
+        expect(page.get_by_role("cell", name="-7", exact=True)).to_be_visible()
+        keep(page, "branch-light")
+        page.get_by_role("button", name="Find all such rows on the branch").click()
+        page.get_by_test_id("stDataFrame").first.wait_for()
+        page.get_by_role("button", name="Discard …").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_text("1 branch and")).to_be_visible()
+        keep(page, "branch-discard-light")
+        dialog.get_by_role("button", name="Yes, discard").click()
+        expect(page.get_by_text(re.compile(r"^Discarded .* files deleted$"))).to_be_visible()
+    assert gate.world.ledger.get(visit.rejected.id).discarded
+    assert gate.world.catalog.branches(visit.rejected.branch) == []
