@@ -134,14 +134,12 @@ class Threads:
 
         Raises ThreadGone where it is not remembered, or takes no more.
         """
-        change = (
-            "ADD members :one, closed :one" if closed else "ADD members :one DELETE closed :one"
-        )
+        change = ", closed :one" if closed else " DELETE closed :one"
         try:
             with _translated():
                 found = self._table.update_item(
                     Key={"id": _id("thread", f"{place.channel} {place.ts}")},
-                    UpdateExpression=f"SET expires = :expires {change}",
+                    UpdateExpression=f"SET expires = :expires ADD members :one{change}",
                     ConditionExpression=_TAKES,
                     ExpressionAttributeValues={
                         ":one": {subject},

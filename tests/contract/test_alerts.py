@@ -213,7 +213,7 @@ def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, told: Alert) -> 
     local_slack.tell(told)
     local_slack.tell(failed("c"))
     again = [] if told.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
-    assert list(local_slack.threaded().values())[0] == again
+    assert next(iter(local_slack.threaded().values())) == again
 
 
 def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlack) -> None:
@@ -223,12 +223,8 @@ def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlac
     local_slack.tell(settled("a"))
     local_slack.tell(failed("b"))
     local_slack.tell(failed("c"))
-    assert [channel for channel, _ in local_slack.posted()] == [
-        "#orders",
-        DEFAULT,
-        DEFAULT,
-        DEFAULT,
-    ]
+    channels = [channel for channel, _ in local_slack.posted()]
+    assert channels == ["#orders", DEFAULT, DEFAULT, DEFAULT]
     assert list(map(len, local_slack.threaded().values())) == [0, 0, 1]
 
 
@@ -237,7 +233,7 @@ def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack
     local_slack.threads.open = crash  # type: ignore[method-assign]
     with pytest.raises(ProcessDied):
         local_slack.tell(failed("a"))
-    del local_slack.threads.open  # type: ignore[method-assign]
+    del local_slack.threads.open
     for _ in range(3):
         local_slack.tell(failed("a"))
     local_slack.tell(failed("b"))
@@ -250,7 +246,7 @@ def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
     local_slack.threads.remember = crash  # type: ignore[method-assign]
     with pytest.raises(ProcessDied):
         local_slack.tell(failed("b"))
-    del local_slack.threads.remember  # type: ignore[method-assign]
+    del local_slack.threads.remember
     for _ in range(3):
         local_slack.tell(failed("b"))
     ((first, replies),) = local_slack.threaded().items()

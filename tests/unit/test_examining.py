@@ -27,7 +27,6 @@ OWN = CheckupSettings(
     stage="dev",
     upload_queue="http://sqs/uploads",
     job_run_queue="http://sqs/job-runs",
-    alert_dead_letters="http://sqs/alerts-dead",
 )
 ROLES = ("uploader", "job", "publisher", "reader")
 SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
