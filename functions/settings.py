@@ -131,6 +131,18 @@ class AlertSettings:
 
 
 @dataclass(frozen=True)
+class DigestSettings:
+    """Where the weekly digest goes, from LAKEGATE_DIGEST_CHANNEL; "" is the default channel."""
+
+    digest_channel: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "DigestSettings":
+        """The settings in an environment."""
+        return _read(cls, environment)
+
+
+@dataclass(frozen=True)
 class CheckupSettings:
     """What the checkup is told besides, each from the variable `LAKEGATE_<NAME>`.
 

@@ -19,6 +19,7 @@ from functions.topic import Topic
 from lakegate.errors import Permanent
 
 _IN_THREADS = (Kind.FAILED, Kind.NOTICE)
+_CLOSES = {Kind.FAILED: False, Kind.RECOVERED: True}  # what is said otherwise changes nothing
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _reply(
     threads: Threads, slack: SlackAlerts, place: Place, alert: Alert, *, shout: bool = False
 ) -> None:
     """Tell it in a thread, whose first message then counts it. Raises ThreadGone."""
-    thread = threads.join(place, _subject(alert), closed=alert.kind is Kind.RECOVERED)
+    thread = threads.join(place, _subject(alert), closed=_CLOSES.get(alert.kind))
     try:
         slack.update(place, headline(thread))
     except ThreadGone:

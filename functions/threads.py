@@ -2,7 +2,7 @@
 
 Three kinds of items in one DynamoDB table (key `id`), each deleted some time after its last use:
 
-* of a thread: its first message, the ingestions told of in it, and which of them need nobody now
+* of a thread: its first message, the ingestions told of in it, and which are taken care of
 * of a cause: the thread that the next alert of this cause belongs to, or who is about to open one
 * of an ingestion: its thread, and what people were told of it
 """
@@ -30,7 +30,7 @@ _MOST = 1000  # members of a thread: nobody finds anything in a longer one
 class Thread:
     """One thread: where its first message is, and what that one said.
 
-    `members` are the ingestions that are told of in it, `closed` those of them that recovered.
+    `members` are the ingestions that are told of in it, `closed` those that are taken care of.
     """
 
     place: Place
@@ -129,12 +129,13 @@ class Threads:
             )
         self.remember(subject, alert.about, place)
 
-    def join(self, place: Place, subject: str, *, closed: bool = False) -> Thread:
-        """The thread once it tells of a subject, too; `closed` says that this one recovered.
+    def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
+        """The thread once it tells of a subject, too.
 
-        Raises ThreadGone where it is not remembered, or takes no more.
+        `closed` says whether it is taken care of, None that nothing changed about that. Raises
+        ThreadGone where the thread is not remembered, or takes no more.
         """
-        change = ", closed :one" if closed else " DELETE closed :one"
+        change = {True: ", closed :one", False: " DELETE closed :one", None: ""}[closed]
         try:
             with _translated():
                 found = self._table.update_item(

@@ -151,7 +151,8 @@ def test_a_thread_knows_who_recovered(memory: Memory) -> None:
     memory.threads.join(HERE, "b")
     assert memory.threads.join(HERE, "a", closed=True).closed == {"a"}
     assert memory.threads.join(HERE, "b", closed=True).closed == {"a", "b"}
-    assert memory.threads.join(HERE, "a").closed == {"b"}
+    assert memory.threads.join(HERE, "b").closed == {"a", "b"}
+    assert memory.threads.join(HERE, "a", closed=False).closed == {"b"}
 
 
 def test_a_thread_takes_no_more_than_people_can_read(memory: Memory) -> None:

@@ -58,7 +58,7 @@ class FakeThreads:
             self.causes[cause] = replace(held, place=place, opened=self.now())
         self.remember(subject, alert.about, place)
 
-    def join(self, place: Place, subject: str, *, closed: bool = False) -> Thread:
+    def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
         """See Threads.join."""
         thread = self.threads.get(place)
         if not thread or (len(thread.members) >= _MOST and subject not in thread.members):
@@ -67,7 +67,11 @@ class FakeThreads:
         joined = replace(
             thread,
             members=thread.members | one,
-            closed=thread.closed | one if closed else thread.closed - one,
+            closed={
+                True: thread.closed | one,
+                False: thread.closed - one,
+                None: thread.closed,
+            }[closed],
         )
         self.threads[place] = joined
         return joined

@@ -1,0 +1,34 @@
+"""Lambda: the weekly schedule. Tells people what happened in the week before."""
+
+import os
+from datetime import datetime, timedelta
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from functions.settings import DigestSettings
+from functions.telemetry import logger, metrics
+from functions.weekly import digest
+from functions.wiring import world
+from functions.world import World
+from lakegate import times
+
+
+def review(world: World, channel: str) -> int:
+    """Have people told in a channel ("" for the default one); returns how many files landed.
+
+    Done again for the same week, it is told once.
+    """
+    now = datetime.fromisoformat(world.now())
+    landed = list(world.ledger.landed(times.text(now - timedelta(days=7)), times.text(now)))
+    waiting = list(world.ledger.open_failures())
+    settings = world.settings
+    world.alerts.post(channel, digest(landed, waiting, now, settings.keep_days, settings.page_url))
+    return len(landed)
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Answer how many files landed, for whoever invokes it by hand."""
+    return {"landed": review(world(), DigestSettings.of(os.environ).digest_channel)}

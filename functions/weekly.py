@@ -1,0 +1,101 @@
+"""The words of the weekly digest: what landed, what was refused and why, what waits for people."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from functions.blocks import Block, code, context, escaped, header, link, section
+from functions.brief import Brief
+from functions.ingestion import ALERTED, State
+from functions.messages import Alert, Kind
+from lakegate.visible import one_line
+
+_MOST = 10  # lines of each list: the digest stays one screen long
+_LONGEST = 80  # characters of a name in it
+
+
+def digest(
+    landed: Sequence[Brief],
+    waiting: Sequence[Brief],
+    until: datetime,
+    keep_days: int,
+    page_url: str = "",
+) -> Alert:
+    """What people are told of the week before `until`.
+
+    `landed` is what landed in it, `waiting` the failed ones that nobody decided on, the oldest
+    first; their branches are kept for `keep_days` after they failed.
+    """
+    days = f"{(until - timedelta(days=7)):%Y-%m-%d} to {until:%Y-%m-%d}"
+    title = f"Week in review: {days}"
+    blocks = (
+        header(title),
+        section(_summary(landed)),
+        *_list("*By table*", _by_table(landed)),
+        *_list("*Rejected and errored, by cause*", _by_cause(landed)),
+        *_waiting(waiting, keep_days),
+        *([section(link(page_url, "The quality page"))] if page_url else []),
+    )
+    text = f"{title}: {_summary(landed)}"
+    return Alert(text=text, blocks=blocks, about=f"digest {until:%G-W%V}", kind=Kind.DIGEST)
+
+
+def _summary(landed: Sequence[Brief]) -> str:
+    if not landed:
+        return "No file landed."
+    states = Counter(brief.state for brief in landed)
+    ends = [f"{states[s]:,} {s}" for s in (State.PUBLISHED, *ALERTED, State.IGNORED) if states[s]]
+    flying = sum(not brief.ended for brief in landed)
+    ends += [f"{flying:,} on the way"] if flying else []
+    return (
+        f"{_files(len(landed))} landed: {', '.join(ends)}. {_published(landed):,} rows published."
+    )
+
+
+def _by_table(landed: Sequence[Brief]) -> Iterable[str]:
+    tables = Counter(brief.table or "(no contract)" for brief in landed)
+    for table, files in tables.most_common():
+        own = [brief for brief in landed if (brief.table or "(no contract)") == table]
+        failed = sum(brief.state in ALERTED for brief in own)
+        note = f", {failed:,} failed" if failed else ""
+        yield f"{code(table[:_LONGEST])} {_files(files)}, {_published(own):,} rows{note}"
+
+
+def _by_cause(landed: Sequence[Brief]) -> Iterable[str]:
+    causes = Counter(brief.reason_code or "?" for brief in landed if brief.state in ALERTED)
+    for cause, files in causes.most_common():
+        yield f"{code(cause[:_LONGEST])} {_files(files)}"
+
+
+def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:
+    if not waiting:
+        return [context("Nothing waits for a decision.")]
+    lines = [
+        f"{escaped(one_line(brief.name[:_LONGEST]))} {code(brief.table[:_LONGEST] or 'none')}"
+        f", {brief.state} {brief.ended_at[:10]}, {_expiry(brief, keep_days)}: {code(brief.id)}"
+        for brief in waiting[:_MOST]
+    ]
+    head = f"*Waiting for a decision: {_files(len(waiting))}*, the oldest first"
+    return _list(head, lines, len(waiting))
+
+
+def _expiry(brief: Brief, keep_days: int) -> str:
+    if not brief.branch or not brief.ended_at:
+        return "without a branch"
+    gone = datetime.fromisoformat(brief.ended_at) + timedelta(days=keep_days)
+    return f"its branch goes {gone:%Y-%m-%d}"
+
+
+def _list(head: str, lines: Iterable[str], count: int = 0) -> list[Block]:
+    every = list(lines)
+    left = max(count, len(every)) - _MOST
+    more = [f"… and {left:,} more"] if left > 0 else []
+    return [section("\n".join([head, *every[:_MOST], *more]))] if every else []
+
+
+def _published(landed: Sequence[Brief]) -> int:
+    return sum(brief.rows for brief in landed if brief.state is State.PUBLISHED)
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"

@@ -1,0 +1,100 @@
+"""The weekly digest says what happened, and what waits, on one screen."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.blocks import MOST_BLOCKS, SECTION
+from functions.brief import Brief
+from functions.digest import review
+from functions.ingestion import State
+from functions.messages import Kind
+from functions.plain_text import words
+from functions.weekly import digest
+from infra.local.slack_blocks import problems
+from tests.fakes.deployment import Deployment
+from tests.fakes.job import errored, rejected
+
+UNTIL = datetime.fromisoformat("2026-03-09T07:00:00+00:00")
+FAILED = Brief(
+    id="a" * 32,
+    name="a.csv",
+    table="shop.orders",
+    state=State.REJECTED,
+    rows=10,
+    landed_at="2026-03-03T12:00:00.000+00:00",
+    ended_at="2026-03-03T12:01:00.000+00:00",
+    reason_code="CHECKS_FAILED",
+    branch="ingest/shop.orders/a",
+)
+PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, branch="")
+
+
+def said(landed: list[Brief], waiting: list[Brief], page: str = "") -> str:
+    """All that the digest shows."""
+    return "\n".join(words(digest(landed, waiting, UNTIL, 30, page).blocks))
+
+
+def test_it_counts_files_rows_and_causes() -> None:
+    """Files, rows and failures are there, in all, by table and by cause."""
+    other = replace(FAILED, table="", state=State.ERRORED, reason_code="NO_CONTRACT", rows=0)
+    flying = replace(PUBLISHED, state=State.SUBMITTED, ended_at="")
+    text = said([PUBLISHED, PUBLISHED, FAILED, other, flying], [])
+    for part in (
+        "Week in review: 2026-03-02 to 2026-03-09",
+        "5 files landed: 2 published, 1 rejected, 1 errored, 1 on the way. 2,400 rows published.",
+        "`shop.orders` 4 files, 2,400 rows, 1 failed",
+        "`(no contract)` 1 file, 0 rows, 1 failed",
+        "`CHECKS_FAILED` 1 file",
+        "`NO_CONTRACT` 1 file",
+        "Nothing waits for a decision.",
+    ):
+        assert part in text
+
+
+def test_it_names_what_waits_and_until_when() -> None:
+    """Each open branch is named, with the day on which it expires; long lists say how long."""
+    text = said([], [FAILED] * 12)
+    assert "No file landed." in text
+    assert "Waiting for a decision: 12 files" in text
+    line = "a.csv `shop.orders`, rejected 2026-03-03, its branch goes 2026-04-02"
+    assert text.count(line) == 10
+    assert "… and 2 more" in text
+
+
+def test_it_leads_to_the_quality_page() -> None:
+    """Where there is a quality page the digest links to it."""
+    assert "<https://page|The quality page>" in said([], [], "https://page")
+    assert "<" not in said([], [])
+
+
+@given(st.text(max_size=4000), st.text(max_size=4000), st.text(max_size=4000))
+def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
+    """Whatever files, tables and causes are called, Slack takes it and nothing links or pings."""
+    odd = replace(FAILED, name=name, table=table, reason_code=cause)
+    told = digest([odd] * 30, [odd] * 30, UNTIL, 30)
+    assert problems([dict(block) for block in told.blocks]) == []
+    assert len(told.blocks) <= MOST_BLOCKS
+    for text in (told.text, *words(told.blocks)):
+        assert len(text) <= SECTION
+        assert "<" not in text
+
+
+@pytest.mark.parametrize("channel", ["", "#weekly"])
+def test_a_week_is_told_once(channel: str) -> None:
+    """The digest goes to its channel, and not once more where the schedule comes twice."""
+    deployment = Deployment()
+    deployment.land("shop/orders/a.parquet")
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.land("shop/orders/c.parquet", script=errored)
+    deployment.settle()
+    for _ in range(2):
+        assert review(deployment.world, channel) == 3
+    told = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
+    ((to, alert),) = told
+    assert to == channel
+    assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
+    assert "Waiting for a decision: 2 files" in str(alert.blocks)
