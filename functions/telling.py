@@ -19,7 +19,6 @@ from functions.topic import Topic
 from lakegate.errors import Permanent
 
 _IN_THREADS = (Kind.FAILED, Kind.NOTICE)
-_CLOSES = {Kind.FAILED: False, Kind.RECOVERED: True}  # what is said otherwise changes nothing
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,14 @@ def shown(alert: Alert) -> Alert:
 
 
 def headline(thread: Thread) -> Alert:
-    """A thread's first message, as it is to be now: how many there are by now, and of how many
-    nothing is left to be done."""
+    """A thread's first message as it is to be now: how many there are, how many are taken care of.
+
+    Its buttons go once there is nothing more to do about its own ingestion.
+    """
     first, count, closed = thread.alert, len(thread.members), len(thread.closed)
     words = [f":repeat: *{count} times* the same, each in this thread"] if count > 1 else []
     if closed:
-        words.append(f":white_check_mark: {closed} of {count} settled since")
+        words.append(f":white_check_mark: {closed} of {count} taken care of")
     is_open = first.ingestion not in thread.closed
     return replace(
         first,
@@ -111,7 +112,7 @@ def _reply(
     threads: Threads, slack: SlackAlerts, place: Place, alert: Alert, *, shout: bool = False
 ) -> None:
     """Tell it in a thread, whose first message then counts it. Raises ThreadGone."""
-    thread = threads.join(place, _subject(alert), closed=_CLOSES.get(alert.kind))
+    thread = threads.join(place, _subject(alert), closed=_closes(alert))
     try:
         slack.update(place, headline(thread))
     except ThreadGone:
@@ -120,6 +121,16 @@ def _reply(
     if thread.alert.about != alert.about:  # which is that first message, told before a crash
         slack.post(place.channel, shown(alert), place, shout=shout)
     threads.remember(_subject(alert), alert.about, place)
+
+
+def _closes(alert: Alert) -> bool | None:
+    """Whether people need do nothing more about it; None where that is as it was.
+
+    An answer without a token says that what the buttons stood for has been done.
+    """
+    if alert.kind is Kind.ANSWER:
+        return None if alert.token else True
+    return {Kind.FAILED: False, Kind.RECOVERED: True}.get(alert.kind)
 
 
 def _post(slack: SlackAlerts, channel: str, alert: Alert) -> Place:

@@ -17,8 +17,9 @@ from functions.ingestion import Ingestion, State
 from functions.messages import Alert, Kind, alert, recovered, unreadable_event
 from functions.queues import Queued
 from functions.telemetry import logger
-from functions.telling import Desk, tell
+from functions.telling import Desk, shown, tell
 from functions.threads import Threads
+from functions.topic import Topic
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather
 from infra.local.slack_people import People
@@ -121,13 +122,13 @@ def settled(name: str) -> Alert:
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
     """What is told is seen, text and blocks, in the channel that was named."""
     local_slack.tell(ALERT)
-    assert local_slack.posted() == [("#orders", ALERT)]
+    assert local_slack.posted() == [("#orders", shown(ALERT))]
 
 
 def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
     """An alert whose contract names no channel goes to the deployment's."""
     local_slack.tell(ALERT, "")
-    assert local_slack.posted() == [(DEFAULT, ALERT)]
+    assert local_slack.posted() == [(DEFAULT, shown(ALERT))]
 
 
 def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
@@ -185,7 +186,7 @@ def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
     ((first, replies),) = local_slack.threaded().items()
     assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
     assert replies[1:] == ["Published after replay: b"]
-    assert "1 of 2 settled since" in str(local_slack.posted()[0][1].blocks)
+    assert "1 of 2 taken care of" in str(local_slack.posted()[0][1].blocks)
 
 
 def test_recovery_of_what_nobody_remembers_is_told(local_slack: LocalSlack) -> None:
@@ -202,7 +203,18 @@ def test_failing_again_is_told_in_the_thread_and_in_the_channel(local_slack: Loc
     ((first, replies),) = local_slack.threaded().items()
     assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED)", 2)
     assert [m.get("broadcast") for m in local_slack.slack.messages.all()] == [None, False, True]
-    assert "settled" not in str(local_slack.posted()[0][1].blocks)
+    assert "taken care of" not in str(local_slack.posted()[0][1].blocks)
+
+
+def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack) -> None:
+    """What recovered has no buttons, what fails again has; an answer decides by its token."""
+    answer = Alert("done", ALERT.blocks, "1", Kind.ANSWER, ingestion("a").id, token="1:x")
+    told = [failed("a"), answer, replace(answer, about="2", token=""), failed("a", 3), settled("a")]
+    has_buttons = []
+    for alert_ in told:
+        local_slack.tell(alert_)
+        has_buttons.append("'actions'" in str(local_slack.posted()[0][1].blocks))
+    assert has_buttons == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize("told", [failed("b"), failed("a", attempt=2), settled("a")])
@@ -349,6 +361,48 @@ def test_the_largest_alert_is_taken(local_slack: LocalSlack) -> None:
     report = replace(REPORT, checks=(wordy,) * 60)
     local_slack.alerts().post("", alert(INGESTION, report))
     assert len(local_slack.posted()) == 1
+
+
+class Mailbox:
+    """A topic that keeps what it was sent, or is away."""
+
+    def __init__(self, *, away: bool = False) -> None:
+        self.got: list[Alert] = []
+        self.away = away
+
+    def post(self, alert: Alert) -> None:
+        """See Topic.post."""
+        if self.away:
+            raise Transient("TOPIC_UNAVAILABLE", "away")
+        self.got.append(alert)
+
+
+def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
+    """An outage of either delays the other by nothing, and doubles nothing there."""
+    topic = Mailbox(away=True)
+    threads = cast(Threads, local_slack.threads)
+    desk = Desk(threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic))
+    to_slack, to_topic = Queued("#orders", ALERT), Queued("#orders", ALERT, to_topic=True)
+    for _ in range(3):
+        tell(desk, to_slack.to_json())
+        with pytest.raises(Transient, match="TOPIC_UNAVAILABLE"):
+            tell(desk, to_topic.to_json())
+    topic.away = False
+    for _ in range(3):
+        tell(desk, to_topic.to_json())
+    assert (len(local_slack.posted()), topic.got) == (1, [ALERT])
+
+
+def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
+    """A deployment without Slack has each alert in its log and, where set, its topic."""
+    topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
+    desk = Desk(threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic))
+    tell(desk, Queued("#orders", ALERT).to_json())
+    tell(desk, Queued("#orders", ALERT, to_topic=True).to_json())
+    assert ([record.getMessage() for record in caplog.records], topic.got) == (
+        [ALERT.text],
+        [ALERT],
+    )
 
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)

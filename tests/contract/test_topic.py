@@ -1,0 +1,93 @@
+"""Alerts as plain text, and the SNS topic that takes them."""
+
+import json
+import uuid
+from dataclasses import replace
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from hypothesis import given
+from hypothesis import strategies as st
+from moto import mock_aws
+
+from functions.messages import Alert, alert, recovered, unreadable_event
+from functions.plain_text import body, subject
+from functions.topic import Topic
+from lakegate.errors import Transient
+from tests.fakes.examples import FAILED, INGESTION, REPORT
+
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+ALERT = alert(replace(INGESTION, owner="Shop & Co"), REPORT, "https://page")
+
+
+def test_people_read_it_without_marks() -> None:
+    """Title, facts, check, rows, commands and the page's address are there, no mark of Slack's."""
+    text = body(ALERT)
+    for part in (
+        "Rejected: a.csv (CHECKS_FAILED)",
+        "Table shop.orders\nOwner Shop & Co\nBranch ingest/shop.orders/a-csv-aaaaaaaaaaaa",
+        "✗ carrier on carrier, flight: expected 0 rows, found 2 rows",
+        "carrier=Zürich, flight=null",
+        f"On the quality page: https://page/ingestion?id={INGESTION.id}",
+        f"lakegate inspect {INGESTION.id}\n",
+    ):
+        assert part in text
+    assert not {"*", "`", "<"} & set(text)
+    assert subject(ALERT) == "Rejected: a.csv (CHECKS_FAILED)"
+
+
+@given(st.text(max_size=3000), st.text(max_size=3000))
+def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
+    """Whatever a file says: a subject of under 100 printable ASCII characters, 256 KB of text."""
+    landed = replace(INGESTION.landed, key=f"shop/{name}")
+    ingestion = replace(INGESTION, landed=landed)
+    check = replace(FAILED, found=found, samples=({found: name},))
+    for told in (
+        alert(ingestion, replace(REPORT, checks=(check,) * 20)),
+        recovered(ingestion),
+        unreadable_event("queue", name, found),
+        Alert(name, ()),
+    ):
+        line = subject(told)
+        assert 0 < len(line) < 100
+        assert line.isascii()
+        assert line.isprintable()
+        assert line[0] > " "
+        assert 0 < len(body(told).encode()) <= 256 * 1024
+
+
+def test_the_longest_text_is_cut_between_characters() -> None:
+    """More than SNS takes is cut off, and what is left is text."""
+    block = {"type": "section", "text": {"type": "mrkdwn", "text": "x" + "\U0001f600" * 3000}}
+    text = body(Alert("t", (block,) * 50))
+    assert 256 * 1024 - 4 <= len(text.encode()) <= 256 * 1024
+
+
+def test_a_topic_gets_subject_and_text() -> None:
+    """What is published arrives with whoever subscribed to the topic."""
+    with mock_aws():
+        sns, sqs = (boto3.client(name, **ACCOUNT) for name in ("sns", "sqs"))
+        url = sqs.create_queue(QueueName=f"subscriber-{uuid.uuid4().hex}")["QueueUrl"]
+        wanted = ["QueueArn"]
+        queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=wanted)["Attributes"]
+        arn = sns.create_topic(Name="alerts")["TopicArn"]
+        sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue["QueueArn"])
+        Topic(sns, arn).post(ALERT)
+        (got,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    told = json.loads(got["Body"])
+    assert (told["Subject"], told["Message"]) == (subject(ALERT), body(ALERT))
+
+
+@pytest.mark.parametrize("code", ["Throttled", "NotFound", "AuthorizationError"])
+def test_what_sns_refuses_is_tried_again(code: str) -> None:
+    """No refusal loses an alert: it comes again until somebody has mended the topic."""
+    client = boto3.client("sns", **ACCOUNT)
+    with Stubber(client) as stubber:
+        stubber.add_client_error("publish", code)
+        with pytest.raises(Transient, match=rf"TOPIC_UNAVAILABLE.*{code}"):
+            Topic(client, "arn:aws:sns:us-east-1:000000000000:alerts").post(ALERT)
