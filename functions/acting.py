@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functions.blocks import escaped, section
 from functions.buttons import Seen, Verb
 from functions.failed import Outcome, give_up, publish_anyway, replay, standing
-from functions.ingestion import Ingestion, State
+from functions.ingestion import UNNEEDED, Ingestion, State
 from functions.messages import Alert, Kind, seen
 from functions.telemetry import logger
 from functions.wishes import Wish
@@ -79,8 +79,8 @@ def _words(outcome: Outcome, wish: Wish) -> str:
 
 
 def _answer(now: Ingestion, wish: Wish, words: str) -> Alert:
-    """An answer in the thread; its token is "" once the alert's buttons are of no use any more."""
-    told = seen(now)
+    """An answer in the thread; its token is "" once there is nothing more to be done."""
+    is_settled = now.discarded or now.state in UNNEEDED
     return Alert(
         text=escaped(words),
         blocks=(section(escaped(words)),),
@@ -88,5 +88,5 @@ def _answer(now: Ingestion, wish: Wish, words: str) -> Alert:
         kind=Kind.ANSWER,
         ingestion=now.id,
         table=now.table,
-        token=told if told == wish.seen.token and not now.discarded else "",
+        token="" if is_settled else seen(now),
     )

@@ -43,7 +43,7 @@ class Replies(Protocol):
 
 
 @dataclass(frozen=True)
-class Desk:
+class Reception:
     """Who may act, and what a request is answered with.
 
     `users` are the ids of those who may. `team` is the workspace that requests must come from, ""
@@ -58,13 +58,13 @@ class Desk:
     now: Callable[[], float]
 
 
-def url_handler(desk: Callable[[], Desk]) -> Handler:
+def url_handler(reception: Callable[[], Reception]) -> Handler:
     """A handler for a function URL; a request that is refused is told no more than that it is."""
 
     @logger.inject_lambda_context
     def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         try:
-            document = answer(desk(), event)
+            document = answer(reception(), event)
         except Refused as refused:
             logger.warning("refused", extra={"refusal": refused.code, "why": refused.message})
             return _http(refused.status, {"error": refused.code})
@@ -76,24 +76,24 @@ def url_handler(desk: Callable[[], Desk]) -> Handler:
     return handler
 
 
-def answer(desk: Desk, event: Mapping[str, Any]) -> dict[str, Any]:
+def answer(reception: Reception, event: Mapping[str, Any]) -> dict[str, Any]:
     """The document to answer a request to the function URL with, {} where Slack needs none.
 
     Raises Refused, and Transient where the wish could not be taken: Slack shows that.
     """
     request = Request.of(event)
-    _require_signature(desk, request)
+    _require_signature(reception, request)
     try:
         asked = parsed(request.payload)
     except NotUnderstood as error:
         raise Refused(400, error.code, error.message) from error
-    if desk.team and asked.team != desk.team:
+    if reception.team and asked.team != reception.team:
         raise Refused(403, "OTHER_WORKSPACE", f"the workspace {asked.team[:20]!r} is not ours")
     logger.info("asked for", extra={"who": str(asked.person), "ingestion": asked.seen.ingestion})
     if isinstance(asked, Submission):
-        return _submitted(desk, asked)
+        return _submitted(reception, asked)
     if not asked.is_link:
-        _pressed(desk, asked)
+        _pressed(reception, asked)
     return {}
 
 
@@ -104,44 +104,44 @@ def _http(status: int, document: Mapping[str, Any]) -> dict[str, Any]:
     return {"statusCode": status, "headers": headers, "body": body}
 
 
-def _require_signature(desk: Desk, request: Request) -> None:
-    text = desk.secret.text()
+def _require_signature(reception: Reception, request: Request) -> None:
+    text = reception.secret.text()
     if not SlackSecret.of(text).signing_secret:
-        text = desk.secret.after(text)
+        text = reception.secret.after(text)
     if not SlackSecret.of(text).signing_secret:
         raise Refused(503, "NO_SIGNING_SECRET", "Slack's secret holds no signing secret")
-    if not _is_signed(desk, request, text) and not _is_signed(
-        desk, request, desk.secret.after(text)
+    if not _is_signed(reception, request, text) and not _is_signed(
+        reception, request, reception.secret.after(text)
     ):
         raise Refused(401, "NOT_SLACK", "it is not signed by Slack, or too old")
 
 
-def _is_signed(desk: Desk, request: Request, text: str) -> bool:
-    return request.is_signed(SlackSecret.of(text).signing_secret, desk.now)
+def _is_signed(reception: Reception, request: Request, text: str) -> bool:
+    return request.is_signed(SlackSecret.of(text).signing_secret, reception.now)
 
 
-def _pressed(desk: Desk, press: Press) -> None:
+def _pressed(reception: Reception, press: Press) -> None:
     """Do what the button stands for, and tell who pressed it what they cannot see otherwise."""
-    if press.person.id not in desk.users:
+    if press.person.id not in reception.users:
         logger.warning("not allowed", extra={"who": str(press.person), "what": press.verb})
-        _tell(desk, press, _NOT_ALLOWED)
+        _tell(reception, press, _NOT_ALLOWED)
     elif press.verb is Verb.SHOW:
-        _tell(desk, press, _shown(press))
+        _tell(reception, press, _shown(press))
     elif press.verb is Verb.PUBLISH:
-        _open(desk, press)
+        _open(reception, press)
     else:
-        desk.actions.send(Wish(press.verb, press.seen, str(press.person)))
-        _tell(desk, press, f"{press.verb.capitalize()} is under way: this thread will tell.")
+        reception.actions.send(Wish(press.verb, press.seen, str(press.person)))
+        _tell(reception, press, f"{press.verb.capitalize()} is under way: this thread will tell.")
 
 
-def _submitted(desk: Desk, submission: Submission) -> dict[str, Any]:
-    if submission.person.id not in desk.users:
+def _submitted(reception: Reception, submission: Submission) -> dict[str, Any]:
+    if submission.person.id not in reception.users:
         logger.warning("not allowed", extra={"who": str(submission.person), "what": "publish"})
         return _wrong(_NOT_ALLOWED)
     if not submission.reason:
         return _wrong(_NO_REASON)
     who = str(submission.person)
-    desk.actions.send(Wish(Verb.PUBLISH, submission.seen, who, submission.reason))
+    reception.actions.send(Wish(Verb.PUBLISH, submission.seen, who, submission.reason))
     return {}
 
 
@@ -150,18 +150,18 @@ def _wrong(words: str) -> dict[str, Any]:
     return {"response_action": "errors", "errors": {REASON: words}}
 
 
-def _open(desk: Desk, press: Press) -> None:
+def _open(reception: Reception, press: Press) -> None:
     try:
-        desk.replies.open(press.trigger, modal(press.seen, press.title))
+        reception.replies.open(press.trigger, modal(press.seen, press.title))
     except LakegateError as error:
         logger.warning("the form could not be opened", extra={"why": str(error)})
-        _tell(desk, press, _NO_FORM)
+        _tell(reception, press, _NO_FORM)
 
 
-def _tell(desk: Desk, press: Press, words: str) -> None:
+def _tell(reception: Reception, press: Press, words: str) -> None:
     """Tell only who pressed; where that fails nothing is lost."""
     try:
-        desk.replies.tell(press.answers, words)
+        reception.replies.tell(press.answers, words)
     except LakegateError as error:
         logger.warning("could not be told", extra={"words": words, "why": str(error)})
 

@@ -43,7 +43,7 @@ class Alert:
     `about` names what happened: whoever tells it again, after a crash, gives it the same name.
     `ingestion` is the one that it is about, "" where it is about none. `cause` is the same for all
     that has the same reason. `token` says what was seen of the ingestion, as `seen` writes it; an
-    answer's is "" once the alert's buttons are of no use any more. `page` is the ingestion's
+    answer's is "" once there is nothing more to be done. `page` is the ingestion's
     address on the quality page, "" without one.
     """
 

@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 from slack_sdk import WebClient
 
-from functions.answering import Desk, url_handler
+from functions.answering import Reception, url_handler
 from functions.secret_store import Secret
 from functions.settings import ActionSettings
 from functions.slack_replies import SlackReplies
@@ -23,11 +23,11 @@ _CONFIG = Config(retries={"total_max_attempts": 2}, connect_timeout=1, read_time
 
 
 @cache
-def desk() -> Desk:
+def reception() -> Reception:
     """What this Lambda's environment answers with, made once an instance."""
     settings = ActionSettings.of(os.environ)
     secret = Secret(boto3.client("secretsmanager", config=_CONFIG), settings.slack_token_secret)
-    return Desk(
+    return Reception(
         users=settings.users,
         team=settings.slack_team,
         secret=secret,
@@ -37,4 +37,4 @@ def desk() -> Desk:
     )
 
 
-handler = url_handler(desk)
+handler = url_handler(reception)

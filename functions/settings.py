@@ -72,12 +72,13 @@ class SlackSettings:
     """Where alerts are shown, each from the variable `LAKEGATE_<NAME>`.
 
     `slack_token_secret` is a secret's name: without it alerts go to the log. `slack_url` replaces
-    Slack's own address.
+    Slack's own address. Without `slack_users`, who may press them, there are no buttons.
     """
 
     slack_token_secret: str = ""
     slack_channel: str = ""
     slack_url: str = ""
+    slack_users: str = ""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "SlackSettings":

@@ -23,12 +23,16 @@ _IN_THREADS = (Kind.FAILED, Kind.NOTICE)
 
 @dataclass(frozen=True)
 class Desk:
-    """What on_alert tells people with: Slack, or the log where that is None; a topic, if any."""
+    """What on_alert tells people with: Slack, or the log where that is None; a topic, if any.
+
+    `has_buttons` says that somebody may press buttons.
+    """
 
     threads: Threads
     log: LogAlerts
     slack: SlackAlerts | None = None
     topic: Topic | None = None
+    has_buttons: bool = False
 
 
 def tell(desk: Desk, body: str) -> None:
@@ -37,7 +41,8 @@ def tell(desk: Desk, body: str) -> None:
     Raises what Slack or the topic raises: nothing is lost, the message comes again.
     """
     queued = Queued.from_json(body)
-    alert = replace(queued.alert, about=queued.alert.about or body)
+    told = queued.alert
+    alert = replace(told, about=told.about or body, token=told.token if desk.has_buttons else "")
     if queued.to_topic and desk.topic:
         _once(desk, alert, "topic", desk.topic.post)
     elif not queued.to_topic and desk.slack:
@@ -142,6 +147,13 @@ def _post(slack: SlackAlerts, channel: str, alert: Alert) -> Place:
         except Permanent as refused:
             logger.error("Slack refused an alert", extra={"in": where, "refusal": str(refused)})
     return slack.post("", bare)
+
+
+def _closes(alert: Alert) -> bool | None:
+    """Whether what the thread is about is taken care of by now; None where nothing changed."""
+    if alert.kind is Kind.ANSWER and not alert.token:
+        return True
+    return _CLOSES.get(alert.kind)
 
 
 def _subject(alert: Alert) -> str:

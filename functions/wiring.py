@@ -56,12 +56,13 @@ def desk() -> Desk:
     settings = AlertSettings.of(os.environ)
     table = boto3.resource("dynamodb", config=_CONFIG).Table(settings.threads_table)
     window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
-    topic = settings.alert_topic
+    topic, slack = settings.alert_topic, SlackSettings.of(os.environ)
     return Desk(
         threads=Threads(table, window, kept, time.time),
         log=LogAlerts(logger),
-        slack=_slack(SlackSettings.of(os.environ)),
+        slack=_slack(slack),
         topic=Topic(boto3.client("sns", config=_CONFIG), topic) if topic else None,
+        has_buttons=bool(slack.slack_users),
     )
 
 

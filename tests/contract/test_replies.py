@@ -15,7 +15,7 @@ from flask import Flask, request
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.answering import Desk, url_handler
+from functions.answering import Reception, url_handler
 from functions.buttons import Seen, Verb, buttons, modal
 from functions.messages import alert
 from functions.secret_store import Secret
@@ -110,8 +110,8 @@ def _function(slack: str, actions: FakeActions) -> Flask:
     """The function behind an address, as Lambda serves it."""
     secret = Secret(Vault(), "slack")
     users = frozenset({user_id("ada")})
-    desk = Desk(users, TEAM, secret, actions, replies(slack), time.time)
-    handler: Any = url_handler(lambda: desk)
+    reception = Reception(users, TEAM, secret, actions, replies(slack), time.time)
+    handler: Any = url_handler(lambda: reception)
     app = Flask("function")
 
     def serve() -> tuple[str, int]:

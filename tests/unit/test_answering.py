@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.answering import Desk, answer, url_handler
+from functions.answering import Reception, answer, url_handler
 from functions.buttons import Seen, Verb
 from functions.secret_store import Secret
 from functions.slack_requests import Refused
@@ -43,7 +43,7 @@ def secret(signing: str = SIGNING_SECRET) -> str:
 
 @dataclass
 class Office:
-    """The desk, and what went over it."""
+    """The reception, and what went over it."""
 
     texts: Sequence[str] = (secret(),)
     users: frozenset[str] = frozenset({"U0MADEUP1", "U0MADEUP2"})
@@ -54,11 +54,13 @@ class Office:
     def __post_init__(self) -> None:
         self.vault = Vault(self.texts)
         kept = Secret(self.vault, "slack", lambda: NOW)
-        self.desk = Desk(self.users, self.team, kept, self.actions, self.replies, lambda: NOW)
+        self.reception = Reception(
+            self.users, self.team, kept, self.actions, self.replies, lambda: NOW
+        )
 
     def answer(self, event: dict[str, Any]) -> dict[str, Any]:
         """What Slack is answered."""
-        return answer(self.desk, event)
+        return answer(self.reception, event)
 
     def refusal(self, event: dict[str, Any]) -> Refused:
         """Why a request is refused; nothing came of it."""
@@ -229,7 +231,7 @@ def test_the_answer_is_one_of_http() -> None:
     office = Office()
 
     def handled(event: dict[str, Any]) -> tuple[int, str]:
-        handler: Any = url_handler(lambda: office.desk)
+        handler: Any = url_handler(lambda: office.reception)
         answered = handler(event, Context())
         return answered["statusCode"], answered["body"]
 
