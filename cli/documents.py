@@ -20,6 +20,8 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "version": ingestion.landed.version,
         "size": ingestion.landed.size,
         "table": ingestion.table,
+        "tables": list(ingestion.tables),
+        "parts": [asdict(part) for part in ingestion.parts],
         "rows": ingestion.rows,
         "reason": asdict(ingestion.reason) if ingestion.reason else None,
         "tally": dict(ingestion.tally),

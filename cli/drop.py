@@ -1,5 +1,6 @@
 """`lakegate drop`: files into the landing bucket, and their way from there."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 
 from cli import view
+from cli.batch import is_manifest, put_batch
 from cli.deployment import find
 from cli.follow import Show, Sight, dropped, ended, follow, sentence
 from functions.ingestion import State
@@ -18,6 +20,7 @@ from functions.storage import Lake
 from functions.world import World
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
+from lakegate.landing import BATCHES
 
 _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
@@ -34,15 +37,20 @@ def drop(
 
     With --wait the exit code is 0 when all were published, 3 when one was rejected, 4 when one
     ended in an error, 5 when one was ignored; the highest of them counts.
+
+    Of a _manifest.json the files that it names are uploaded first: they are one batch.
     """
     if key and table:
         raise typer.BadParameter("give --key or --table, not both")
     if len(files) > 1 and key and not key.endswith("/"):
         raise typer.BadParameter("for several files --key must end in /", param_hint="--key")
     world = find(context.obj).world()
-    prefix = key or _prefix(world.lake, table)
-    exact = bool(key) and not key.endswith("/")
-    sights = [put(world, file, prefix if exact else prefix + file.name) for file in files]
+    if any(map(is_manifest, files)):
+        sights = [_put_batch(world, files, key, table)]
+    else:
+        prefix = key or _prefix(world.lake, table)
+        exact = bool(key) and not key.endswith("/")
+        sights = [put(world, file, prefix if exact else prefix + file.name) for file in files]
     for sight in sights:
         view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     if wait:
@@ -55,6 +63,18 @@ def wait_for(world: World, sights: list[Sight], seconds: float) -> NoReturn:
         sights = follow(world, sights, ended, seconds, show)
     explain(view.err(), sights)
     raise typer.Exit(exit_code(sights))
+
+
+def _put_batch(world: World, files: list[Path], key: str, table: str) -> Sight:
+    if len(files) > 1:
+        raise typer.BadParameter("a _manifest.json is dropped alone: it names the other files")
+    if table:
+        message = "the manifest names the tables itself"
+        raise typer.BadParameter(message, param_hint="--table")
+    if key and not re.fullmatch(f"{BATCHES}[^/]+/", key):
+        message = f"a batch lands in a folder of its own: {BATCHES}NAME/"
+        raise typer.BadParameter(message, param_hint="--key")
+    return put_batch(world, files[0], key)
 
 
 def put(world: World, file: Path, key: str) -> Sight:

@@ -14,6 +14,7 @@ from functions.storage import Missing
 from functions.world import World
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
+from lakegate.visible import one_line
 
 _ID_LENGTH = 32
 
@@ -27,7 +28,7 @@ def runs(
     """List the ingestions, newest first."""
     ledger = find(context.obj).world().ledger
     read = ledger.in_state(state) if state else ledger.all()
-    found = [each for each in read if not table or each.table == table]
+    found = [each for each in read if not table or table in each.tables]
     found.sort(key=lambda each: each.landed.landed_at, reverse=True)
     if as_json:
         typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
@@ -88,7 +89,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("state", view.coloured(ingestion.state)),
                 ("why", f"{reason.message} ({reason.code})" if reason else ""),
                 *source(ingestion),
-                ("table", ingestion.table),
+                ("table", ", ".join(ingestion.tables)),
                 ("rows", rows_of(ingestion)),
                 ("duplicate of", ingestion.duplicate_of),
                 ("replaced", _replaced(ingestion)),
@@ -110,6 +111,8 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
         ),
         _steps(ingestion),
     ]
+    if ingestion.parts:
+        parts.append(_files(ingestion))
     remarkable = view.checks(ingestion.checks)
     if remarkable.row_count:
         parts.append(remarkable)
@@ -117,6 +120,13 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
         parts.extend(view.samples(report))
         parts.append(view.cost(report))
     return Group(*parts)
+
+
+def _files(batch: Ingestion) -> RenderableType:
+    made = view.table("file of the batch", "version", "table", "rows", right=["rows"])
+    for part in batch.parts:
+        made.add_row(one_line(part.key), part.version, part.table, f"{part.rows:,}")
+    return made
 
 
 def _kept_out(report: AuditReport | None) -> str:

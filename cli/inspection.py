@@ -1,6 +1,6 @@
 """What is wrong with an ingestion's rows, check by check, and whether the report says the same."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -87,17 +87,57 @@ def inspection(
     if not results or not report.audited_hash:
         unread = tuple(Finding(result, notes=(_UNWRITTEN,)) for result in results)
         return Inspection(ingestion, report, unread)
-    stored = world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
-    contract = stored.contract
+    found = [
+        _of_single(world, single, contract, _own(results, report, number), question, evidence_of)
+        for number, (single, contract) in enumerate(_judged(ingestion, report))
+    ]
+    findings = tuple(finding for each, _ in found for finding in each)
+    return Inspection(
+        ingestion, report, findings, tuple(path for _, each in found for path in each)
+    )
+
+
+def _judged(
+    ingestion: Ingestion, report: AuditReport
+) -> Iterator[tuple[AuditReport, tuple[str, str]]]:
+    """The reports of single files, each with its contract's key and version."""
+    own = [(part.contract_key, part.contract_version) for part in ingestion.parts]
+    contracts = own or [(ingestion.contract_key, ingestion.contract_version)]
+    yield from zip(report.singles, contracts, strict=True)
+
+
+def _own(
+    results: Sequence[CheckResult], report: AuditReport, number: int
+) -> list[tuple[CheckResult, str]]:
+    """Those results that are about one of its files, each with the check's id in the contract."""
+    if not report.parts:
+        return [(result, result.id) for result in results]
+    before = sum(len(part.checks) for part in report.parts[:number])
+    named = zip(report.checks[before:], report.parts[number].checks, strict=False)
+    return [(result, check.id) for result, check in named if result in results]
+
+
+def _of_single(
+    world: World,
+    report: AuditReport,
+    stored: tuple[str, str],
+    results: Sequence[tuple[CheckResult, str]],
+    question: Question,
+    evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """What was found of one file, and the data files that its rows lie in."""
+    if not results:
+        return (), ()
+    contract = world.lake.contract_at(*stored).contract
     checks = {check.id: check for check in contract.checks}
     with evidence_of(report) as evidence:
         findings = tuple(
-            _of_contract(result, checks[result.id], contract, question, evidence)
-            if result.id in checks
+            _of_contract(result, checks[id_], contract, question, evidence)
+            if id_ in checks
             else _of_file(result)
-            for result in results
+            for result, id_ in results
         )
-        return Inspection(ingestion, report, findings, evidence.files)
+        return findings, evidence.files
 
 
 def _report(world: World, ingestion: Ingestion) -> AuditReport:

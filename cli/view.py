@@ -97,7 +97,7 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
         made.add_row(
             each.id[:SHORT_ID],
             coloured(each.state),
-            each.table or "-",
+            ", ".join(each.tables) or "-",
             source(each),
             f"{each.rows:,}" if each.rows else "-",
             _clock(each.landed.landed_at),

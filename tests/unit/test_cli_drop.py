@@ -1,7 +1,9 @@
+import json
 from pathlib import Path
 
 import pytest
 
+from cli.batch import put_batch
 from cli.drop import chosen, exit_code, put
 from cli.follow import Sight
 from functions.ingestion import Ingestion
@@ -67,3 +69,39 @@ def test_where_to_is_never_guessed(contracts: list[Contract], table: str, said: 
         chosen(contracts, table)
 
     assert said in caught.value.message
+
+
+def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
+    """The files lie in the folder when the manifest lands, so that it is published at once."""
+    deployment = Deployment()
+    folder = tmp_path / "monday"
+    folder.mkdir()
+    for name in ("orders.parquet", "more.parquet"):
+        (folder / name).write_bytes(name.encode())
+    listed = [{"key": f"{name}.parquet", "table": "shop.orders"} for name in ("orders", "more")]
+    (folder / "_manifest.json").write_text(json.dumps({"files": listed}))
+
+    sight = put_batch(deployment.world, folder / "_manifest.json")
+
+    times = {landed.key: landed.landed_at for landed in deployment.landing.landed()}
+    manifest = times.pop("batches/monday/_manifest.json")
+    assert set(times) == {"batches/monday/orders.parquet", "batches/monday/more.parquet"}
+    assert all(time <= manifest for time in times.values())
+    deployment.send_upload(sight.ingestion.landed)
+    deployment.deliver()
+    assert [part.key for part in deployment.ledger.get(sight.ingestion.id).parts] == [
+        "orders.parquet",
+        "more.parquet",
+    ]
+
+
+def test_a_manifest_whose_file_is_not_here_uploads_nothing(tmp_path: Path) -> None:
+    """What would end errored is told before anything is in the bucket."""
+    deployment = Deployment()
+    manifest = tmp_path / "_manifest.json"
+    manifest.write_text('{"files": [{"key": "gone.csv", "table": "shop.orders"}]}')
+
+    with pytest.raises(LakegateError, match=r"gone\.csv cannot be read, and nothing was uploaded"):
+        put_batch(deployment.world, manifest)
+
+    assert list(deployment.landing.landed()) == []
