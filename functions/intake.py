@@ -68,7 +68,9 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
     world.catalog.delete_branch(ingestion.branch)
     metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="", group=())
-    return submit(world, world.ledger.save(replace(fresh, attempt=ingestion.attempt + 1)))
+    # Without the branch that is gone: the next one may never be cut.
+    fresh = replace(fresh, attempt=ingestion.attempt + 1, branch="")
+    return submit(world, world.ledger.save(fresh))
 
 
 def demands_now(world: World, ingestion: Ingestion) -> str:

@@ -443,7 +443,7 @@ GUARDS = (
             Cut(
                 "functions.decisions",
                 "    if any(_is_unfounded(single) for single in report.singles):",
-                "    if False:",
+                "    if not report.parts and _is_unfounded(report):",
             ),
         ),
         opening="BATCHES",
