@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import Node, suggestion
+from lakegate.landing import BATCHES
 
 FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
 CELLS = ("csv", "tsv")
@@ -115,9 +116,12 @@ def read_quarantine(settings: Field) -> Quarantine | None:
 
 def landing_prefix(settings: Field, table: str) -> str:
     """The beginning of the keys that belong to the contract: by default `namespace/table/`."""
-    if not settings.has("landingPrefix"):
-        return table.replace(".", "/") + "/"
-    prefix = settings.required_text("landingPrefix")
+    given = settings.has("landingPrefix")
+    own = table.replace(".", "/") + "/"
+    prefix = settings.required_text("landingPrefix") if given else own
+    if prefix.startswith(BATCHES):
+        reason = f"cannot begin with {BATCHES}, where files land only with a manifest"
+        settings.refuse(f"{reason}: give the table's files another place", "landingPrefix")
     if prefix.startswith("/") or "://" in prefix:
         settings.refuse(
             "is the beginning of a key in the landing bucket, such as nyc/flights/: it has no "

@@ -323,6 +323,7 @@ SETTINGS = [
     ("{property: landingPrefx, value: a/}", "[0].property", "did you mean landingPrefix"),
     ("{property: landingPrefix, value: /a/}", ".landingPrefix", "no slash before it"),
     ("{property: landingPrefix, value: 's3://b/a/'}", ".landingPrefix", "no bucket"),
+    ("{property: landingPrefix, value: batches/a/}", ".landingPrefix", "only with a manifest"),
     ("{property: landingPrefix, value: ''}", ".landingPrefix", "is empty"),
     ("{property: landingPrefix, value: null}", "[0].value", "is missing, or null"),
     ("{propert: landingPrefix, value: a/}", "[0].propert", "did you mean property"),
