@@ -3,7 +3,7 @@
 from dataclasses import asdict, replace
 
 from functions.decisions import Publish, Refuse, RunAgain, decide, with_findings
-from functions.duplicates import LIKELY_DUPLICATE, original
+from functions.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.ending import end, finish, report_of
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.intake import run_again, submit
@@ -106,9 +106,7 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
 
 
 def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    # Of a batch the landed object is its manifest, which is alike from day to day.
-    same = () if ingestion.parts else world.ledger.same_content(ingestion.landed)
-    first = original(ingestion, same)
+    first = _before(world, ingestion)
     code = ingestion.reason.code if ingestion.reason else ""
     needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE)
     audited = ingestion.step(
@@ -118,7 +116,16 @@ def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestio
         approval=ingestion.approval if needed else None,
         duplicate_of=first.id if first else "",
     )
-    if first and ingestion.on_duplicate == "hold" and not audited.approval:
-        message = f"{first.landed.uri} brought the same bytes before; a person must decide"
+    held = ingestion.parts or ingestion.on_duplicate == "hold"
+    if first and held and not audited.approval:
+        what = "some of its files" if ingestion.parts else "the same bytes"
+        message = f"{first.landed.uri} brought {what} before; a person must decide"
         return end(world, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
     return world.ledger.save(audited)
+
+
+def _before(world: World, ingestion: Ingestion) -> Ingestion | None:
+    """Who brought the same before: the bytes of a file, or the very files of a batch."""
+    if ingestion.parts:  # whose manifest may be alike from day to day
+        return brought_before(ingestion, world.ledger.versions(ingestion.landed))
+    return original(ingestion, world.ledger.same_content(ingestion.landed))

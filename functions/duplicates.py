@@ -17,12 +17,32 @@ def original(ingestion: Ingestion, same: Iterable[Ingestion]) -> Ingestion | Non
     return next((each for each in same if _comes_before(each, ingestion)), None)
 
 
+def brought_before(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:
+    """The first of `others`, batches of the same folder, with a file of `batch` in one version.
+
+    None where there is none: one counts that is published, or that is not refused and landed
+    earlier.
+    """
+    files = {(part.key, part.version) for part in batch.parts}
+    same = (i for i in others if files & {(part.key, part.version) for part in i.parts})
+    found = sorted((i for i in same if i.id != batch.id), key=_moment)
+    return next((i for i in found if i.state is State.PUBLISHED or _is_ahead(i, batch)), None)
+
+
+def _is_ahead(earlier: Ingestion, later: Ingestion) -> bool:
+    return earlier.state not in _CAME_TO_NOTHING and _moment(earlier) < _moment(later)
+
+
+def _moment(ingestion: Ingestion) -> tuple[str, str]:
+    return ingestion.landed.landed_at, ingestion.id
+
+
 def _comes_before(earlier: Ingestion, later: Ingestion) -> bool:
     if earlier.table != later.table or earlier.state in _CAME_TO_NOTHING:
         return False
     if later.replaces and _place(earlier) == _place(later):
         return False
-    return (earlier.landed.landed_at, earlier.id) < (later.landed.landed_at, later.id)
+    return _moment(earlier) < _moment(later)
 
 
 def _place(ingestion: Ingestion) -> tuple[str, str]:

@@ -134,6 +134,34 @@ def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
     assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
 
 
+def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deployment) -> None:
+    """Two manifests that name one version of a file: the later one is held, and not doubled."""
+    first = deployment.batch("monday", FILES)
+    text = deployment.landing.manifest(first)
+    second = deployment.land("batches/monday/_manifest.json", text)
+    deployment.settle()
+    check_promises(deployment)
+    held = deployment.ingestion(second)
+    assert deployment.ingestion(first).state is State.PUBLISHED
+    assert held.reason is not None
+    assert (held.state, held.reason.code) == (State.REJECTED, "LIKELY_DUPLICATE")
+    assert len(deployment.published_files()) == 1
+
+
+def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(
+    deployment: Deployment,
+) -> None:
+    """One file is corrected and the manifest put again: the version that was good is taken now."""
+    first = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet", b"corrected")
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first))
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(second).state is State.PUBLISHED
+    assert rows(deployment)[OTHER_TABLE] == ["s3://landing/batches/monday/returns.parquet@v1"]
+
+
 @pytest.mark.parametrize(
     ("files", "code", "words"),
     [
