@@ -1,0 +1,60 @@
+"""Batches on the real stack: several tables by one commit, or nothing of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from functions import commits
+from functions.ingestion import Ingestion, State
+from functions.reconciling import reconciled
+from tests.e2e.conftest import Gate, contract
+from tests.e2e.test_bad_input import GOOD, parquet
+from tests.e2e.test_change import found, run
+
+pytestmark = pytest.mark.stack
+ORDERS, LINES = "batched.orders", "batched.lines"
+
+
+def drop(folder: Path, orders: bytes, lines: bytes, code: int = 0) -> str:
+    """Drop a batch of a file for each of the tables, from a folder; what the command prints."""
+    folder.mkdir()
+    files = {ORDERS: orders, LINES: lines}
+    for table, body in files.items():
+        (folder / f"{table}.parquet").write_bytes(body)
+    listed = [{"key": f"{table}.parquet", "table": table} for table in files]
+    (folder / "_manifest.json").write_text(json.dumps({"files": listed}))
+    return run("drop", str(folder / "_manifest.json"), "--wait", code=code)
+
+
+def test_a_batch_is_on_main_whole_or_not_at_all(gate: Gate, tmp_path: Path) -> None:
+    """One commit brings both tables, with a file on its way; one bad file keeps all of it away."""
+    for table in (ORDERS, LINES):
+        gate.put_contract(contract(table, "parquet"))
+    assert gate.end(gate.drop("batched/orders/first.parquet", GOOD)).state is State.PUBLISHED
+    late = gate.drop("batched/orders/late.parquet", parquet(id=[7], amount=[7.0]))
+    good = found(gate, drop(tmp_path / "good", parquet(id=[8], amount=[8.0]), GOOD))
+    assert gate.end(late).state is State.PUBLISHED
+    assert gate.rows(ORDERS) == [(1, 1.0), (2, 2.0), (7, 7.0), (8, 8.0)]
+    assert gate.rows(LINES) == [(1, 1.0), (2, 2.0)]
+    commit = commits.commit_of(gate.world.catalog.log(), good)
+    assert commits.gains(commit) == {ORDERS: 1, LINES: 2}
+    assert f"{LINES}.parquet" in run("show", good.id)
+
+    output = drop(
+        tmp_path / "bad", parquet(id=[9], amount=[9.0]), parquet(id=[9], amount=[-1.0]), 3
+    )
+    _is_kept_away(gate, found(gate, output))
+    for table in (ORDERS, LINES):
+        assert reconciled(gate.world, table, thorough=True).problems == ()
+
+
+def _is_kept_away(gate: Gate, bad: Ingestion) -> None:
+    """Nothing of it is on main; one alert and `inspect` tell why, and discard leaves no branch."""
+    assert gate.rows(ORDERS)[-1] == (8, 8.0)
+    assert len(gate.rows(LINES)) == 2
+    (alert,) = gate.alerts(gate.end(bad.landed))
+    assert f"{LINES}.parquet: amount.invalidValues" in str(alert)
+    assert "-1.0" in run("inspect", bad.id)
+    assert "0 files deleted" not in run("discard", bad.id, "--yes")
+    assert gate.world.catalog.branches("ingest/batch/") == []
