@@ -149,12 +149,5 @@ def _post(slack: SlackAlerts, channel: str, alert: Alert) -> Place:
     return slack.post("", bare)
 
 
-def _closes(alert: Alert) -> bool | None:
-    """Whether what the thread is about is taken care of by now; None where nothing changed."""
-    if alert.kind is Kind.ANSWER and not alert.token:
-        return True
-    return _CLOSES.get(alert.kind)
-
-
 def _subject(alert: Alert) -> str:
     return alert.ingestion or alert.about
