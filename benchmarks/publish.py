@@ -40,6 +40,7 @@ from lakegate import times
 from lakegate.contract import parse
 from lakegate.landing import LandedObject, branch_name, ingestion_id
 from tests.fakes.alerts import FakeAlerts
+from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.queues import FakeDeadLetters
@@ -84,6 +85,7 @@ class Bench:
             tables=lambda: tables,
             jobs=FakeJobs(),  # type: ignore[arg-type]
             alerts=FakeAlerts(),  # type: ignore[arg-type]
+            announcements=FakeAnnouncements(),  # type: ignore[arg-type]
             upload_dead_letters=FakeDeadLetters("a"),  # type: ignore[arg-type]
             job_run_dead_letters=FakeDeadLetters("b"),  # type: ignore[arg-type]
             alert_dead_letters=FakeDeadLetters("c"),  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from cli import (
     query,
     reconcile,
     rotate,
+    snowflake,
     view,
 )
 from lakegate.errors import LakegateError
@@ -88,3 +89,4 @@ for _command in (
     app.command()(_command)
 app.add_typer(contracts.contract, name="contract")
 app.add_typer(ledger.ledger, name="ledger")
+app.add_typer(snowflake.snowflake, name="snowflake")

@@ -21,7 +21,7 @@ from pynessie.error import (
 )
 
 from functions.bearer import Bearer
-from functions.history import Change, Commit, changed
+from functions.history import Change, Commit, Tip, changed
 from functions.secret_store import Secret
 from lakegate.errors import LakegateError, Transient
 from lakegate.tokens import TokenRefused
@@ -104,6 +104,12 @@ class Catalog:
         """The hash that a branch stands at. Raises UnknownBranch."""
         with self._translated():
             return str(self._nessie.get_reference(branch).hash_)
+
+    def tip(self) -> Tip:
+        """Where main stands now."""
+        with self._translated():
+            found = self._send("GET", f"/trees/{MAIN}", params={"fetch": "ALL"})["reference"]
+        return Tip(str(found["hash"]), int(found["metadata"]["numTotalCommits"]))
 
     def branches(self, *prefixes: str) -> list[str]:
         """The names of all branches that begin with one of `prefixes`, sorted."""

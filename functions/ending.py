@@ -1,15 +1,16 @@
-"""How an ingestion ends, and what is due after it: clean up, tell the people."""
+"""How an ingestion ends, and what is due after it: clean up, tell the people, tell the readers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from functions.announcements import announcements
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
 from functions.messages import Alert, Kind, alert, duplicate, recovered
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
-from lakegate.errors import Permanent
+from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import AuditReport, Reason
 
@@ -25,7 +26,7 @@ def end(
 ) -> Ingestion:
     """Record that an ingestion ended without reaching main, then do what its end asks for."""
     brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
-    ended = ingestion.step(state.value, world.now(), state=state, reason=brief)
+    ended = ingestion.step(state.value, world.now(), state=state, reason=brief, announced=False)
     metrics.add_metric(state.capitalize(), "Count", 1)
     logger.info(f"ended {state}", extra={"reason": asdict(reason)})
     return finish(world, world.ledger.save(ended))
@@ -37,21 +38,32 @@ def end_published(world: World, members: Sequence[Ingestion], merge_hash: str) -
     What another process recorded in between stays as it is.
     """
     at = world.now()
-    ended = [m.step("published", at, state=State.PUBLISHED, merge_hash=merge_hash) for m in members]
+    end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
+    ended = [member.step("published", at, **end) for member in members]
     saved = save_unmoved(world, ended)
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     _clean_up(world, saved)
-    return finish(world, world.ledger.get(members[0].id))
+    first = world.ledger.get(members[0].id)
+    try:
+        return finish(world, first)
+    except LakegateError as error:  # who is told must not delay who waits for the table
+        logger.warning("the rest is left to the sweep", extra={"why": error.message})
+        return world.ledger.get(first.id)
 
 
 def finish(world: World, ingestion: Ingestion) -> Ingestion:
-    """Do what is still due after the end: delete what is not needed any more, tell the people."""
+    """Do what is still due after the end: delete what nobody needs, tell people and readers.
+
+    Raises LakegateError where that is not done yet: it is tried again.
+    """
     if ingestion.uncleaned:
         _clean_up(world, [ingestion])
         ingestion = world.ledger.get(ingestion.id)
     if ingestion.untold:
         ingestion = _tell(world, ingestion)
+    if ingestion.unannounced:
+        ingestion = _announce(world, ingestion)
     return ingestion
 
 
@@ -107,6 +119,17 @@ def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:
     world.alerts.post(ingestion.channel, _message(world, ingestion))
     return world.ledger.save(ingestion.step("alerted", world.now(), alerted=True))
+
+
+def _announce(world: World, ingestion: Ingestion) -> Ingestion:
+    """Have readers hear of its end; of what was published, with where its tables stand now."""
+    tip, metadata = None, {}
+    if ingestion.state is State.PUBLISHED:
+        tip = world.catalog.tip()
+        metadata = {name: world.catalog.metadata(tip.hash, name) for name in ingestion.tables}
+    for told in announcements(ingestion, tip, metadata):
+        world.announcements.send(told)
+    return world.ledger.save(ingestion.step("announced", world.now(), announced=True))
 
 
 def _message(world: World, ingestion: Ingestion) -> Alert:

@@ -32,6 +32,17 @@ class Commit:
 
 
 @dataclass(frozen=True)
+class Tip:
+    """Where main stands: its newest commit's hash, and how many commits led to it.
+
+    Main is never put back, so of two tips the one with more commits is the newer one.
+    """
+
+    hash: str
+    position: int
+
+
+@dataclass(frozen=True)
 class Change:
     """One commit of a log, and what it made of one table.
 

@@ -28,6 +28,7 @@ class State(StrEnum):
 IN_FLIGHT = (State.LANDED, State.BRANCHED, State.SUBMITTED, State.AUDITED)
 NOT_STARTED = (State.LANDED, State.BRANCHED)
 ALERTED = (State.REJECTED, State.ERRORED)
+ANNOUNCED = (State.PUBLISHED, *ALERTED)
 UNNEEDED = (State.PUBLISHED, State.IGNORED)  # whose branches are
 _MOST_ACTIONS = 20
 _AGAIN = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
@@ -75,9 +76,9 @@ class Ingestion:
     where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
     `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
     ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
-    a step to when it was done (ISO 8601, UTC). `alerted` and `cleaned` say that the people were
-    told and the branches were deleted. `recorded` is the last attempt whose run's results are in
-    main's tables of results (see recording.py).
+    a step to when it was done (ISO 8601, UTC). `alerted`, `announced` and `cleaned` say that the
+    people and the readers were told, and the branches were deleted. `recorded` is the last attempt
+    whose run's results are in main's tables of results (see recording.py).
 
     `tries_from` is how many attempts there were before the last replay; `contract_pinned` says
     that the replay is to go by the contract that is named here, whatever is in force. A
@@ -135,6 +136,7 @@ class Ingestion:
     tally: Mapping[str, int] = field(default_factory=dict)
     checks: tuple[Mapping[str, Any], ...] = ()
     alerted: bool = False
+    announced: bool = False
     cleaned: bool = False
     recorded: int = 0
     times: Mapping[str, str] = field(default_factory=dict)
@@ -222,6 +224,11 @@ class Ingestion:
         return bool(worth_it) and not self.alerted
 
     @property
+    def unannounced(self) -> bool:
+        """Whether readers must still hear of its end."""
+        return self.state in ANNOUNCED and not self.announced
+
+    @property
     def uncleaned(self) -> bool:
         """Whether branches that nobody needs any more must still be deleted."""
         return self.state in UNNEEDED and bool(self.branch) and not self.cleaned
@@ -229,7 +236,7 @@ class Ingestion:
     @property
     def unfinished(self) -> bool:
         """Whether a step is still due: the sweep looks for these."""
-        return not self.ended or self.untold or self.uncleaned
+        return not self.ended or self.untold or self.unannounced or self.uncleaned
 
     @property
     def unrecorded(self) -> bool:

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from functions.brief import Brief
-from functions.ingestion import Action, Approval, Ingestion, State
+from functions.ingestion import IN_FLIGHT, Action, Approval, Ingestion, State
 from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.landing import LandedObject
@@ -43,11 +43,15 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
 
 
 def from_item(item: dict[str, Any]) -> Ingestion:
-    """The ingestion that an item keeps; what an older release did not write has its default."""
+    """The ingestion that an item keeps; what an older release did not write has its default.
+
+    But what ended under a release that announced nothing is not to be announced any more.
+    """
     names = {f.name for f in dataclasses.fields(Ingestion)}
     fields = {name: value for name, value in item.items() if name in names}
     fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
     fields |= {name: int(item[name]) for name in _NUMBERS if name in item}
+    fields.setdefault("announced", State(item["state"]) not in IN_FLIGHT)
     landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
     landed |= {"size": int(item["size"])}
     return Ingestion(

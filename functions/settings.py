@@ -15,7 +15,8 @@ class Settings:
     """A deployment's settings, each from the variable `LAKEGATE_<NAME>`; secrets by name only.
 
     `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
-    `alert_dead_letters`, `upload_dead_letters` and `job_run_dead_letters` are queue addresses.
+    `alert_dead_letters`, `announcement_queue`, `upload_dead_letters` and `job_run_dead_letters` are
+    queue addresses.
     `alert_topic` is an SNS topic that is told, too, "" without one. `clean_up_role_arn` is the
     role that may delete in the lake; without it that is done as oneself.
     `job_tries` is how many runs of one ingestion may fail without a report before people are told,
@@ -40,6 +41,7 @@ class Settings:
     job_code: str
     alert_queue: str
     alert_dead_letters: str
+    announcement_queue: str
     upload_dead_letters: str
     job_run_dead_letters: str
     alert_topic: str = ""
@@ -141,6 +143,67 @@ class DigestSettings:
     def of(cls, environment: Mapping[str, str]) -> "DigestSettings":
         """The settings in an environment."""
         return _read(cls, environment)
+
+
+@dataclass(frozen=True)
+class ReaderSettings:
+    """Which readers are told of an ingestion's end, each from the variable `LAKEGATE_<NAME>`.
+
+    `event_bus` is the name of EventBridge's bus; `glue_queue` and `snowflake_queue` are the
+    addresses of the queues of those warehouses that are set up.
+    """
+
+    stage: str
+    event_bus: str = "default"
+    glue_queue: str = ""
+    snowflake_queue: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "ReaderSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return _read(cls, environment)
+
+
+@dataclass(frozen=True)
+class GlueSettings:
+    """How AWS Glue is brought along, each from the variable `LAKEGATE_<NAME>`.
+
+    `glue_database_prefix` begins the databases' names; `glue_dead_letters` is a queue's address.
+    """
+
+    glue_database_prefix: str
+    glue_dead_letters: str
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "GlueSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return _read(cls, environment)
+
+
+@dataclass(frozen=True)
+class SnowflakeSettings:
+    """How Snowflake is brought along, each from the variable `LAKEGATE_<NAME>`.
+
+    `snowflake_secret` is the name of the secret with the login, `snowflake_marks` of the DynamoDB
+    table with the positions; `snowflake_dead_letters` is a queue's address. `snowflake_tables` are
+    those that Snowflake has, separated by commas; without any they are all.
+    """
+
+    lake_bucket: str
+    snowflake_secret: str
+    snowflake_marks: str
+    snowflake_dead_letters: str
+    snowflake_tables: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "SnowflakeSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return _read(cls, environment)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that are named."""
+        return tuple(filter(None, map(str.strip, self.snowflake_tables.split(","))))
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,24 @@ from botocore.config import Config
 from slack_sdk import WebClient
 
 from functions.alerts import LogAlerts, SlackAlerts
+from functions.announcing import Readers
 from functions.aws_probe import AwsProbe
 from functions.catalog import Catalog
+from functions.event_bus import EventBus
 from functions.examining import Scene
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.nessie_probe import NessieProbe
 from functions.queues import AlertQueue, DeadLetters
+from functions.reader_queues import AnnouncementQueue, RefreshQueue
 from functions.secret_store import Secret, secret
-from functions.settings import AlertSettings, CheckupSettings, Settings, SlackSettings
+from functions.settings import (
+    AlertSettings,
+    CheckupSettings,
+    ReaderSettings,
+    Settings,
+    SlackSettings,
+)
 from functions.slack_secret import bot_token
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
@@ -77,6 +86,19 @@ def _slack(settings: SlackSettings) -> SlackAlerts | None:
     return SlackAlerts(client, settings.slack_channel, token.after)
 
 
+@cache
+def readers() -> Readers:
+    """Whom this Lambda's environment has told of an ingestion's end, made once an instance."""
+    settings = ReaderSettings.of(os.environ)
+    sqs = boto3.client("sqs", config=_CONFIG)
+    events = boto3.client("events", config=_CONFIG)
+    queues = filter(None, (settings.glue_queue, settings.snowflake_queue))
+    return Readers(
+        bus=EventBus(events, settings.event_bus, settings.stage),
+        warehouses=tuple(RefreshQueue(sqs, url) for url in queues),
+    )
+
+
 def scene() -> Scene:
     """What an examination in this Lambda's environment works with; no secret is read for it yet."""
     settings = Settings.of(os.environ)
@@ -111,6 +133,7 @@ def connect(settings: Settings) -> World:
         tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=_CONFIG), settings),
         alerts=AlertQueue(sqs, settings.alert_queue, has_topic=bool(settings.alert_topic)),
+        announcements=AnnouncementQueue(sqs, settings.announcement_queue),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
         job_run_dead_letters=DeadLetters(sqs, settings.job_run_dead_letters),
         alert_dead_letters=DeadLetters(sqs, settings.alert_dead_letters),

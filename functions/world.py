@@ -8,6 +8,7 @@ from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
+from functions.reader_queues import AnnouncementQueue
 from functions.settings import Settings
 from functions.storage import Lake, Landing
 
@@ -32,6 +33,7 @@ class World:
     tables: "Callable[[], Tables]"
     jobs: Jobs
     alerts: AlertQueue
+    announcements: AnnouncementQueue
     upload_dead_letters: DeadLetters
     job_run_dead_letters: DeadLetters
     alert_dead_letters: DeadLetters

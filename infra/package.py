@@ -37,8 +37,10 @@ _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
 # Lambda's python3.11 has glibc 2.26. uv knows no name between 2.17, which pyroaring does not serve,
-# and 2.28; tests/e2e/test_stack.py checks what the chosen files really need.
-_PLATFORM = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
+# and 2.28, for which cryptography is built too new; tests/e2e/test_stack.py checks what the chosen
+# files really need.
+_PLATFORM = "x86_64-manylinux_2_28"
+_OLDER = {"cryptography": "x86_64-manylinux2014"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -85,15 +87,14 @@ def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
 def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
     """A zip of the installed requirements, named by them."""
     requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
-    digest = _digest(requirements.encode(), repr(_PLATFORM).encode())
+    digest = _digest(requirements.encode(), repr((_PLATFORM, _OLDER)).encode())
     made = into / f"libraries-{digest}.zip"
     if not made.exists():
         tell("packaging the Lambdas' libraries")
         made.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=into) as name:
             work = Path(name)
-            (work / "requirements.txt").write_text(requirements)
-            _install(work / "requirements.txt", work / "tree")
+            _install_all(requirements, work)
             _zip_tree(work / "tree", work / "zip")
             (work / "zip").replace(made)
     return made
@@ -101,12 +102,27 @@ def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
 
 def _without(names: Collection[str], requirements: str) -> str:
     """A requirements file's text without the packages of these names and their hashes."""
-    blocks = re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
-    return "".join(b for b in blocks if b.partition("==")[0] not in names)
+    return "".join(b for b in _blocks(requirements) if b.partition("==")[0] not in names)
 
 
-def _install(requirements: Path, into: Path) -> None:
-    command = [uv.find_uv_bin(), "pip", "install", "--quiet", *_PLATFORM, "--only-binary", ":all:"]
+def _blocks(requirements: str) -> list[str]:
+    """What a requirements file says first, then of each package."""
+    return re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
+
+
+def _install_all(requirements: str, work: Path) -> None:
+    """Install all of them under `work` in `tree`, each built for the platform that fits it."""
+    head, *packages = _blocks(requirements)
+    for platform in (_PLATFORM, *_OLDER.values()):
+        fit = [p for p in packages if _OLDER.get(p.partition("==")[0], _PLATFORM) == platform]
+        if fit:
+            (work / "requirements.txt").write_text("".join([head, *fit]))
+            _install(work / "requirements.txt", work / "tree", platform)
+
+
+def _install(requirements: Path, into: Path, platform: str) -> None:
+    command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--only-binary", ":all:"]
+    command += ["--python-version", "3.11", "--python-platform", platform]
     command += ["--no-deps", "--require-hashes", "--target", str(into), "-r", str(requirements)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:

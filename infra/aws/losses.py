@@ -15,10 +15,18 @@ HOLDS = {
     "AWS::SecretsManager::Secret": "what it holds would be gone",
     "AWS::KMS::Key": "what it encrypted could never be read again",
 }
+# What a warehouse waits for is of no use once it is not set up any more, and set up again it is
+# brought along by each table's next publish.
+_OF_WAREHOUSES = (
+    *("GlueQueue", "GlueDeadLetters"),
+    *("SnowflakeQueue", "SnowflakeDeadLetters", "SnowflakeMarks"),
+)
 
 
 def loses(change: Change) -> str:
     """What the change would lose, "" where it loses nothing."""
+    if change.resource in _OF_WAREHOUSES and change.action == "Remove":
+        return ""
     gone = change.action == "Remove" or change.replacement == "True"
     return HOLDS.get(change.type, "") if gone else ""
 

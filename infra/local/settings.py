@@ -14,6 +14,7 @@ LAKE_BUCKET = _HERE.lake_bucket
 # Of its own, because ministack, like AWS, takes no events in AWS's name.
 EVENT_SOURCE = "lakegate.emr-serverless"
 APPLICATION = "00lakegate"
+GLUE_PREFIX = "lakegate_"
 # Known to the stand-in only.
 _SLACK_TOKEN = "xoxb-lakegate-local"  # noqa: S105
 _SIGNING_SECRET = "lakegate-local-signing-secret"  # noqa: S105
@@ -54,6 +55,7 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
         "SlackUrl": f"{at['slack']}/api/",
         "EmrEndpoint": at["emr"],
         "EmrEventSource": EVENT_SOURCE,
+        "GlueDatabasePrefix": GLUE_PREFIX,
         "SweepSchedule": "rate(1 minute)",
         "GraceSeconds": "30",
         "FunctionTimeout": "20",

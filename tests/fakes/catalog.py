@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from functions.catalog import MAIN, CannotRebase, FilesGone, MergeConflict, UnknownBranch
-from functions.history import Change, Commit
+from functions.history import Change, Commit, Tip
 from functions.ingestion import Intent
 from functions.table_files import TableFiles
 from functions.table_rows import DoubledFile, TableRows
@@ -81,6 +81,10 @@ class FakeCatalog:
         if branch not in self._heads:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch {branch}")
         return self._heads[branch]
+
+    def tip(self) -> Tip:
+        """See Catalog.tip."""
+        return Tip(self.head(MAIN), sum(1 for _ in self.log()))
 
     def branches(self, *prefixes: str) -> list[str]:
         """See Catalog.branches."""

@@ -20,6 +20,7 @@ from lakegate.history import RESULTS
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
+from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import FakeCatalog, FakeTables
 from tests.fakes.clock import FakeClock
 from tests.fakes.faults import Fault, Journal, ProcessDied, unavailable
@@ -41,6 +42,7 @@ SETTINGS = Settings(
     emr_role_arn="arn:aws:iam::000000000000:role/job",
     job_code="s3://lake/jobs/1",
     alert_queue="http://sqs/alerts.fifo",
+    announcement_queue="http://sqs/announcements",
     upload_dead_letters="http://sqs/uploads-dead",
     job_run_dead_letters="http://sqs/job-runs-dead",
     alert_dead_letters="http://sqs/alerts-dead.fifo",
@@ -85,6 +87,7 @@ class Deployment:
         self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)
         self.alerts = FakeAlerts()
+        self.announcements = FakeAnnouncements()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
         self.dead_alerts = FakeDeadLetters("alerts-dead.fifo")
@@ -244,7 +247,10 @@ class Deployment:
         watched = self.journal.watched
         parts: dict[str, Any] = {
             name: watched(name, getattr(self, name))
-            for name in ("landing", "lake", "ledger", "catalog", "jobs", "alerts")
+            for name in (
+                *("landing", "lake", "ledger", "catalog"),
+                *("jobs", "alerts", "announcements"),
+            )
         }
         return World(
             settings=self.settings,

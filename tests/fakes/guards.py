@@ -232,6 +232,40 @@ GUARDS = (
         ),
     ),
     Guard(
+        "readers are told before it is written down that they were",
+        "readers were not told",
+        (
+            Cut(
+                "functions.ending",
+                "    world.announcements.send(",
+                '    ingestion = world.ledger.save(ingestion.step("", "", announced=True))\n'
+                "    world.announcements.send(",
+            ),
+        ),
+    ),
+    Guard(
+        "the sweep looks for what readers were not told",
+        "readers were not told",
+        (
+            Cut(
+                "functions.ingestion",
+                "self.untold or self.unannounced or",
+                "self.untold or",
+            ),
+        ),
+    ),
+    Guard(
+        "readers are told where the table stands at one moment",
+        "readers were told of another table",
+        (
+            Cut(
+                "functions.ending",
+                "world.catalog.metadata(tip.hash, name)",
+                "world.catalog.metadata(world.catalog.tip().hash, name)",
+            ),
+        ),
+    ),
+    Guard(
         "published branches are deleted",
         "left behind",
         (

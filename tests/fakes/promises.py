@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from functions import commits
+from functions.announcements import announcements
 from functions.failed import branches
 from functions.history import Commit
-from functions.ingestion import ALERTED, Ingestion, State
+from functions.ingestion import ALERTED, ANNOUNCED, Ingestion, State
 from functions.messages import Kind
 from functions.reconciliation import End
 from functions.reconciling import reconciled
@@ -32,6 +33,7 @@ def check_promises(deployment: Deployment) -> None:
     _the_failed_keep_their_branch(deployment, failed)
     _of_exactly_these_people_are_told(deployment, failed + [i for i in published if i.duplicate_of])
     _the_unreadable_is_shown(deployment)
+    _of_every_end_readers_are_told(deployment)
     _every_run_is_recorded_once(deployment)
     check_files(deployment)
     if deployment.others.idle:
@@ -173,6 +175,25 @@ def _once_failed(deployment: Deployment) -> Iterator[str]:
     for ingestion in deployment.ledger.all():
         if any(each.state in ALERTED for each in deployment.ledger.history(ingestion.id)):
             yield ingestion.id
+
+
+def _of_every_end_readers_are_told(deployment: Deployment) -> None:
+    """Of no other end; and of what is published, where its table stood on main then or later."""
+    ends = [i for i in deployment.ledger.all() if i.state in ANNOUNCED]
+    told = {each.id for each in deployment.announcements.sent}
+    for each in ends:
+        lacking = {said.id for said in announcements(each)} - told
+        assert not lacking, f"readers were not told of {lacking}"
+    known = (each for i in deployment.ledger.all() for each in deployment.ledger.history(i.id))
+    once = {said.id for i in known if i.state in ANNOUNCED for said in announcements(i)}
+    wrong = told - once
+    assert not wrong, f"readers were told of {wrong}"
+    log = [commit.hash for commit in deployment.catalog.log()][::-1]
+    for said in deployment.announcements.sent:
+        if said.state is State.PUBLISHED:
+            assert said.commit in log[: said.position], f"readers were told too early: {said}"
+            stands = deployment.catalog.metadata(log[said.position - 1], said.table)
+            assert said.metadata_location == stands, f"readers were told of another table: {said}"
 
 
 def _every_run_is_recorded_once(deployment: Deployment) -> None:

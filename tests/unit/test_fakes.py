@@ -8,9 +8,11 @@ from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
+from functions.reader_queues import AnnouncementQueue
 from functions.storage import Lake, Landing
 from functions.tables import Tables
 from tests.fakes.alerts import FakeAlerts
+from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import FakeCatalog, FakeTables
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
@@ -29,6 +31,7 @@ from tests.fakes.storage import FakeLake, FakeLanding
         (Lake, FakeLake),
         (DeadLetters, FakeDeadLetters),
         (AlertQueue, FakeAlerts),
+        (AnnouncementQueue, FakeAnnouncements),
     ],
 )
 def test_a_fake_is_called_like_the_real_one(real: type, fake: type) -> None:

@@ -36,6 +36,8 @@ def test_what_holds_data_is_neither_removed_nor_replaced(change: Change) -> None
         Change("Lake", "AWS::S3::Bucket", "Modify", "Conditional", ("NotificationConfiguration",)),
         Change("Sweep", _FUNCTION, "Remove"),
         Change("Sweep", _FUNCTION, "Modify", "True", ("FunctionName",)),
+        Change("GlueQueue", _QUEUE, "Remove"),
+        Change("SnowflakeMarks", _TABLE, "Remove"),
     ],
 )
 def test_all_else_may_change(change: Change) -> None:

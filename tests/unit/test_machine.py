@@ -17,6 +17,7 @@ from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
+from functions.reader_queues import AnnouncementQueue
 from functions.storage import Lake, Landing
 from functions.tables import Tables
 from tests.fakes.machine import POINTS, Kind, Stage
@@ -32,6 +33,7 @@ ADAPTERS = {
     "tables": Tables,
     "jobs": Jobs,
     "alerts": AlertQueue,
+    "announcements": AnnouncementQueue,
     "dead_uploads": DeadLetters,
     "dead_job_runs": DeadLetters,
     "dead_alerts": DeadLetters,
@@ -50,7 +52,6 @@ OF_COMMANDS = {
     "catalog.references",
     "catalog.changes",
     "catalog.changed_without",
-    "catalog.metadata",
     "tables.files",
     "tables.make",
     "tables.rows",

@@ -1,0 +1,89 @@
+"""`lakegate snowflake ddl`: what Snowflake is to be told once, so that it can follow main."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cli import view
+from cli.deployment import find
+from functions import snowflake_sql as sql
+from functions.snowflake_sql import Place
+from functions.world import World
+from lakegate.errors import LakegateError
+
+snowflake = typer.Typer(no_args_is_help=True, help="Have Snowflake follow main.")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What things are to be called in Snowflake, and the role of AWS's that it reads as."""
+
+    place: Place
+    role: str
+    name: str
+    aws_role: str
+
+
+@snowflake.callback()
+def begin() -> None:
+    """A group of commands, though it has one."""
+
+
+@snowflake.command("ddl")
+def ddl_command(
+    context: typer.Context,
+    aws_role: Annotated[str, typer.Option(help="ARN of the role that Snowflake reads as.")],
+    table: Annotated[list[str] | None, typer.Option(help="A table; default: all of them.")] = None,
+    database: Annotated[str, typer.Option(help="The database, which must be there.")] = "LAKE",
+    schema: Annotated[str, typer.Option(help="One for all; default: one a namespace.")] = "",
+    role: Annotated[str, typer.Option(help="The role that Lakegate works in.")] = "LAKEGATE",
+    name: Annotated[str, typer.Option(help="Of the volume and the integration.")] = "LAKEGATE",
+) -> None:
+    """Print the SQL for external volume, catalog integration, schemas and tables; run nothing.
+
+    The tables begin with what main has now. Whoever runs the SQL reads it first.
+    """
+    world = find(context.obj).world()
+    names = Names(Place(database, schema), role, name, aws_role)
+    for statement in ddl(names, world.lake.bucket, _metadata(world, table or [])):
+        typer.echo(f"{statement};\n")
+
+
+def ddl(names: Names, lake_bucket: str, metadata: Mapping[str, str]) -> Iterator[str]:
+    """The statements, in their order; `metadata` maps each table to its metadata file on main.
+
+    Only the owner of an Iceberg table refreshes it, so the role makes the tables itself.
+    """
+    volume, role = sql.identifier(names.name), sql.identifier(names.role)
+    database = sql.identifier(names.place.database)
+    yield "USE ROLE ACCOUNTADMIN"
+    yield f"CREATE ROLE IF NOT EXISTS {role}"
+    yield sql.volume(names.name, lake_bucket, names.aws_role)
+    yield sql.integration(names.name)
+    yield f"GRANT USAGE ON EXTERNAL VOLUME {volume} TO ROLE {role}"
+    yield f"GRANT USAGE ON INTEGRATION {volume} TO ROLE {role}"
+    yield f"GRANT USAGE ON DATABASE {database} TO ROLE {role}"
+    for namespace in sorted({table.rpartition(".")[0] for table in metadata}):
+        there = names.place.schema_of(namespace)
+        yield sql.schema(names.place, namespace)
+        yield f"GRANT USAGE, CREATE ICEBERG TABLE ON SCHEMA {there} TO ROLE {role}"
+    yield f"USE ROLE {role}"
+    for table, file in sorted(metadata.items()):
+        path = sql.relative(file, sql.base_url(lake_bucket))
+        yield sql.iceberg_table(names.place, table, path, names.name, names.name)
+
+
+def _metadata(world: World, wanted: list[str]) -> dict[str, str]:
+    """Where the tables stand on main. Raises LakegateError NO_TABLE where one is not there."""
+    tip = world.catalog.tip()
+    tables = wanted or [stored.contract.table for stored in world.lake.contracts()]
+    found = {table: world.catalog.metadata(tip.hash, table) for table in tables}
+    missing = [table for table, file in found.items() if not file]
+    if missing and wanted:
+        message = f"main has no table {', '.join(missing)}: publish a file of it first"
+        raise LakegateError("NO_TABLE", message)
+    if missing:
+        view.err().print(f"left out, for main has none of them yet: {', '.join(missing)}")
+    return {table: file for table, file in found.items() if file}

@@ -1,0 +1,127 @@
+"""What readers are told of an ingestion's end: a value, the same one in the queue and the event."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+
+from functions.history import Tip
+from functions.ingestion import Ingestion, State
+from lakegate.errors import Permanent
+
+SCHEMA = "lakegate-announcement-1"
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """The end of an ingestion, of one of its tables: published, rejected or errored.
+
+    `id` is the same whenever the same end is announced again, after a crash; a replayed ingestion
+    has another end. `kind` is "file", "batch" where a manifest named files of several tables, each
+    of which is announced by itself, or "change" where a person asked for it. `table` is "" where it
+    never came to one. `object` is the address of what landed and `version` which of its versions.
+    `rows` are those that it added to the table and `removed_rows` those that it removed; where it
+    was not published, those that it would have. `contract` is the contract's key, with its version
+    behind an `@`. `landed_at` and
+    `ended_at` are ISO 8601 in UTC. `approved_by` names the person who had it published although its
+    audit failed, and `approved_because` is why.
+
+    `branch`, `reason_code` and `reason` are of what was not published: where its rows wait, and
+    why. `commit`, `metadata_location` and `position` are of what was published: the commit on main
+    that did it, the table's metadata file as main had it when this was said (that commit's, or a
+    newer one), and how many commits main had then. Of two announcements the one with the larger
+    position has the newer metadata. The location is "" where the table was dropped since. What does
+    not apply is "" or 0.
+    """
+
+    id: str
+    ingestion: str
+    attempt: int
+    state: State
+    table: str
+    kind: str
+    object: str
+    version: str
+    rows: int
+    removed_rows: int
+    contract: str
+    landed_at: str
+    ended_at: str
+    branch: str = ""
+    reason_code: str = ""
+    reason: str = ""
+    approved_by: str = ""
+    approved_because: str = ""
+    commit: str = ""
+    metadata_location: str = ""
+    position: int = 0
+
+    @classmethod
+    def read(cls, text: str) -> "Announcement":
+        """The announcement in a message's body. Raises Permanent BAD_ANNOUNCEMENT.
+
+        What a newer release added is left out.
+        """
+        try:
+            told = json.loads(text)
+            known = {field.name: told[field.name] for field in fields(cls) if field.name in told}
+            return cls(**{**known, "state": State(told["state"])})
+        except (ValueError, TypeError, KeyError) as error:
+            message = f"this is no announcement ({error!r}): {text[:300]}"
+            raise Permanent("BAD_ANNOUNCEMENT", message) from error
+
+    def text(self) -> str:
+        """The announcement as JSON."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
+
+
+def announcements(
+    ingestion: Ingestion, tip: Tip | None = None, metadata: Mapping[str, str] | None = None
+) -> list[Announcement]:
+    """What is told of an ingestion that ended: once of each of its tables.
+
+    Of one that was published, `metadata` maps each table to where it stands on main at `tip`.
+    """
+    standing = metadata or {}
+    told = [_of_end(ingestion, table, tip) for table in ingestion.tables or ("",)]
+    told = [replace(each, metadata_location=standing.get(each.table, "")) for each in told]
+    return [_of_part(ingestion, each) for each in told] if ingestion.parts else told
+
+
+def _of_part(ingestion: Ingestion, whole: Announcement) -> Announcement:
+    """What is told of one table of a batch."""
+    mine = [part for part in ingestion.parts if part.table == whole.table]
+    return replace(
+        whole,
+        id=f"{whole.id}-{whole.table}",
+        kind="batch",
+        rows=sum(part.rows for part in mine),
+        contract=f"{mine[0].contract_key}@{mine[0].contract_version}",
+    )
+
+
+def _of_end(ingestion: Ingestion, table: str, tip: Tip | None) -> Announcement:
+    reason, approval = ingestion.reason, ingestion.approval
+    waits = ingestion.state is not State.PUBLISHED
+    version = ingestion.contract_version
+    return Announcement(
+        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}",
+        ingestion=ingestion.id,
+        attempt=ingestion.attempt,
+        state=ingestion.state,
+        table=table,
+        kind="change" if ingestion.change else "file",
+        object=ingestion.landed.uri,
+        version=ingestion.landed.version,
+        rows=ingestion.rows,
+        removed_rows=ingestion.replaced_rows,
+        contract=f"{ingestion.contract_key}@{version}" if version else ingestion.contract_key,
+        landed_at=ingestion.landed.landed_at,
+        ended_at=ingestion.times.get(ingestion.state.value, max(ingestion.times.values())),
+        branch=ingestion.branch if waits else "",
+        reason_code=reason.code if reason and waits else "",
+        reason=reason.message if reason and waits else "",
+        approved_by=approval.by if approval else "",
+        approved_because=approval.reason if approval else "",
+        commit=ingestion.merge_hash,
+        position=tip.position if tip else 0,
+    )

@@ -1,0 +1,32 @@
+"""What a warehouse is asked for after main moved: to read a table's newest metadata."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from lakegate.errors import Permanent
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """A table as main had it when it had `position` commits: `metadata` is its metadata file.
+
+    Main only ever gets more commits, so a refresh is older than any with a larger position.
+    """
+
+    table: str
+    position: int
+    metadata: str
+
+    @classmethod
+    def read(cls, text: str) -> "Refresh":
+        """The refresh in a message's body. Raises Permanent BAD_REFRESH."""
+        try:
+            told = json.loads(text)
+            return cls(str(told["table"]), int(told["position"]), str(told["metadata"]))
+        except (ValueError, TypeError, KeyError) as error:
+            message = f"this is no refresh ({error!r}): {text[:300]}"
+            raise Permanent("BAD_REFRESH", message) from error
+
+    def text(self) -> str:
+        """The refresh as a message's body."""
+        return json.dumps(asdict(self), ensure_ascii=False)

@@ -1,0 +1,169 @@
+"""Snowflake: its tables are had to read main's newest metadata, through its SQL API.
+
+Snowflake documentation, "SQL API": a request is sent with an id of its own, so that one whose
+answer was lost can be sent again and is carried out once; it is asked not to wait for the end, and
+then for the end: 202 is that it goes on, 200 that it is done.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import requests
+
+from functions.marks import Marks
+from functions.refresh import Refresh
+from functions.secret_store import Secret
+from functions.snowflake_key import Login
+from functions.snowflake_sql import base_url, relative
+from functions.snowflake_sql import refresh as refresh_statement
+from lakegate.errors import LakegateError, Permanent, Transient
+
+# Snowflake then ends it, long before the queue gives the message again: so no older refresh is
+# still under way when a newer one begins.
+_SECONDS = 30
+_TIMEOUT = 10
+_PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
+_TRIES = 3
+_ENDED = ("000604", "000630")  # a statement that was cancelled, or took too long
+_REFUSED = (400, 422)
+_REFUSED_ACCESS = (401, 403)
+
+
+class Snowflake:
+    """The tables of one login; see Warehouse."""
+
+    def __init__(
+        self,
+        secret: Secret,
+        marks: Marks,
+        lake_bucket: str,
+        now: Callable[[], datetime],
+        tables: Collection[str] = (),
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`tables` are those that Snowflake has, none for all; `secret` holds the login as JSON."""
+        self._secret = secret
+        self._marks = marks
+        self._base = base_url(lake_bucket)
+        self._now = now
+        self._tables = frozenset(tables)
+        self._pause = pause
+        self._session = requests.Session()
+        self._session.headers["User-Agent"] = "lakegate/1"
+
+    def refresh(self, refresh: Refresh) -> bool:
+        """See Warehouse.refresh; a table that Snowflake is not to have is left alone.
+
+        Raises Permanent SNOWFLAKE_REFUSED, as for a table that is not there, and OUTSIDE_VOLUME;
+        Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET.
+        """
+        if self._tables and refresh.table not in self._tables:
+            return False
+        if self._marks.position(refresh.table) >= refresh.position:
+            return False
+        path = relative(refresh.metadata, self._base)
+        text = self._secret.text()
+        try:
+            self._carry_out(text, refresh.table, path)
+        except _LoginRefused:
+            newer = self._secret.after(text)
+            if newer == text:
+                raise
+            self._carry_out(newer, refresh.table, path)
+        self._marks.put(refresh.table, refresh.position)
+        return True
+
+    def _carry_out(self, secret: str, table: str, path: str) -> None:
+        login = Login.read(secret, self._secret.name)
+        body = {
+            "statement": refresh_statement(login.place, table, path),
+            "timeout": _SECONDS,
+            "database": login.place.database,
+            **({"role": login.role} if login.role else {}),
+            **({"warehouse": login.warehouse} if login.warehouse else {}),
+        }
+        answer = self._submitted(login, body)
+        for seconds in _PAUSES:
+            handle = _handle(answer)
+            if answer.status_code == requests.codes.ok:
+                return
+            self._pause(seconds)
+            answer = self._send(login, "GET", f"/{handle}")
+        message = f"Snowflake did not get {table} refreshed in time; it will be tried again"
+        raise Transient("SNOWFLAKE_UNAVAILABLE", message)
+
+    def _submitted(self, login: Login, body: dict[str, Any]) -> requests.Response:
+        """The answer to a statement, sent again under the same id where the answer was lost."""
+        asked = {"requestId": str(uuid.uuid4()), "async": "true"}
+        for seconds in _PAUSES[: _TRIES - 1]:
+            try:
+                return self._send(login, "POST", json=body, params=asked)
+            except _Lost:
+                self._pause(seconds)
+                asked["retry"] = "true"
+        return self._send(login, "POST", json=body, params=asked)
+
+    def _send(self, login: Login, method: str, path: str = "", **more: Any) -> requests.Response:
+        headers = {
+            "Authorization": f"Bearer {login.token(self._now())}",
+            "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
+            "Accept": "application/json",
+        }
+        address = f"{login.address}/api/v2/statements{path}"
+        with _translated():
+            answer = self._session.request(
+                method, address, headers=headers, timeout=_TIMEOUT, allow_redirects=False, **more
+            )
+        if answer.status_code in (requests.codes.ok, requests.codes.accepted):
+            return answer
+        raise _refusal(answer, self._secret.name)
+
+
+class _Lost(Transient):
+    """Snowflake may have carried out what it was asked for, or not."""
+
+
+class _LoginRefused(Transient):
+    """Snowflake does not know the login: people must put another into its secret."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except requests.RequestException as error:
+        raise _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake did not answer: {error}") from error
+
+
+def _refusal(answer: requests.Response, secret: str) -> LakegateError:
+    status, (code, why) = answer.status_code, _told(answer)
+    if status in _REFUSED_ACCESS:
+        message = f"Snowflake refuses the login in the secret {secret!r} ({why})"
+        return _LoginRefused("SNOWFLAKE_LOGIN_REFUSED", f"{message}: put a valid one there")
+    if status >= requests.codes.internal_server_error or status == requests.codes.too_many_requests:
+        return _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake answered {status}: {why}")
+    if status in _REFUSED and code not in _ENDED:
+        return Permanent("SNOWFLAKE_REFUSED", f"Snowflake refuses the statement ({code}): {why}")
+    return Transient("SNOWFLAKE_UNAVAILABLE", f"Snowflake answered {status}: {why}")
+
+
+def _handle(answer: requests.Response) -> str:
+    """What a statement is asked for by; whatever else answers knows of none."""
+    try:
+        return str(uuid.UUID(answer.json()["statementHandle"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"Snowflake answered without a statement's handle: {answer.text[:200]}"
+        raise Transient("SNOWFLAKE_UNAVAILABLE", message) from error
+
+
+def _told(answer: requests.Response) -> tuple[str, str]:
+    """The code and the message of an answer."""
+    try:
+        document = answer.json()
+        return str(document.get("code", "")), str(document.get("message", ""))
+    except (ValueError, AttributeError):
+        return "", answer.text[:200]

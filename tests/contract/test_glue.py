@@ -1,0 +1,230 @@
+"""How AWS Glue's catalog follows main: it only ever goes forward."""
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.stub import Stubber
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moto import mock_aws
+from pyiceberg.catalog.glue import GlueCatalog
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.types import DecimalType, LongType, NestedField, StringType
+
+from functions.file_io import CLIENT
+from functions.glue import POSITION, Glue
+from functions.refresh import Refresh
+from lakegate.errors import Permanent, Transient
+
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+TABLE = "shop.orders"
+LOCATION = "s3://lake/warehouse/shop/orders_1"
+ID = NestedField(1, "id", LongType(), required=True)
+AMOUNT = NestedField(2, "amount", DecimalType(9, 2), doc="in euros")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The adapter, and what it works with."""
+
+    glue: Glue
+    client: Any
+    s3: Any
+
+    def refresh(self, position: int, *columns: NestedField) -> Refresh:
+        """The table as it is on main at a position, with the metadata file there."""
+        address = f"{LOCATION}/metadata/{position}.metadata.json"
+        metadata = new_table_metadata(
+            Schema(*columns or (ID,)), UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, LOCATION
+        )
+        body = io.BytesIO(metadata.model_dump_json().encode())
+        self.s3.put_object(Bucket="lake", Key=address.removeprefix("s3://lake/"), Body=body)
+        return Refresh(TABLE, position, address)
+
+    def table(self, database: str = "pub_shop", name: str = "orders") -> dict[str, Any]:
+        """What Glue says of a table."""
+        return dict(self.client.get_table(DatabaseName=database, Name=name)["Table"])
+
+    @property
+    def stands_at(self) -> str:
+        """The metadata file that readers of Glue see."""
+        return str(self.table()["Parameters"]["metadata_location"])
+
+
+def connected() -> Catalog:
+    """An empty Glue, and a lake."""
+    client, s3 = boto3.client("glue", **ACCOUNT), boto3.client("s3", **ACCOUNT)
+    s3.create_bucket(Bucket="lake")
+    return Catalog(Glue(client, s3, "pub_"), client, s3)
+
+
+@pytest.fixture
+def catalog() -> Iterator[Catalog]:
+    """An empty Glue, and a lake."""
+    with mock_aws():
+        yield connected()
+
+
+def test_the_first_publish_makes_database_and_table(catalog: Catalog) -> None:
+    """What Glue has not is made there, as pyiceberg would register it."""
+    assert catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
+    table = catalog.table()
+    assert table["TableType"] == "EXTERNAL_TABLE"
+    assert table["Parameters"]["table_type"] == "ICEBERG"
+    assert table["StorageDescriptor"]["Location"] == LOCATION
+    assert catalog.stands_at == f"{LOCATION}/metadata/3.metadata.json"
+
+
+def test_a_newer_publish_moves_it(catalog: Catalog) -> None:
+    """The pointer, the one before and the columns, as Athena shows them, are the newest."""
+    catalog.glue.refresh(catalog.refresh(3))
+    before = catalog.table()["VersionId"]
+    assert catalog.glue.refresh(catalog.refresh(5, ID, AMOUNT))
+    table = catalog.table()
+    assert catalog.stands_at == f"{LOCATION}/metadata/5.metadata.json"
+    known = f"{LOCATION}/metadata/3.metadata.json"
+    assert table["Parameters"]["previous_metadata_location"] == known
+    columns = [(each["Name"], each["Type"]) for each in table["StorageDescriptor"]["Columns"]]
+    assert columns == [("id", "bigint"), ("amount", "decimal(9,2)")]
+    assert table["StorageDescriptor"]["Columns"][1]["Comment"] == "in euros"
+    assert table["VersionId"] != before
+
+
+def test_pyiceberg_reads_it(catalog: Catalog) -> None:
+    """Any client of Glue's that knows Iceberg finds the table."""
+    catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
+    io_ = {"py-io-impl": "functions.file_io.S3FileIO", CLIENT: catalog.s3}
+    table = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
+    assert table.schema().column_names == ["id", "amount"]
+
+
+@pytest.mark.parametrize("position", [2, 3])
+def test_what_is_not_newer_changes_nothing(catalog: Catalog, position: int) -> None:
+    """A refresh that comes late, or twice, is not carried out; its file need not be there."""
+    catalog.glue.refresh(catalog.refresh(3))
+    before = catalog.table()
+    assert not catalog.glue.refresh(Refresh(TABLE, position, f"{LOCATION}/metadata/gone.json"))
+    assert catalog.table() == before
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=12))
+def test_in_whatever_order_they_come_it_only_goes_forward(positions: Sequence[int]) -> None:
+    """Of refreshes in any order, doubled or late, the newest so far is always the one shown."""
+    with mock_aws():
+        catalog = connected()
+        for number, position in enumerate(positions, 1):
+            catalog.glue.refresh(catalog.refresh(position))
+            newest = max(positions[:number])
+            assert catalog.stands_at == f"{LOCATION}/metadata/{newest}.metadata.json"
+
+
+def test_what_people_added_stays(catalog: Catalog) -> None:
+    """A description, an owner and parameters that people gave the table outlive a refresh."""
+    catalog.glue.refresh(catalog.refresh(3))
+    table = catalog.table()
+    mine = {
+        "Name": "orders",
+        "Description": "Orders",
+        "Owner": "ann",
+        "TableType": "EXTERNAL_TABLE",
+    }
+    parameters = {**table["Parameters"], "team": "shop"}
+    given = {**mine, "Parameters": parameters, "StorageDescriptor": table["StorageDescriptor"]}
+    catalog.client.update_table(DatabaseName="pub_shop", TableInput=given)
+    catalog.glue.refresh(catalog.refresh(4))
+    table = catalog.table()
+    assert (table["Description"], table["Owner"]) == ("Orders", "ann")
+    assert table["Parameters"]["team"] == "shop"
+
+
+def test_a_table_of_somebody_else_is_not_touched(catalog: Catalog) -> None:
+    """A table of that name that Lakegate did not make stays as it is, and people are told."""
+    catalog.client.create_database(DatabaseInput={"Name": "pub_shop"})
+    given = {"Name": "orders", "Parameters": {"classification": "csv"}}
+    catalog.client.create_table(DatabaseName="pub_shop", TableInput=given)
+    with pytest.raises(Permanent, match=r"FOREIGN_TABLE.*pub_shop\.orders"):
+        catalog.glue.refresh(catalog.refresh(3))
+    assert catalog.table()["Parameters"] == {"classification": "csv"}
+
+
+def test_who_was_quicker_is_not_written_over(catalog: Catalog) -> None:
+    """Glue compares the version that was read: a race ends in another try, never in the past."""
+    catalog.glue.refresh(catalog.refresh(3))
+    newer = catalog.refresh(5)
+
+    class Raced:
+        """Glue's client; somebody else moves the table before it is updated."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(catalog.client, name)
+
+        def update_table(self, **given: Any) -> None:
+            """See boto3."""
+            client = boto3.client("glue", **ACCOUNT)
+            with Stubber(client) as stubber:
+                stubber.add_client_error("update_table", "ConcurrentModificationException")
+                assert given["VersionId"] == catalog.table()["VersionId"]
+                client.update_table(**given)
+
+    with pytest.raises(Transient, match="GLUE_UNAVAILABLE"):
+        Glue(Raced(), catalog.s3, "pub_").refresh(newer)
+    assert catalog.table()["Parameters"][POSITION] == "3"
+
+
+def test_metadata_that_is_gone_is_told(catalog: Catalog) -> None:
+    """Where main's file was deleted since, readers stay where they are, and people are told."""
+    catalog.glue.refresh(catalog.refresh(3))
+    with pytest.raises(Permanent, match="METADATA_GONE"):
+        catalog.glue.refresh(Refresh(TABLE, 4, f"{LOCATION}/metadata/gone.json"))
+
+
+@pytest.mark.parametrize("body", ["", "{}", "nonsense", '{"format-version": 9}'])
+def test_what_is_no_metadata_is_told(catalog: Catalog, body: str) -> None:
+    """A file that describes no table moves nothing."""
+    catalog.s3.put_object(Bucket="lake", Key="x.json", Body=body.encode())
+    with pytest.raises(Permanent, match="BAD_METADATA"):
+        catalog.glue.refresh(Refresh(TABLE, 4, "s3://lake/x.json"))
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("AccessDeniedException", Transient),
+        ("ThrottlingException", Transient),
+        ("InvalidInputException", Permanent),
+    ],
+)
+def test_what_glue_refuses_is_told_apart(code: str, error: type[Exception]) -> None:
+    """What a right or time would mend is tried again; what Glue never takes is not."""
+    client = boto3.client("glue", **ACCOUNT)
+    with Stubber(client) as stubber:
+        stubber.add_client_error("get_table", code)
+        with pytest.raises(error, match=code):
+            Glue(client, None, "p_").refresh(Refresh(TABLE, 1, "s3://lake/x"))
+
+
+def test_a_glue_that_is_away_is_tried_again() -> None:
+    """Where nothing answers, that is a transient error."""
+    once = Config(retries={"total_max_attempts": 1})
+    client = boto3.client("glue", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
+    with pytest.raises(Transient, match="GLUE_UNAVAILABLE"):
+        Glue(client, None, "p_").refresh(Refresh(TABLE, 1, "s3://lake/x"))
+
+
+def test_types_are_names_that_athena_knows(catalog: Catalog) -> None:
+    """A text column is one in Glue as well."""
+    catalog.glue.refresh(catalog.refresh(1, ID, NestedField(3, "status", StringType())))
+    assert catalog.table()["StorageDescriptor"]["Columns"][1]["Type"] == "string"
