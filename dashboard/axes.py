@@ -1,5 +1,6 @@
 """What the page's pictures share: bars over time, whole numbers, the colours of results."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -53,6 +54,30 @@ class Span:
     def length(self) -> timedelta:
         """How long it is."""
         return datetime.fromisoformat(self.until) - datetime.fromisoformat(self.since)
+
+
+def bars(parts: Sequence[Mapping[str, Any]], what: str, span: Span) -> alt.Chart:
+    """Bars over time, each of parts that lie upon each other in their order.
+
+    A part has when its bar begins (`begin`), its colour's field, and how many things (`many`) it
+    stands for. Vega stacks no bars that begin and end at times, so that is done here.
+    """
+    heights: Counter[str] = Counter()
+    rows = []
+    for part in parts:
+        begin, low = part["begin"], heights[part["begin"]]
+        heights[begin] += part["many"]
+        rows.append({**part, **span.bar(begin), "low": low, "high": heights[begin]})
+    return (
+        chart(rows)
+        .mark_rect()
+        .encode(
+            x=span.axis("time"),
+            x2="end:T",
+            y=alt.Y("low:Q", title=what, axis=whole_numbers()),
+            y2="high:Q",
+        )
+    )
 
 
 def chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:

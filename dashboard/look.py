@@ -43,4 +43,4 @@ def theme() -> Mapping[str, str]:
         f"theme.{kind}.{name}": value
         for kind, colours in kinds.items()
         for name, value in {**_SHARED, **colours}.items()
-    } | {"theme.metricValueFontSize": "1.6rem"}
+    } | {"theme.metricValueFontSize": "1.6rem", "theme.paddingTop": "1rem"}

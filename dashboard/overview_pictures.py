@@ -22,20 +22,15 @@ _MOST_TABLES = 12
 
 def landed(found: Overview, span: Span) -> alt.Chart:
     """What landed, by hour or day, in the colours of its outcome."""
-    rows = [
-        {**span.bar(begin), "outcome": outcome, "files": many, "order": _order(outcome)}
-        for (begin, outcome), many in found.by_time.items()
+    parts = [
+        {"begin": begin, "outcome": outcome, "many": many}
+        for (begin, outcome), many in sorted(found.by_time.items(), key=lambda e: _order(e[0][1]))
     ]
     return (
-        axes.chart(rows)
-        .mark_bar()
+        axes.bars(parts, "files", span)
         .encode(
-            x=span.axis("time"),
-            x2="end:T",
-            y=alt.Y("files:Q", title="files", stack="zero", axis=axes.whole_numbers()),
             color=_by_outcome(outcome for _, outcome in found.by_time),
-            order="order:Q",
-            tooltip=[axes.time(), "outcome:N", axes.number("files")],
+            tooltip=[axes.time(), "outcome:N", axes.number("many", "files")],
         )
         .properties(height=240)
     )

@@ -23,7 +23,7 @@ def show(opened: Opened) -> None:
     st.header("Overview", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         window = st.segmented_control(
-            "What landed in the last", list(Window), default=Window.WEEK, required=True
+            "What landed in the last", list(Window), default=Window.DAY, required=True
         )
         since, until = bounds(window, now)
         found = list(world.ledger.landed(since, until))

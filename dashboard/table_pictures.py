@@ -9,6 +9,8 @@ from dashboard.axes import Span
 from dashboard.table import Entry, Ran
 from lakegate.report import Status
 
+_ORDER = [status.value for status in axes.RESULT_COLOURS]
+
 
 def rows_over_time(entries: Sequence[Entry], now: str) -> alt.Chart:
     """How many rows a table had after each of its commits, up to now; `entries` newest first."""
@@ -38,25 +40,15 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.Chart:
 
 def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
     """How the checks of a table's runs ended, by day."""
-    rows = [
-        {
-            **span.bar(each.day),
-            "result": axes.RESULT_WORDS[Status(each.status)],
-            "checks": each.checks,
-            "order": list(axes.RESULT_COLOURS).index(Status(each.status)),
-        }
-        for each in ran
+    parts = [
+        {"begin": each.day, "result": axes.RESULT_WORDS[Status(each.status)], "many": each.checks}
+        for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
     ]
     return (
-        axes.chart(rows)
-        .mark_bar()
+        axes.bars(parts, "checks", span)
         .encode(
-            x=span.axis("time"),
-            x2="end:T",
-            y=alt.Y("checks:Q", title="checks", stack="zero", axis=axes.whole_numbers()),
             color=axes.by_result({Status(each.status) for each in ran}),
-            order="order:Q",
-            tooltip=[axes.time(), "result:N", axes.number("checks")],
+            tooltip=[axes.time(), "result:N", axes.number("many", "checks")],
         )
         .properties(height=200)
     )

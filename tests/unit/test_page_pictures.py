@@ -1,0 +1,58 @@
+"""What the quality page draws."""
+
+from datetime import timedelta
+from typing import Any
+
+from dashboard import axes, overview_pictures, table_pictures
+from dashboard.axes import Span
+from dashboard.overview import Window, overview
+from dashboard.table import Entry, Ran
+from functions.ingestion import State
+from tests.unit.test_page_overview import brief
+
+_SPAN = Span("2026-03-02T00:00:00.000+00:00", "2026-03-09T00:00:00.000+00:00", timedelta(hours=1))
+
+
+def rows(drawn: Any) -> list[dict[str, Any]]:
+    """What a chart is drawn from."""
+    return list(drawn.to_dict()["data"]["values"])
+
+
+def test_the_parts_of_a_bar_lie_upon_each_other() -> None:
+    """What failed lies at the base; the bar is as high as all that landed in its hour."""
+    states = [State.PUBLISHED, State.PUBLISHED, State.REJECTED, State.SUBMITTED]
+    told = overview([brief(state) for state in states], Window.WEEK)
+    drawn = rows(overview_pictures.landed(told, _SPAN))
+    assert [(row["outcome"], row["low"], row["high"]) for row in drawn] == [
+        ("rejected", 0, 1),
+        ("waiting", 1, 2),
+        ("published", 2, 4),
+    ]
+    assert {row["time"] for row in drawn} == {"2026-03-08T10:00:00.000+00:00"}
+    assert all("10:00" < row["end"][11:16] < "11:00" for row in drawn)
+
+
+def test_a_picture_shows_its_whole_time() -> None:
+    """However little landed, the axis goes from the window's beginning to its end."""
+    told = overview([brief(State.PUBLISHED)], Window.WEEK)
+    for drawn in (overview_pictures.landed(told, _SPAN), overview_pictures.paces(told, _SPAN)):
+        assert _SPAN.since in str(drawn.to_dict())
+        assert _SPAN.until in str(drawn.to_dict())
+
+
+def test_a_table_begins_with_what_it_had_before() -> None:
+    """The rows go from those before the first commit that is told of to those of now."""
+    one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
+    drawn = rows(table_pictures.rows_over_time([one], _SPAN.until))
+    assert [row["rows"] for row in drawn] == [7, 10, 10]
+
+
+def test_failed_checks_are_at_the_base() -> None:
+    """By day, what failed lies under what passed, in one and the same colour everywhere."""
+    day = "2026-03-08T00:00:00+00:00"
+    drawn = rows(table_pictures.checks_by_day([Ran(day, "pass", 5), Ran(day, "fail", 1)], _SPAN))
+    assert [(row["result"], row["low"], row["high"]) for row in drawn] == [
+        ("failed", 0, 1),
+        ("passed", 1, 6),
+    ]
+    assert len(set(axes.RESULT_COLOURS.values())) == len(axes.RESULT_WORDS)
