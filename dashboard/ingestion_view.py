@@ -67,7 +67,7 @@ def _head(told: Account) -> None:
     if one.reason:
         with st.container(border=True):
             st.text(one.reason.message)
-            st.caption(one.reason.code.replace("_", "\\_"))
+            st.markdown(code(one.reason.code))
     with st.container(horizontal=True):
         st.metric("rows", f"{one.rows:,}", width=140)
         if took := total(told.steps):
