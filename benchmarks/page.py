@@ -71,14 +71,17 @@ def main() -> None:
 def _filled(running: Services) -> dict[str, str]:
     """Fill the stores; the answer maps a view to its path."""
     every = list(page_data.ingestions(_INGESTIONS, datetime.now(UTC)))
-    page_data.fill_ledger(ledger_table(boto3.resource("dynamodb"), "ledger"), every)
     running.put_contract(page_data.TABLE, page_data.contract())
     page_data.fill_table(running, _ROWS)
-    rejected = [e for e in every if (e.state, e.table) == (State.REJECTED, page_data.TABLE)][-1]
+    last = [e for e in every if (e.state, e.table) == (State.REJECTED, page_data.TABLE)][-1]
+    rejected = page_data.fill_branch(running, last)
     page_data.put_report(running, rejected)
+    filled = [rejected if each is last else each for each in every]
+    page_data.fill_ledger(ledger_table(boto3.resource("dynamodb"), "ledger"), filled)
     return {
         "overview": "/",
         "ingestion": f"/ingestion?id={rejected.id}",
+        "branch": f"/branch?id={rejected.id}",
         "table": f"/table?name={page_data.TABLE}",
     }
 

@@ -86,22 +86,40 @@ def fill_table(running: Services, rows: int) -> None:
 
     The files are entered as publishing does, branch by branch, so that main's log tells of them.
     """
-    at = f"{running.nessie_uri}/iceberg/"
-    options = {"token": running.tokens["publisher"], "s3.endpoint": running.s3.meta.endpoint_url}
-    options |= {"s3.access-key-id": "test", "s3.secret-access-key": "test"}
-    main = RestCatalog("lake", uri=f"{at}main", **options)
+    main = _catalog(running, "main")
     main.create_namespace_if_not_exists("shop")
     part = _rows(rows // _FILES)
     main.create_table(TABLE, part.schema, location=f"s3://{LAKE_BUCKET}/warehouse/shop/orders")
     for number in range(_FILES):
         branch = f"ingest/{TABLE}/bench-{number}"
         running.catalog.create_branch(branch)
-        catalog = RestCatalog("lake", uri=f"{at}{branch.replace('/', '%2F')}", **options)
-        catalog.load_table(TABLE).append(part)
+        _catalog(running, branch).load_table(TABLE).append(part)
         told = _published(number, len(part))
         head = running.catalog.head(branch)
         running.catalog.merge(branch, head, message([told]), properties([told]))
         running.catalog.delete_branch(branch)
+
+
+def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
+    """Give a rejected ingestion of the table its branch, with its rows; returns what it is then."""
+    base = running.catalog.create_branch(rejected.branch)
+    _catalog(running, rejected.branch).load_table(TABLE).append(_rows(rejected.rows))
+    audited = running.catalog.head(rejected.branch)
+    return replace(rejected, base_hash=base, audited_hash=audited, cleaned=False)
+
+
+def _catalog(running: Services, branch: str) -> RestCatalog:
+    """The catalog at a branch, with the right to write there."""
+    return RestCatalog(
+        "lake",
+        uri=f"{running.nessie_uri}/iceberg/{branch.replace('/', '%2F')}",
+        token=running.tokens["publisher"],
+        **{
+            "s3.endpoint": running.s3.meta.endpoint_url,
+            "s3.access-key-id": "test",
+            "s3.secret-access-key": "test",
+        },
+    )
 
 
 def _published(number: int, rows: int) -> Ingestion:

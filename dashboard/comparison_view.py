@@ -1,6 +1,7 @@
 """The view of a failed branch: what its rows are beside main's, which break a check, what to do."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 import streamlit as st
 
@@ -20,7 +21,7 @@ from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 from lakegate.visible import one_line
 
-_FIRST_COLUMNS = 12
+_FIRST_COLUMNS, _MOST_LISTED = 12, 200
 _STYLE = """<style>
 .lakegate-figures {width: 100%; font-size: 0.875rem; font-variant-numeric: tabular-nums;
   border-collapse: collapse; table-layout: fixed}
@@ -50,7 +51,8 @@ def show(opened: Opened) -> None:
 
 
 def _picked(opened: Opened) -> Ingestion | None:
-    waiting = {brief.id: brief for brief in opened.world.ledger.open_failures()}
+    oldest = islice(opened.world.ledger.open_failures(), _MOST_LISTED)
+    waiting = {brief.id: brief for brief in oldest}
     wanted = st.query_params.get("id", "").strip()
     named = identified(opened.world.ledger, wanted) if wanted else None
     if named and named.id not in waiting:
@@ -62,7 +64,7 @@ def _picked(opened: Opened) -> Ingestion | None:
     ids = list(waiting)
     now = opened.world.now()
     chosen = st.selectbox(
-        f"{count(len(waiting), 'failed ingestion')}, the oldest first",
+        "Failed ingestions, the oldest first",
         ids,
         index=ids.index(named.id) if named else 0,
         format_func=lambda id_: _label(waiting[id_], now),
