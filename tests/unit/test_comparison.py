@@ -245,14 +245,15 @@ def test_bounds_of_texts_are_said_to_be_bounds(tmp_path: Path) -> None:
     assert read.smallest == Figure(long, Origin.ROWS)
 
 
-def test_without_statistics_the_sample_tells(tmp_path: Path) -> None:
+def test_without_statistics_of_all_files_the_sample_tells(tmp_path: Path) -> None:
     """Where one data file has none, the manifests are not believed of the others alone."""
-    none = {"write.metadata.metrics.default": "none"}
-    main = table(tmp_path, LongType(), [1] * 300, [None] * 300, **none)
+    main = table(tmp_path, LongType(), [5] * 300)
+    with main.transaction() as change:
+        change.set_properties({"write.metadata.metrics.default": "none"})
+    main.append(pa.table({"v": [1, *[None] * 299]}, schema=main.schema().as_arrow()))
     found = column(main, None, _FEW).file
     assert found
-    origins = {found.nulls.origin, found.distinct.origin}
-    assert origins == {Origin.SAMPLE}
+    assert {found.nulls.origin, found.distinct.origin} == {Origin.SAMPLE}
     assert found.smallest == Figure("1", Origin.SAMPLE)
 
 
