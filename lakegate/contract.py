@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lakegate import contract_keys as keys
-from lakegate.checks import Check, Metric, Scope, Severity
+from lakegate.checks import OF_VALUES, Check, Metric, Scope, Severity
 from lakegate.columns import Column
 from lakegate.contract_checks import read_checks
 from lakegate.contract_columns import read_properties
@@ -112,6 +112,11 @@ class Contract:
     def reads_others(self) -> bool:
         """Whether a check of it reads other tables, or may."""
         return any(check.reads_others(self.table) for check in self.checks)
+
+    def conceals(self, check: Check) -> bool:
+        """Whether what a check measures is made of values that nobody may be shown."""
+        of_values = check.basis.metric in OF_VALUES
+        return of_values and any(self.column(name).sensitive for name in check.columns)
 
     def column(self, name: str) -> Column:
         """The column of that name, nested ones too. Raises KeyError when there is none."""

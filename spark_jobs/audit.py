@@ -12,6 +12,7 @@ from spark_jobs.run import Measured, Run
 from spark_jobs.schema import Finding
 
 READABLE, FILLED, KEPT_OUT = "file.rows_readable", "file.has_rows", "file.quarantine"
+HIDDEN = "(hidden)"  # of columns that the contract calls confidential, or the like
 _CODES = {READABLE: "BAD_ROWS", FILLED: "NO_ROWS", KEPT_OUT: "QUARANTINE_FULL"}
 _TIERS = (manifests.answer, scan.answer, keyed.answer)
 
@@ -72,7 +73,7 @@ def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
     if measured.problem or measured.skipped:
         could = "could not be measured" if measured.problem else "was not asked"
         return replace(found, found=could, message=measured.problem or measured.skipped)
-    return found
+    return replace(found, found=HIDDEN, value="") if contract.conceals(check) else found
 
 
 def refused(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...], Reason]:

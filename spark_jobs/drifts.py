@@ -42,7 +42,9 @@ def _compared(
         return replace(audit.result(check, _skipped(measured, why), contract), baseline=found)
     off = Measured(round(deviation(check, found, measured.rows), 4), measured.rows, Tier.HISTORY)
     result = audit.result(check, off, contract)
-    return replace(result, found=_found(result.found, found), baseline=found)
+    words = _found(check.found(off.value, off.rows), found)
+    shown = f"{audit.HIDDEN}, off by {off.value}" if contract.conceals(check) else words
+    return replace(result, found=shown, baseline=found)
 
 
 def _skipped(measured: Measured, why: str) -> Measured:

@@ -78,5 +78,5 @@ def _bad_rows(rows: DataFrame, contract: Contract) -> Samples:
 
 def _shown(name: str, value: str | None, hidden: set[str]) -> str | None:
     if name in hidden:
-        return "(hidden)"
+        return audit.HIDDEN
     return value[:_WIDEST] if value and name not in ADDRESS else value
