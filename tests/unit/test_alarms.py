@@ -41,3 +41,17 @@ def test_alarms_reach_people() -> None:
     """Every alarm, and its end, goes to the topic that the e-mail address subscribes to."""
     for name, alarm in of("AWS::CloudWatch::Alarm").items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmTopic"}], name
+
+
+def test_an_outage_of_days_loses_no_alert() -> None:
+    """An alert is tried for three days, kept for two weeks, and dead ones are told again.
+
+    The queue, not the function, waits: nothing that publishes waits for Slack.
+    """
+    parameters = template.read(Path(__file__).parents[2] / "template.yaml")["Parameters"]
+    queues, tries = of("AWS::SQS::Queue"), "maxReceiveCount"
+    pause = parameters["VisibilityTimeout"]["Default"]
+    assert queues["AlertQueue"]["RedrivePolicy"][tries] * pause >= 3 * 86_400
+    for name in ("AlertQueue", "AlertDeadLetters"):
+        assert queues[name]["MessageRetentionPeriod"] == 14 * 86_400
+    assert pause >= 6 * parameters["FunctionTimeout"]["Default"]

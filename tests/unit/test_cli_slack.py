@@ -4,7 +4,10 @@ from typing import Any
 from rich.console import Console
 
 from cli import slack
+from functions.alerts import Place
 from functions.messages import alert
+from functions.telling import headline
+from functions.threads import Thread
 from tests.unit.cli_examples import REJECTED
 
 
@@ -41,3 +44,15 @@ def test_slack_marks_are_shown_and_not_printed() -> None:
     assert "✗ id on a&b: 1 < 2" in text
     assert "x = null" in text
     assert not set("*`") & set(text)
+
+
+def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
+    """Of a thread's first message the count and the buttons are seen, and what was answered."""
+    thread = Thread(Place("C1", "1.0"), alert(REJECTED, None), frozenset({"a", "b"}))
+    sent = headline(thread)
+    replies = [{"text": "Published after replay: b &lt;1&gt;"}]
+    text = shown(
+        {"channel": "#orders", "text": "", "blocks": list(sent.blocks), "replies": replies}
+    )
+    for part in ("2 times the same", "[Replay]", "↳ Published after replay: b <1>"):
+        assert part in text

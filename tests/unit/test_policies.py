@@ -231,3 +231,22 @@ def test_queues_are_reached_by_tls_alone() -> None:
                 "sqs:SendMessage", APP.arn(queue), *policies, aws__SecureTransport=secure
             )
             assert may is (secure == "true"), queue
+
+
+def test_what_was_told_where_is_for_the_alerts_alone() -> None:
+    """Only the function that tells people reads or writes what it remembers of that."""
+    for name, role in ROLES.items():
+        for action in ("GetItem", "PutItem", "UpdateItem", "DeleteItem"):
+            may = role.may(f"dynamodb:{action}", APP.arn("ThreadsTable"))
+            assert may is (name == "OnAlertRole"), (name, action)
+        assert not role.may("dynamodb:Scan", APP.arn("ThreadsTable"))
+
+
+def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
+    """Without a topic nothing may be published; with one, only to it, and by who tells people."""
+    topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:people"
+    told = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", AlertTopicArn=topic)
+    for name, role in told.roles().items():
+        assert role.may("sns:Publish", topic) is (name == "OnAlertRole"), name
+        assert not role.may("sns:Publish", f"{topic}-of-others"), name
+    assert not ROLES["OnAlertRole"].may("sns:Publish", topic)

@@ -6,6 +6,8 @@ import pytest
 
 from functions.ingestion import State
 from functions.job_run import RunState
+from functions.messages import Alert
+from functions.queues import Queued
 from functions.sweeping import sweep
 from tests.fakes import messages
 from tests.fakes.deployment import Deployment
@@ -221,3 +223,14 @@ def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
     assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
     check_promises(deployment)
     assert "JOB_CANCELLED" in str(deployment.alerts.posted)
+
+
+def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> None:
+    """What Slack refused for days is sent once more; what is no alert is shown as such."""
+    told = Alert("Rejected: a", ({"type": "divider"},), "a 1")
+    deployment.dead_alerts.send(Queued("#orders", told).to_json())
+    deployment.dead_alerts.send("nonsense")
+    assert deployment.sweep()["dead_letters"] == 2
+    assert deployment.alerts.posted[0] == ("#orders", told)
+    assert "nonsense" in str(deployment.alerts.posted[1])
+    assert deployment.dead_alerts.waiting() == []
