@@ -6,7 +6,7 @@ what was done before for the same person is not done again. Either is told in th
 
 from collections.abc import Callable, Mapping
 
-from functions.blocks import escaped, section
+from functions.blocks import code, escaped, section
 from functions.buttons import Seen, Verb
 from functions.failed import Outcome, give_up, publish_anyway, replay, standing
 from functions.ingestion import UNNEEDED, Ingestion, State
@@ -33,7 +33,8 @@ def act(world: World, body: str) -> None:
         except LakegateError as refusal:
             logger.info("not done", extra={"wish": wish.text(), "why": str(refusal)})
             now = world.ledger.get(wish.seen.ingestion)
-            words = f"{wish.by} asked for {wish.what}, and it was not done: {refusal.message}"
+            asked = f"{wish.by} asked to {wish.what} {now.name}"
+            words = f"{asked}, and it was not done: {refusal.message}"
         if words:
             world.alerts.post(now.channel, _answer(now, wish, words))
 
@@ -72,9 +73,9 @@ def _words(outcome: Outcome, wish: Wish) -> str:
         gone = (
             "its branch and files go with the next daily clean-up" if now.doomed else "it is gone"
         )
-        return f"{wish.by} discarded it: {gone}"
+        return f"{wish.by} discarded {now.name}: {gone}"
     done = "replayed" if wish.what is Verb.REPLAY else "published anyway"
-    words = f"{wish.by} has it {done}: {standing(now)}"
+    words = f"{wish.by} has {now.name} {done}: {standing(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 
@@ -83,7 +84,7 @@ def _answer(now: Ingestion, wish: Wish, words: str) -> Alert:
     is_settled = now.discarded or now.state in UNNEEDED
     return Alert(
         text=escaped(words),
-        blocks=(section(escaped(words)),),
+        blocks=(section(f"{escaped(words)}\n*Ingestion* {code(now.id)}"),),
         about=f"{now.id} {wish.seen.token} {wish.what} {wish.by}",
         kind=Kind.ANSWER,
         ingestion=now.id,

@@ -56,9 +56,11 @@ class LocalSlack:
         """The adapter, connected."""
         return SlackAlerts(WebClient(token, base_url=f"{self.url}/api/"), DEFAULT)
 
-    def tell(self, alert: Alert, channel: str = "#orders") -> None:
+    def tell(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
         """Have people told, as on_alert does with the queue's message."""
-        desk = Desk(cast(Threads, self.threads), LogAlerts(logger), self.alerts())
+        desk = Desk(
+            cast(Threads, self.threads), LogAlerts(logger), self.alerts(), has_buttons=has_buttons
+        )
         tell(desk, Queued(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
@@ -187,6 +189,30 @@ def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
     assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
     assert replies[1:] == ["Published after replay: b"]
     assert "1 of 2 taken care of" in str(local_slack.posted()[0][1].blocks)
+
+
+@pytest.mark.parametrize("has_buttons", [False, True])
+def test_buttons_are_where_somebody_may_press_them(
+    local_slack: LocalSlack, has_buttons: bool
+) -> None:
+    """Without anybody who may act an alert has none, and as many again in its thread."""
+    for name in ("a", "b"):
+        local_slack.tell(failed(name), has_buttons=has_buttons)
+    shown = ["actions" in str(told.blocks) for _, told in local_slack.posted()]
+    assert shown == [has_buttons, has_buttons]
+
+
+@pytest.mark.parametrize(("token", "stay"), [("2:", True), ("", False)])
+def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, stay: bool) -> None:
+    """An answer in the thread takes the buttons off once nothing is left to be done."""
+    local_slack.tell(failed("a"), has_buttons=True)
+    told = failed("a")
+    answer = replace(told, about="answer", kind=Kind.ANSWER, cause="", token=token, text="done")
+    local_slack.tell(answer, has_buttons=True)
+    first, reply = local_slack.posted()
+    assert ("actions" in str(first[1].blocks)) is stay
+    assert "actions" not in str(reply[1].blocks)
+    assert list(local_slack.threaded().values()) == [["done"]]
 
 
 def test_recovery_of_what_nobody_remembers_is_told(local_slack: LocalSlack) -> None:

@@ -1,9 +1,12 @@
 """Failed branches on the real stack: mended, published anyway, discarded, replayed."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import boto3
 import pytest
+import requests
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -13,6 +16,7 @@ from functions.removal import WAREHOUSE
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -107,3 +111,46 @@ def test_an_errored_file_is_replayed(gate: Gate) -> None:
     gate.put_contract(contract("failed.unclaimed", "parquet"))
     run("replay", ended.id, "--wait")
     assert gate.rows("failed.unclaimed") == [(1, 1.0), (2, 2.0)]
+
+
+def test_people_act_in_slack(gate: Gate) -> None:
+    """One presses Replay after the contract was mended; fifty times at once rows are published.
+
+    Each file is published once, by whom its ledger entry names, and the alert's thread tells.
+    """
+    name = table(gate, "pressed")
+    landed, ended = rejected(gate, "pressed")
+    assert eventually(lambda: press(gate, ended, "Replay", "bob")["ok"], 60)
+    gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
+    assert press(gate, ended, "Replay")["ok"]
+    eventually(lambda: gate.world.ledger.get(ended.id).attempt == 2, 60)
+    assert gate.end(landed).state is State.PUBLISHED
+    gate.put_contract(contract(name, "parquet"))
+    again, held = rejected(gate, "pressed/again")
+    for _ in range(5):
+        press(gate, held, "Publish anyway")
+    forms = requests.get(f"{gate.stack.slack}/_person", {"as": "ada"}, timeout=10).json()["forms"]
+    told = {"values": {"reason": "a refund"}, "as": "ada"}
+    with ThreadPoolExecutor(5) as at_once:
+        presses = [{"view": form["id"], **told} for form in forms * 10]
+        list(at_once.map(lambda asked: ask(gate, "_submit", asked), presses))
+    eventually(lambda: gate.world.ledger.get(held.id).approval, 60)
+    assert gate.end(again).state is State.PUBLISHED
+    by = [(each.what, each.by) for each in gate.world.ledger.get(held.id).actions]
+    assert by == [("publish", "ada (U0ADA)")]
+    assert gate.rows(name).count((7, 101.0)) == 2
+    texts = [message["text"] for message in gate.alerts(ended) if "thread_ts" in message]
+    assert texts[0].startswith("ada (U0ADA) has bad.parquet replayed")
+    assert texts[-1].startswith("Published after replay")
+
+
+def press(gate: Gate, ingestion: Ingestion, button: str, person: str = "ada") -> dict[str, Any]:
+    """What Slack makes of a press at the ingestion's alert."""
+    alerts = [m for m in gate.alerts(ingestion) if "actions" in str(m["blocks"])]
+    return ask(gate, "_press", {"ts": alerts[-1]["ts"], "button": button, "as": person})
+
+
+def ask(gate: Gate, what: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Have a person in Slack do something."""
+    answer = requests.post(f"{gate.stack.slack}/{what}", json=asked, timeout=30)
+    return dict(answer.json())

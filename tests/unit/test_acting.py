@@ -79,7 +79,7 @@ def test_a_replay_is_carried_out_and_told() -> None:
     (action,) = now.actions
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
     (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} has it replayed: it is submitted now, in attempt 2")
+    assert told.text.startswith(f"{ADA} has a.parquet replayed: it is submitted now, in attempt 2")
     assert (told.ingestion, told.token) == (now.id, "2:")
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
@@ -107,7 +107,7 @@ def test_what_is_discarded_waits_for_the_clean_up() -> None:
     assert not deployment.lake.deleted
     (told,) = answers(deployment)
     assert (told.text, told.token) == (
-        f"{ADA} discarded it: its branch and files go with the next daily clean-up",
+        f"{ADA} discarded a.parquet: its branch and files go with the next daily clean-up",
         "",
     )
     come_to_rest(deployment)
@@ -156,8 +156,8 @@ def test_who_is_late_hears_who_was_faster() -> None:
     act(deployment.world, bobs)
     act(deployment.world, bobs)
     assert [told.text.partition(":")[0] for told in answers(deployment)] == [
-        f"{ADA} has it replayed",
-        f"{BOB} asked for discard, and it was not done",
+        f"{ADA} has a.parquet replayed",
+        f"{BOB} asked to discard a.parquet, and it was not done",
     ]
 
 
