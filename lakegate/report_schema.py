@@ -23,15 +23,19 @@ def report_schema() -> dict[str, Any]:
 
     What newer releases add is allowed; what has a default may be missing, as in older reports.
     """
-    made = _object(AuditReport)
-    properties = {"schema": {"const": SCHEMA}, **made["properties"]}
+    # A batch has parts: reports without `schema`.
+    return {**schema_of(AuditReport, SCHEMA), "$defs": {"part": _object(AuditReport)}}
+
+
+def schema_of(class_: Any, name: str) -> dict[str, Any]:
+    """What documents are like that have a dataclass's fields, and name this schema."""
+    made = _object(class_)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": SCHEMA,
+        "title": name,
         **made,
-        "properties": properties,
+        "properties": {"schema": {"const": name}, **made["properties"]},
         "required": ["schema", *made["required"]],
-        "$defs": {"part": made},  # of a batch: a report without `schema`
     }
 
 

@@ -395,6 +395,16 @@ def test_a_hash_is_known_without_its_branch(lake: Lake) -> None:
     assert lake.catalog.metadata(head, lake.table) == metadata
 
 
+def test_main_says_how_far_it_is(lake: Lake) -> None:
+    """Each commit on main takes it one further; what is on branches does not."""
+    before = lake.catalog.tip()
+    branch, at = lake.written(1)
+    assert lake.catalog.tip() == before
+    merged = lake.merge(branch, at)
+    after = lake.catalog.tip()
+    assert (after.hash, after.position) == (merged, before.position + 1)
+
+
 def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
     """Before its first commit a table has none; a hash that is none is unknown."""
     assert lake.catalog.metadata(lake.catalog.head("main"), lake.table) == ""

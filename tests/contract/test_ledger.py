@@ -240,13 +240,18 @@ def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
         ({"state": State.SUBMITTED}, True),
         ({"state": State.AUDITED}, True),
         ({"state": State.PUBLISHED, "branch": "b"}, True),
-        ({"state": State.PUBLISHED, "branch": "b", "cleaned": True}, False),
-        ({"state": State.PUBLISHED, "cleaned": True, "duplicate_of": "1"}, True),
-        ({"state": State.PUBLISHED, "duplicate_of": "1", "cleaned": True, "alerted": True}, False),
+        ({"state": State.PUBLISHED, "cleaned": True}, True),
+        ({"state": State.PUBLISHED, "cleaned": True, "announced": True}, False),
+        ({"state": State.PUBLISHED, "duplicate_of": "1", "announced": True}, True),
+        (
+            {"state": State.PUBLISHED, "duplicate_of": "1", "announced": True, "alerted": True},
+            False,
+        ),
         ({"state": State.REJECTED}, True),
-        ({"state": State.REJECTED, "alerted": True}, False),
-        ({"state": State.ERRORED}, True),
-        ({"state": State.ERRORED, "alerted": True}, False),
+        ({"state": State.REJECTED, "alerted": True}, True),
+        ({"state": State.REJECTED, "alerted": True, "announced": True}, False),
+        ({"state": State.ERRORED, "announced": True}, True),
+        ({"state": State.ERRORED, "alerted": True, "announced": True}, False),
         ({"state": State.IGNORED}, False),
         ({"state": State.IGNORED, "branch": "b"}, True),
         ({"state": State.IGNORED, "branch": "b", "cleaned": True}, False),
@@ -255,7 +260,7 @@ def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
 def test_due_is_what_has_a_step_left(
     ledger: AnyLedger, changes: dict[str, Any], is_due: bool
 ) -> None:
-    """Listed as unfinished is what is in flight, untold or not cleaned up, and nothing else."""
+    """Listed is what is in flight, not cleaned up, or not told to people or to readers."""
     begun = ledger.begin(ingestion())
     ledger.save(replace(begun, **changes))
     assert ids(ledger.unfinished("2026-03-02")) == [1] * is_due
@@ -373,6 +378,23 @@ def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
     assert Ledger(table).get(begun.id) == begun
     assert list(Ledger(table).open_failures()) == [Brief.of(begun)]
+
+
+@pytest.mark.parametrize(
+    ("state", "announced"),
+    [(State.PUBLISHED, True), (State.REJECTED, True), (State.AUDITED, False)],
+)
+def test_what_ended_before_there_were_readers_is_not_announced(
+    dynamodb: Any, state: State, announced: bool
+) -> None:
+    """An older release's ends stay unsaid, also when they are saved again; what goes on is told."""
+    table = new_table(dynamodb)
+    ledger = Ledger(table)
+    begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
+    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE announced")
+    assert ledger.get(begun.id).announced is announced
+    ledger.save(ledger.get(begun.id))
+    assert ids(ledger.unfinished("2026-03-02")) == [1] * (not announced)
 
 
 def test_all_are_all(ledger: AnyLedger) -> None:

@@ -2,9 +2,10 @@
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import kill
+from typing import Any
 
 import boto3
 import pytest
@@ -12,10 +13,11 @@ import requests
 
 from cli.deployment import ROOT
 from functions.ingestion import State
-from infra.local import processes
+from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.fakes.schema import validate_announcement
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
@@ -42,10 +44,52 @@ def ids(gate: Gate, name: str) -> list[int]:
 def test_files_at_once_are_all_published(gate: Gate) -> None:
     """Files for one table that are dropped at once are all published, each row once."""
     prefix = prepared(gate, "at_once")
+    told = heard(gate, "once.at_once")
     landed = [gate.drop(f"{prefix}/{n}.csv", csv(n, n + 100)) for n in range(6)]
     assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
     assert ids(gate, "at_once") == [*range(6), *range(100, 106)]
     assert gate.world.catalog.branches("ingest/once.at_once/") == []
+    readers_hear_of_all(gate, "once.at_once", {each.id for each in map(gate.end, landed)}, told)
+
+
+def heard(gate: Gate, table: str) -> Callable[[], list[dict[str, Any]]]:
+    """Put a rule on EventBridge, as anybody may; gives what comes of it."""
+    sqs, events = (ministack.client(name, gate.stack.s3) for name in ("sqs", "events"))
+    url = sqs.create_queue(QueueName="readers")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
+    pattern = {"source": ["lakegate"], "detail": {"table": [table]}}
+    events.put_rule(Name="readers", EventPattern=json.dumps(pattern))
+    events.put_targets(Rule="readers", Targets=[{"Id": "1", "Arn": arn["QueueArn"]}])
+
+    def received() -> list[dict[str, Any]]:
+        got = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        return [json.loads(message["Body"]) for message in got]
+
+    return received
+
+
+def readers_hear_of_all(
+    gate: Gate, table: str, ids_: set[str], received: Callable[[], list[dict[str, Any]]]
+) -> None:
+    """Each ingestion has its event, and Glue's table is brought to what main has."""
+    events: dict[str, dict[str, Any]] = {}
+
+    def all_told() -> bool:
+        events.update({event["detail"]["ingestion"]: event for event in received()})
+        return events.keys() >= ids_
+
+    eventually(all_told, PATIENCE, f"of {ids_} not all are told")
+    for event in events.values():
+        validate_announcement(event["detail"])
+        assert event["detail-type"] == "Lakegate Ingestion Published"
+    catalog, glue = gate.world.catalog, ministack.client("glue", gate.stack.s3)
+    newest = catalog.metadata(catalog.tip().hash, table)
+
+    def follows() -> bool:
+        there = glue.get_table(DatabaseName="lakegate_once", Name=table.rpartition(".")[2])
+        return bool(there["Table"]["Parameters"]["metadata_location"] == newest)
+
+    eventually(follows, PATIENCE, "Glue is not brought to what main has")
 
 
 def test_of_two_files_with_one_key_one_is_published(gate: Gate) -> None:

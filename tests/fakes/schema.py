@@ -1,19 +1,27 @@
-"""The published JSON Schema of audit reports: every report that a test has written must fit it."""
+"""The published JSON Schemas: what a test has written or heard must fit its own."""
 
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "audit-report-1.schema.json"
+_DOCS = Path(__file__).parents[2] / "docs"
+PUBLISHED = _DOCS / "audit-report-1.schema.json"
+ANNOUNCEMENT = _DOCS / "announcement-1.schema.json"
 
 
 def validate_report(text: str) -> None:
     """Raise ValidationError where the text is no audit report as the schema has it."""
-    _validator().validate(json.loads(text))
+    _validator(PUBLISHED).validate(json.loads(text))
+
+
+def validate_announcement(detail: dict[str, Any]) -> None:
+    """Raise ValidationError where an event's detail is none as the schema has it."""
+    _validator(ANNOUNCEMENT).validate(detail)
 
 
 @cache
-def _validator() -> Draft202012Validator:
-    return Draft202012Validator(json.loads(PUBLISHED.read_text()))
+def _validator(file: Path) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(file.read_text()))

@@ -180,6 +180,8 @@ def test_rejected_rows_are_published_with_name_and_reason() -> None:
     assert entry.approved_because == "it is known"
     assert outcome.ingestion.approval
     assert outcome.ingestion.approval.checks == ("id.required",)
+    assert [told.state for told in deployment.announcements.sent][-2:] == ["rejected", "published"]
+    assert deployment.announcements.sent[-1].approved_by == "Ann"
     assert not left_behind(deployment)
     deployment.settle()
     check_promises(deployment)

@@ -109,9 +109,9 @@ def test_the_ledger_follows_each_step(deployment: Deployment) -> None:
     deployment.settle()
     history = deployment.ledger.history(ingestion_id(landed))
     states = [revision.state for revision in history]
-    assert states == ["landed", "branched", "submitted", "audited", *["published"] * 3]
-    steps = ["landed", "branched", "submitted", "audited", "published", "cleaned", "recorded"]
-    assert list(history[-1].times) == steps
+    assert states == ["landed", "branched", "submitted", "audited", *["published"] * 4]
+    steps = ["landed", "branched", "submitted", "audited", "published", "cleaned"]
+    assert list(history[-1].times) == [*steps, "announced", "recorded"]
 
 
 def test_a_rejected_file_stays_on_its_branch(deployment: Deployment) -> None:
@@ -513,6 +513,37 @@ def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
     deployment.settle()
     check_promises(deployment)
     assert len(deployment.alerts.posted) == 1
+
+
+@pytest.mark.parametrize("point", ["announcements.send", "catalog.tip", "catalog.metadata"])
+def test_readers_hold_up_no_publish(deployment: Deployment, point: str) -> None:
+    """Where readers cannot be told, the file is on main all the same; the sweep tells them."""
+    deployment.journal.strike(point, Fault(unavailable))
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.deliver()
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.announcements.sent == []
+    assert not deployment.ingestion(landed).announced
+    deployment.sweep()
+    (told,) = deployment.announcements.sent
+    assert told.commit == deployment.ingestion(landed).merge_hash
+    assert deployment.ingestion(landed).announced
+
+
+def test_an_announcement_names_the_newest_metadata(deployment: Deployment) -> None:
+    """Told late, readers are told where the table stands now, not where it stood then."""
+    deployment.journal.strike("announcements.send", Fault(unavailable))
+    deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.others.append(TABLE)
+    deployment.settle()
+    (told,) = deployment.announcements.sent
+    tip = deployment.catalog.tip()
+    assert told.metadata_location == deployment.catalog.metadata(tip.hash, TABLE)
 
 
 def test_a_redelivered_upload_tells_what_is_still_untold(deployment: Deployment) -> None:

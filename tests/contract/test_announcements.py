@@ -1,0 +1,259 @@
+"""What readers are told, on its way through the queues and onto EventBridge."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from functions.announcements import Announcement, announcements
+from functions.announcing import Readers, announce
+from functions.event_bus import EventBus, detail
+from functions.history import Tip
+from functions.ingestion import Approval, State
+from functions.reader_queues import AnnouncementQueue, GivenUp, RefreshQueue
+from functions.refresh import Refresh
+from functions.refreshing import Refreshing, bring
+from lakegate.errors import LakegateError, Permanent, Transient
+from tests.fakes.announcements import FakeAnnouncements
+from tests.fakes.examples import INGESTION
+from tests.fakes.schema import validate_announcement
+
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+PUBLISHED = replace(
+    INGESTION, state=State.PUBLISHED, merge_hash="c0ffee", rows=7, reason=None
+).step("published", "2026-11-22T01:00:00.000+00:00")
+(TOLD,) = announcements(
+    PUBLISHED, Tip("c0ffee", 5), {INGESTION.table: "s3://lake/warehouse/5.json"}
+)
+(REJECTED,) = announcements(INGESTION)
+
+
+@dataclass(frozen=True)
+class Aws:
+    """SQS and EventBridge in this process."""
+
+    sqs: Any
+    events: Any
+
+    def queue(self, *, fifo: bool = False) -> str:
+        """The address of an empty queue."""
+        name = uuid.uuid4().hex + (".fifo" if fifo else "")
+        attributes = {"FifoQueue": "true"} if fifo else {}
+        return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+    def bodies(self, url: str) -> list[str]:
+        """What waits in a queue."""
+        got = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+        return [message["Body"] for message in got.get("Messages", [])]
+
+
+@pytest.fixture
+def aws() -> Iterator[Aws]:
+    """SQS and EventBridge in this process."""
+    with mock_aws():
+        yield Aws(boto3.client("sqs", **ACCOUNT), boto3.client("events", **ACCOUNT))
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue of announcements, and what whoever reads it is given."""
+
+    queue: AnnouncementQueue | FakeAnnouncements
+    received: Callable[[], list[Announcement]]
+
+
+@pytest.fixture(params=["in memory", "SQS"])
+def queue(request: pytest.FixtureRequest, aws: Aws) -> Queue:
+    """An empty queue of announcements."""
+    if request.param == "in memory":
+        fake = FakeAnnouncements()
+        return Queue(fake, lambda: fake.sent)
+    url = aws.queue()
+    real = AnnouncementQueue(aws.sqs, url)
+    return Queue(real, lambda: [Announcement.read(body) for body in aws.bodies(url)])
+
+
+def test_what_is_sent_is_read(queue: Queue) -> None:
+    """Announcements come out as they went in, with whatever characters."""
+    odd = replace(REJECTED, reason="a 'quoted' ü\n\"line\" <!channel>")
+    for each in (TOLD, odd):
+        queue.queue.send(each)
+    assert sorted(queue.received(), key=str) == sorted([TOLD, odd], key=str)
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"state": "lost"}', "nonsense"])
+def test_what_is_none_is_refused(body: str) -> None:
+    """A message that is no announcement, or no refresh, is an error that says so."""
+    with pytest.raises(Permanent, match="BAD_ANNOUNCEMENT"):
+        Announcement.read(body)
+    with pytest.raises(Permanent, match="BAD_REFRESH"):
+        Refresh.read(body)
+
+
+def test_what_a_newer_release_adds_is_left_out() -> None:
+    """A redeployment may meet messages of the release after it."""
+    assert Announcement.read(TOLD.text()[:-1] + ', "new": 1}') == TOLD
+
+
+@pytest.mark.parametrize("told", [TOLD, REJECTED], ids=lambda told: told.state)
+def test_each_event_fits_the_published_schema(told: Announcement) -> None:
+    """What is on the bus is what docs/announcement-1.schema.json says."""
+    validate_announcement(json.loads(detail(told, "dev")))
+
+
+def test_what_does_not_apply_is_empty() -> None:
+    """Of what was rejected there are branch and reason, of what was published a commit."""
+    assert (TOLD.commit, TOLD.position, TOLD.branch, TOLD.reason) == ("c0ffee", 5, "", "")
+    assert (REJECTED.commit, REJECTED.position, REJECTED.metadata_location) == ("", 0, "")
+    assert REJECTED.branch == INGESTION.branch
+    assert INGESTION.reason
+    assert REJECTED.reason_code == INGESTION.reason.code
+
+
+def test_who_published_it_anyway_is_told() -> None:
+    """Readers see that a person took the audit's place, and why."""
+    approval = Approval("Ada", "a refund", "2026-11-22T01:00:00.000+00:00", ())
+    (told,) = announcements(replace(PUBLISHED, approval=approval))
+    assert (told.approved_by, told.approved_because) == ("Ada", "a refund")
+
+
+def test_another_end_has_another_id() -> None:
+    """Told again, an end has the same id; another attempt or state is another end."""
+    ends = [
+        PUBLISHED,
+        replace(PUBLISHED, attempt=PUBLISHED.attempt + 1),
+        replace(PUBLISHED, state=State.REJECTED),
+    ]
+    assert len({told.id for end in [*ends, *ends] for told in announcements(end)}) == 3
+
+
+@dataclass
+class Bus:
+    """EventBridge as far as an adapter sees it; refuses what it is told to."""
+
+    refuses: bool = False
+    entries: tuple[dict[str, Any], ...] = ()
+
+    def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        """See boto3."""
+        if self.refuses:
+            failed = {"ErrorCode": "InternalFailure", "ErrorMessage": "later"}
+            return {"FailedEntryCount": 1, "Entries": [failed]}
+        self.entries += tuple(Entries)
+        return {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
+
+
+def test_an_event_says_what_it_is() -> None:
+    """Rules match by source, by the kind of end, and by everything in the detail."""
+    bus = Bus()
+    for told in (TOLD, REJECTED, replace(REJECTED, state=State.ERRORED)):
+        EventBus(bus, "default", "dev").put(told)
+    kinds = [entry["DetailType"] for entry in bus.entries]
+    assert kinds == [f"Lakegate Ingestion {end}" for end in ("Published", "Rejected", "Errored")]
+    assert {entry["Source"] for entry in bus.entries} == {"lakegate"}
+    assert json.loads(bus.entries[0]["Detail"])["table"] == INGESTION.table
+
+
+def test_eventbridge_takes_the_event(aws: Aws) -> None:
+    """The real client takes the entry as it is made."""
+    EventBus(aws.events, "default", "dev").put(TOLD)
+
+
+def test_a_bus_that_refuses_is_tried_again() -> None:
+    """EventBridge may take a call and refuse its entry, or the call; both are told again."""
+    with pytest.raises(Transient, match=r"BUS_UNAVAILABLE.*InternalFailure"):
+        EventBus(Bus(refuses=True), "mine", "dev").put(TOLD)
+    client = boto3.client("events", **ACCOUNT)
+    with Stubber(client) as stubber:
+        stubber.add_client_error("put_events", "AccessDeniedException")
+        with pytest.raises(Transient, match=r"BUS_UNAVAILABLE.*mine"):
+            EventBus(client, "mine", "dev").put(TOLD)
+
+
+def test_a_bus_that_refuses_holds_up_no_warehouse(aws: Aws) -> None:
+    """The warehouses have their refresh, once, however often the event is tried."""
+    url = aws.queue(fifo=True)
+    bus = Bus(refuses=True)
+    readers = Readers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
+    for _ in range(3):
+        with pytest.raises(Transient):
+            announce(readers, TOLD.text())
+    assert [Refresh.read(body) for body in aws.bodies(url)] == [
+        Refresh(INGESTION.table, 5, "s3://lake/warehouse/5.json")
+    ]
+    bus.refuses = False
+    announce(readers, TOLD.text())
+    assert len(bus.entries) == 1
+
+
+def test_files_of_one_commit_are_one_refresh(aws: Aws) -> None:
+    """Where one commit publishes several files, each is announced, and the warehouse asked once."""
+    url = aws.queue(fifo=True)
+    bus = Bus()
+    readers = Readers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
+    for number in range(5):
+        announce(readers, replace(TOLD, id=f"{number}", ingestion=f"{number}").text())
+    assert len(bus.entries) == 5
+    assert len(aws.bodies(url)) == 1
+
+
+@pytest.mark.parametrize("told", [REJECTED, replace(TOLD, metadata_location="")])
+def test_warehouses_are_asked_only_after_main_moved(aws: Aws, told: Announcement) -> None:
+    """Of what was not published, or dropped since, there is nothing for them to read."""
+    url = aws.queue(fifo=True)
+    announce(Readers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), told.text())
+    assert aws.bodies(url) == []
+
+
+@dataclass
+class Refusing:
+    """A warehouse that answers with an error."""
+
+    error: LakegateError
+
+    def refresh(self, refresh: Refresh) -> bool:
+        """See Warehouse."""
+        raise self.error
+
+
+def test_what_is_refused_for_good_is_given_up_at_once(aws: Aws) -> None:
+    """It lies where an alarm watches, holds up nothing, and can be tried again as it was."""
+    url = aws.queue(fifo=True)
+    body = Refresh("a.b", 1, "s3://x").text()
+    bring(Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, url)), body)
+    assert aws.bodies(url) == [body]
+
+
+def test_what_may_pass_comes_again(aws: Aws) -> None:
+    """A warehouse that is away fails the message, which SQS gives again."""
+    url = aws.queue(fifo=True)
+    away = Refreshing(Refusing(Transient("AWAY", "later")), GivenUp(aws.sqs, url))
+    with pytest.raises(Transient, match="AWAY"):
+        bring(away, Refresh("a.b", 1, "s3://x").text())
+    assert aws.bodies(url) == []
+
+
+def test_queues_that_refuse_are_tried_again() -> None:
+    """What SQS refuses is transient: nothing is noted as done."""
+    client = boto3.client("sqs", **ACCOUNT)
+    url = "https://sqs/000000000000/q.fifo"
+    calls: list[Callable[[], object]] = [
+        lambda: AnnouncementQueue(client, url).send(TOLD),
+        lambda: RefreshQueue(client, url).send(Refresh("a.b", 1, "s3://x")),
+        lambda: GivenUp(client, url).keep("x"),
+    ]
+    for call in calls:
+        with Stubber(client) as stubber:
+            stubber.add_client_error("send_message", "ThrottlingException")
+            with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
+                call()
