@@ -66,7 +66,7 @@ class Settings:
         Raises Permanent MISSING_SETTING, naming every variable that must be set and is not, or
         BAD_SETTING when one must be a whole number and is not.
         """
-        return replace(_read(cls, environment), limits=Limits.of(environment))
+        return replace(from_environment(cls, environment), limits=Limits.of(environment))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SlackSettings:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "SlackSettings":
         """The settings in an environment."""
-        return _read(cls, environment)
+        return from_environment(cls, environment)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ActionSettings:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "ActionSettings":
         """The settings in an environment. Raises as Settings.of does."""
-        return _read(cls, environment)
+        return from_environment(cls, environment)
 
     @property
     def users(self) -> frozenset[str]:
@@ -130,7 +130,7 @@ class AlertSettings:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "AlertSettings":
         """The settings in an environment. Raises as Settings.of does."""
-        return _read(cls, environment)
+        return from_environment(cls, environment)
 
 
 @dataclass(frozen=True)
@@ -142,68 +142,7 @@ class DigestSettings:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "DigestSettings":
         """The settings in an environment."""
-        return _read(cls, environment)
-
-
-@dataclass(frozen=True)
-class ReaderSettings:
-    """Which readers are told of an ingestion's end, each from the variable `LAKEGATE_<NAME>`.
-
-    `event_bus` is the name of EventBridge's bus; `glue_queue` and `snowflake_queue` are the
-    addresses of the queues of those warehouses that are set up.
-    """
-
-    stage: str
-    event_bus: str = "default"
-    glue_queue: str = ""
-    snowflake_queue: str = ""
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "ReaderSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return _read(cls, environment)
-
-
-@dataclass(frozen=True)
-class GlueSettings:
-    """How AWS Glue is brought along, each from the variable `LAKEGATE_<NAME>`.
-
-    `glue_database_prefix` begins the databases' names; `glue_dead_letters` is a queue's address.
-    """
-
-    glue_database_prefix: str
-    glue_dead_letters: str
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "GlueSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return _read(cls, environment)
-
-
-@dataclass(frozen=True)
-class SnowflakeSettings:
-    """How Snowflake is brought along, each from the variable `LAKEGATE_<NAME>`.
-
-    `snowflake_secret` is the name of the secret with the login, `snowflake_marks` of the DynamoDB
-    table with the positions; `snowflake_dead_letters` is a queue's address. `snowflake_tables` are
-    those that Snowflake has, separated by commas; without any they are all.
-    """
-
-    lake_bucket: str
-    snowflake_secret: str
-    snowflake_marks: str
-    snowflake_dead_letters: str
-    snowflake_tables: str = ""
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "SnowflakeSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return _read(cls, environment)
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The tables that are named."""
-        return tuple(filter(None, map(str.strip, self.snowflake_tables.split(","))))
+        return from_environment(cls, environment)
 
 
 @dataclass(frozen=True)
@@ -220,14 +159,15 @@ class CheckupSettings:
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "CheckupSettings":
         """The settings in an environment. Raises as Settings.of does."""
-        return _read(cls, environment)
+        return from_environment(cls, environment)
 
     def token_secret(self, role: str) -> str:
         """The name of the secret with the Nessie token of a role."""
         return f"lakegate/{self.stage}/nessie/{role}"
 
 
-def _read(kind: type[Of], environment: Mapping[str, str]) -> Of:
+def from_environment(kind: type[Of], environment: Mapping[str, str]) -> Of:
+    """The value of a dataclass whose fields are settings. Raises as Settings.of does."""
     known: Any = kind
     given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(known)}
     needed = {f.name for f in fields(known) if f.default is MISSING}

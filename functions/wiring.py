@@ -22,11 +22,11 @@ from functions.ledger import Ledger
 from functions.nessie_probe import NessieProbe
 from functions.queues import AlertQueue, DeadLetters
 from functions.reader_queues import AnnouncementQueue, RefreshQueue
+from functions.reader_settings import ReaderSettings
 from functions.secret_store import Secret, secret
 from functions.settings import (
     AlertSettings,
     CheckupSettings,
-    ReaderSettings,
     Settings,
     SlackSettings,
 )

@@ -8,8 +8,8 @@ import boto3
 from botocore.config import Config
 
 from functions.reader_queues import GivenUp
+from functions.reader_settings import GlueSettings, SnowflakeSettings
 from functions.refreshing import Refreshing
-from functions.settings import GlueSettings, SnowflakeSettings
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing_style": "path"})
 
