@@ -14,6 +14,7 @@ from moto import mock_aws
 from functions.brief import Brief
 from functions.ingestion import Action, Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
+from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
@@ -139,6 +140,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         contract_pinned=True,
         discarded=True,
         doomed={"ingest/shop.orders/x": "hash"},
+        parts=(Part("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),),
     )
     ledger.begin(full)
     kept = ledger.get(full.id)
@@ -221,6 +223,18 @@ def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
     assert ids(iter(found)) == [0, 1, 5]
     assert [(each.audited_from, each.looks_beyond) for each in found[:2]] == [("b" * 64, True)] * 2
     assert found[2].change == CHANGE
+
+
+def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
+    """It waits for all of them, and goes first in all of them once it had to run again."""
+    parts = tuple(Part("f", "v", "e", 1, table, "c", "v") for table in ("a.b", "a.c"))
+    batch = {"table": "batch", "parts": parts, "looks_beyond": True}
+    ledger.begin(ingestion(1, state=State.AUDITED, **batch))
+    ledger.begin(ingestion(2, state=State.SUBMITTED, attempt=2, **batch))
+    for table in ("a.b", "a.c"):
+        assert ids(iter(ledger.waiting(table))) == [1]
+        assert ids(iter(ledger.going_first(table))) == [2]
+    assert ledger.waiting("a.d") == ledger.going_first("a.d") == []
 
 
 def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:

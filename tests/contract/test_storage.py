@@ -92,6 +92,27 @@ def test_every_version_is_an_object(buckets: Buckets) -> None:
     assert {ingestion_id(put) for put in puts} < ids
 
 
+def test_what_is_newest_in_a_folder(buckets: Buckets) -> None:
+    """Of each key of the folder the version that was put last, as it landed."""
+    for body in (b"old", b"newer"):
+        newest = buckets.landing.put("batches/a/one.csv", body)
+    buckets.landing.put("batches/a/in/two.csv", b"2")
+    buckets.landing.put("batches/ab/three.csv", b"3")
+    found = buckets.landing.newest("batches/a/")
+    assert sorted(found) == ["batches/a/in/two.csv", "batches/a/one.csv"]
+    assert replace(found["batches/a/one.csv"], landed_at="") == newest
+
+
+def test_a_manifest_is_read_as_it_landed(buckets: Buckets) -> None:
+    """Each version has its own text; one that is not there is missing, and a huge one not read."""
+    first, second = (buckets.landing.put("batches/a/_manifest.json", body) for body in (b"1", b"2"))
+    assert [buckets.landing.manifest(each) for each in (first, second)] == [b"1", b"2"]
+    with pytest.raises(Missing):
+        buckets.landing.manifest(replace(first, key="batches/b/_manifest.json"))
+    with pytest.raises(Permanent, match="TOO_LARGE"):
+        buckets.landing.manifest(buckets.landing.put("batches/a/_manifest.json", b" " * 65_537))
+
+
 def test_a_contract_has_a_limit(buckets: Buckets) -> None:
     """A contract of as many bytes as are read is in force; of one byte more none is read."""
     text = ORDERS.encode() + b"#" * (LIMITS.largest_contract - len(ORDERS))

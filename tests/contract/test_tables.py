@@ -373,6 +373,17 @@ def test_several_are_entered_at_once(lake: Lake) -> None:
     assert lake.on_main() == [*(f"file-{number:02}" for number in range(12)), "old"]
 
 
+def test_several_commits_of_one_branch_are_entered(lake: Lake) -> None:
+    """Each commit's files are told by its hash, so that all that one branch wrote comes to main."""
+    source = lake.branch("source")
+    commits = [(source, lake.writer.append(source, f"file-{number}")) for number in range(3)]
+    lake.writer.append("main", "other")
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, *commits)
+    lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == ["file-0", "file-1", "file-2", "old", "other"]
+
+
 def test_a_table_does_not_become_slow_to_read(lake: Lake) -> None:
     """However many times files are entered anew, manifests are merged as the table asks for."""
     for number in range(2 * _MERGED):
