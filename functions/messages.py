@@ -78,7 +78,7 @@ def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
     title, words = _recovery(ingestion)
     lines = [
         cut(escaped(words), _REASON),
-        f"*Table* {code(ingestion.table or 'none')}",
+        f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
         f"*Ingestion* {code(ingestion.id)}",
         *_page_link(ingestion, page_url),
     ]
@@ -91,11 +91,12 @@ def duplicate(
 ) -> Alert:
     """The notice that a file was published although `first` had brought the same bytes."""
     title = f"Published, but likely a duplicate: {ingestion.name}"
+    before = "Some of its files" if ingestion.parts else "The same bytes"
     lines = [
         f"*Ingestion* {code(ingestion.id)}",
-        f"*Table* {code(ingestion.table)}, {ingestion.rows:,} rows",
+        f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
         f"*File* {code(ingestion.landed.uri)}",
-        f"The same bytes landed before, as {code(first.landed.uri)}.",
+        f"{before} landed before, as {code(first.landed.uri)}.",
         *_owner(ingestion),
     ]
     advice = (

@@ -103,6 +103,17 @@ def test_the_upload_function_writes_nothing_in_the_lake() -> None:
     assert not ROLES["OnUploadRole"].may("s3:GetObject", f"{LANDING}/shop/orders/a.csv")
 
 
+@pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole", "ActRole"])
+def test_who_starts_jobs_reads_manifests_and_no_data(name: str) -> None:
+    """Of what landed these list the names, and read the manifests of batches alone."""
+    for action in ("s3:GetObject", "s3:GetObjectVersion"):
+        assert ROLES[name].may(action, f"{LANDING}/batches/monday/_manifest.json")
+        assert not ROLES[name].may(action, f"{LANDING}/batches/monday/orders.parquet")
+    assert ROLES[name].may("s3:ListBucketVersions", LANDING)
+    application = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
+    assert ROLES[name].may("emr-serverless:StartJobRun", application)
+
+
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_only_the_clean_up_deletes_in_the_lake(name: str) -> None:
     """No other role may delete an object, or have it expire; none may delete what landed."""
