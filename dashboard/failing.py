@@ -26,7 +26,8 @@ def told() -> Iterator[None]:
     try:
         yield
     except LakegateError as error:
-        opening.opened.clear()  # a stack that was started anew has other tokens
+        if isinstance(error, Transient):
+            opening.opened.clear()  # a stack that was started anew has other tokens
         tell(error)
     except Exception:  # noqa: BLE001  nobody who looks at a page is helped by a traceback
         logger.exception("the page failed")
