@@ -22,7 +22,7 @@ from functions.tables import added
 from lakegate.errors import LakegateError
 
 _FEWEST_ROWS, _FEWEST_FILES = 500, 8
-_MOST_FILES = 64
+_MOST_FILES = 32
 _MOST_BYTES = 48 << 20
 _GROUP_BYTES = 32 << 20  # what a row group has, as long as no footer was read
 _AT_ONCE = 4

@@ -5,25 +5,36 @@ specification, "Data File Fields"); of texts and bytes the bounds may be cut, of
 values that are there. NaN is in no bound.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from struct import calcsize, unpack
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
 from pyiceberg.types import (
+    DateType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
     NestedField,
     PrimitiveType,
+    TimestampType,
+    TimestamptzType,
 )
 
 # A wider type's column has bounds as the narrower one wrote them.
 _NARROWER: dict[type, PrimitiveType] = {LongType: IntegerType(), DoubleType: FloatType()}
+# How values of a fixed size are written (Iceberg's table specification, "Binary single-value
+# serialization"), in the letters of Python's `struct`.
+_FORMATS: dict[type, str] = {
+    **dict.fromkeys((IntegerType, DateType), "i"),
+    **dict.fromkeys((LongType, TimestampType, TimestamptzType), "q"),
+    FloatType: "f",
+    DoubleType: "d",
+}
 
 
 @dataclass(frozen=True)
@@ -48,8 +59,8 @@ def stated(column: NestedField, files: Sequence[DataFile]) -> Stated:
     upper = _bounds(column, files, lambda file: file.upper_bounds)
     return Stated(
         nulls=sum(told) if len(told) == len(files) else None,
-        smallest=min(lower, default=None),
-        largest=max(upper, default=None),
+        smallest=min(_values(column.field_type, lower), default=None),
+        largest=max(_values(column.field_type, upper), default=None),
     )
 
 
@@ -68,23 +79,34 @@ def _bounds(
     column: NestedField,
     files: Iterable[DataFile],
     bounds: Callable[[DataFile], dict[int, bytes] | None],
-) -> list[Any]:
+) -> list[bytes]:
     """One bound of each file that has values; none at all where one of these files has none."""
     found = []
     for file in files:
         written = (bounds(file) or {}).get(column.field_id)
-        value = None if written is None else _value(column.field_type, written)
-        if value is not None:
-            found.append(value)
+        if written is not None:
+            found.append(written)
         elif not _is_empty(column.field_id, file):
             return []
     return found
 
 
+def _values(type_: Any, written: Sequence[bytes]) -> Sequence[Any]:
+    """What was written, all at once where that can be: a table may have thousands of files.
+
+    No value at all where one is NaN, which is no bound.
+    """
+    format_ = _FORMATS.get(type(type_))
+    if format_ and {len(each) for each in written} == {calcsize(format_)}:
+        values: Sequence[Any] = unpack(f"<{len(written)}{format_}", b"".join(written))
+    else:
+        values = [_value(type_, each) for each in written]
+    return () if any(value != value for value in values) else values  # noqa: PLR0124 - NaN alone
+
+
 def _value(type_: Any, written: bytes) -> Any:
     narrower = _NARROWER.get(type(type_))
-    value = from_bytes(narrower if narrower and len(written) == 4 else type_, written)
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return from_bytes(narrower if narrower and len(written) == 4 else type_, written)
 
 
 def _is_empty(id_: int, file: DataFile) -> bool:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
     BooleanType,
@@ -124,3 +126,22 @@ def test_a_sample_is_spread_evenly(there: int, data: st.DataObject) -> None:
     assert max(gaps, default=0) - min(gaps, default=0) <= 1
     assert chosen[0] >= 0
     assert chosen[-1] < there
+
+
+@pytest.mark.parametrize(
+    ("wide", "bounds", "smallest"),
+    [
+        (LongType(), (pack("<i", -5), pack("<q", 2**40)), -5),
+        (DoubleType(), (pack("<f", 0.5), pack("<d", 0.25)), 0.25),
+        (DoubleType(), (pack("<d", math.nan), pack("<d", 0.25)), None),
+    ],
+)
+def test_bounds_of_a_narrower_type_are_understood(
+    wide: IcebergType, bounds: Sequence[bytes], smallest: float | None
+) -> None:
+    """A file of before a column was widened has its bounds in fewer bytes; NaN is no bound."""
+    files = [
+        DataFile.from_args(record_count=1, null_value_counts={1: 0}, lower_bounds={1: bound})
+        for bound in bounds
+    ]
+    assert stated(NestedField(1, "v", wide), files).smallest == smallest
