@@ -9,7 +9,7 @@ from functions.blocks import SECTION as _SECTION
 from functions.blocks import Block, code, cut, escaped, header, link, plain, section
 from functions.ingestion import Ingestion, State
 from lakegate.report import ADDRESS, AuditReport, CheckResult
-from lakegate.visible import one_line
+from lakegate.visible import one_line, visible
 
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
@@ -115,7 +115,7 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
     blocks = (section("\n".join([f"*{title}*", *lines])),)
     cause = f"UNREADABLE_EVENT {queue}"
-    return Alert(title, blocks, about=f"{queue} {body}", kind=Kind.NOTICE, cause=cause)
+    return Alert(title, blocks, about=visible(f"{queue} {body}"), kind=Kind.NOTICE, cause=cause)
 
 
 def seen(ingestion: Ingestion) -> str:
@@ -144,7 +144,7 @@ def _of(
         kind=kind,
         ingestion=ingestion.id,
         table=ingestion.table,
-        cause=cause[:_LONGEST_CAUSE],
+        cause=one_line(cause[:_LONGEST_CAUSE]),
         token=seen(ingestion),
         page=_page(ingestion, page_url),
     )

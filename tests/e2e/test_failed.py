@@ -56,14 +56,23 @@ def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
 
 
 def test_a_mended_contract_lets_a_replay_pass(gate: Gate) -> None:
-    """The amount was right and the contract wrong: the contract is mended, the file replayed."""
+    """The amount was right and the contract wrong: the contract is mended, the file replayed.
+
+    Another file has the same fault: Slack has one message of both, and its thread tells the rest.
+    """
     name = table(gate, "mended")
     landed, ended = rejected(gate, "mended")
+    other = gate.end(gate.drop("failed/mended/b.parquet", parquet(id=[8], amount=[102.0])))
     gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
     run("replay", ended.id, "--wait")
     assert gate.end(landed).state is State.PUBLISHED
     assert gate.rows(name) == [(1, 1.0), (2, 2.0), (7, 101.0)]
     assert gate.world.catalog.branches(ended.branch) == []
+    first, recovery = gate.alerts(ended)
+    (repeat,) = gate.alerts(other)
+    assert first["text"] == "Rejected: bad.parquet (CHECKS_FAILED) (and 1 more)"
+    assert recovery["text"] == "Published after replay: bad.parquet"
+    assert [each["thread_ts"] for each in (repeat, recovery)] == [first["ts"]] * 2
 
 
 def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
