@@ -1,5 +1,6 @@
 """A deployment seen from outside its network: by AWS's own interfaces, with a person's rights."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -137,6 +138,14 @@ class Outside:
             except client.exceptions.ResourceNotFoundException:
                 return False
 
+    def refusal(self, function: str) -> str:
+        """The error with which a function behind an address refuses a stranger. Raises NotSeen."""
+        event = {"requestContext": {"http": {"method": "POST"}}, "headers": {}, "body": ""}
+        with _translated(f"the function {function}"):
+            client = self._clients["lambda"]
+            answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
+            return str(json.loads(json.loads(answer["Payload"].read())["body"])["error"])
+
     def may(self, role: str, action: str, resource: str) -> bool:
         """Whether a role's own policies let it. Raises NotSeen."""
         with _translated(f"the permissions of {role}"):
@@ -169,5 +178,5 @@ def _translated(what: str) -> Iterator[None]:
         yield
     except (ClientError, BotoCoreError) as error:
         raise NotSeen("NOT_SEEN", f"{what} cannot be seen: {error}") from error
-    except (KeyError, IndexError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise NotSeen("NOT_SEEN", f"{what} cannot be seen: the answer lacks {error}") from error

@@ -65,6 +65,7 @@ def checks(given: Given) -> Iterator[Check]:
         "contracts", lambda: judging.of_contracts(given.contracts(), given.in_force()), _ALLOW
     )
     yield Check("Slack", lambda: [_slack(given)], _ALLOW)
+    yield Check("buttons", _if_seen("buttons", lambda: [_buttons(given)]), _ALLOW)
     for name, look in {
         "alarms": lambda: judging.of_alarms(outside.alarms(given.stage.stack)),
         "function errors": lambda: _errors(given),
@@ -122,6 +123,14 @@ def _slack(given: Given) -> Finding:
     function = given.outside.function(given.stack.id_of("OnAlertLambdaFunction"))
     secret = function.environment.get("LAKEGATE_SLACK_TOKEN_SECRET", "")
     return judging.of_slack(secret, is_there=bool(secret) and given.outside.has_secret(secret))
+
+
+def _buttons(given: Given) -> Finding:
+    function = given.stack.id_of("OnActionLambdaFunction")
+    told = given.outside.function(function).environment
+    users, secret = (told.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET"))
+    refusal = given.outside.refusal(function) if secret else ""
+    return judging.of_buttons(users, secret, refusal)
 
 
 def _if_seen(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:

@@ -148,3 +148,22 @@ def of_slack(secret: str, *, is_there: bool) -> Finding:
         return ok("Slack", f"its token is in the secret {secret}")
     fix = f"put Slack's bot token into the secret {secret}"
     return fail("Slack", f"there is no secret {secret}: alerts are not shown", fix)
+
+
+def of_buttons(users: str, secret: str, refusal: str) -> Finding:
+    """Who may press buttons under alerts is heard; `refusal` is what a stranger is told."""
+    many = len(list(filter(None, users.split(","))))
+    has_key = refusal != "NO_SIGNING_SECRET"
+    if refusal not in ("", "NO_SIGNING_SECRET", "NOT_SLACK"):
+        fix = "read its log: `aws logs tail` of the function on-action"
+        return fail("buttons", f"whatever is pressed is answered {refusal}", fix)
+    if many and secret and has_key:
+        return ok("buttons", f"{many} may press them")
+    if many:
+        fix = f'put {{"token": …, "signing_secret": …}} into the secret {secret or "of Slack"}'
+        message = f"{many} may press them, and nothing they press can be verified"
+        return fail("buttons", f"{message}: there is no signing secret", fix)
+    if secret and has_key:
+        fix = "set `SlackUsers` to the ids of those who may, and deploy again"
+        return warn("buttons", "there is a signing secret, and nobody may press them", fix)
+    return ok("buttons", "are not set up: alerts have none")

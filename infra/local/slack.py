@@ -227,7 +227,7 @@ def _control(slack: Slack) -> tuple[dict[str, Any], int]:
     except TypeError as error:
         return {"message": str(error)}, 400
     slack.weather = Weather(faults)
-    slack.people.sends_again = faults.sends_again
+    slack.people.sends_again, slack.people.patience = faults.sends_again, faults.app_seconds
     return asdict(faults), 200
 
 

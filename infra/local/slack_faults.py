@@ -34,6 +34,7 @@ class Faults:
     missing_channels: tuple[str, ...] = ()
     archived_channels: tuple[str, ...] = ()
     sends_again: int = 0
+    app_seconds: float = 3
 
 
 class Weather:

@@ -115,7 +115,7 @@ class People:
     def _send(self, payload: Answer, person: str) -> Answer:
         """Tell the app, and once more as often as is asked for; the answer is the first one's."""
         trigger = secrets.token_hex(8)
-        self._triggers[trigger] = (person, time.monotonic() + _PATIENCE)
+        self._triggers[trigger] = (person, time.monotonic() + self.patience)
         user = {"id": user_id(person), "username": person, "name": person, "team_id": TEAM}
         team = {"id": TEAM, "domain": "lakegate"}
         body = urlencode(

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from cli.outside import QUEUE, NotSeen, Outside
@@ -181,3 +182,17 @@ def test_what_is_not_there_is_told(seen: Seen, look: str) -> None:
     """Something that was deleted, or that one may not see, is an error which names it."""
     with pytest.raises(NotSeen, match="nothing"):
         getattr(seen.outside, look)("nothing")
+
+
+def test_what_a_stranger_is_told_is_seen(aws: Outside) -> None:
+    """A function behind an address is asked as by one who signed nothing, and says why not."""
+    client = aws._clients["lambda"]  # noqa: SLF001  no AWS in this process runs our code
+    refused = {"statusCode": 401, "body": '{"error": "NOT_SLACK"}'}
+    with Stubber(client) as stubber:
+        for answer in (refused, {"errorMessage": "x"}, None):
+            payload = io.BytesIO(json.dumps(answer).encode())
+            stubber.add_response("invoke", {"StatusCode": 200, "Payload": payload})
+        assert aws.refusal("on-action") == "NOT_SLACK"
+        for _ in range(2):
+            with pytest.raises(NotSeen, match="on-action"):
+                aws.refusal("on-action")

@@ -127,9 +127,10 @@ def test_people_act_in_slack(gate: Gate) -> None:
 
     Each file is published once, by whom its ledger entry names, and the alert's thread tells.
     """
+    gate.misbehave("slack", {"app_seconds": 30, "sends_again": 1})
     name = table(gate, "pressed")
     landed, ended = rejected(gate, "pressed")
-    assert eventually(lambda: press(gate, ended, "Replay", "bob")["ok"], 60)
+    assert press(gate, ended, "Replay", "bob")["ok"]
     gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
     assert press(gate, ended, "Replay")["ok"]
     eventually(lambda: gate.world.ledger.get(ended.id).attempt == 2, 60)
@@ -145,6 +146,7 @@ def test_people_act_in_slack(gate: Gate) -> None:
         list(at_once.map(lambda asked: ask(gate, "_submit", asked), presses))
     eventually(lambda: gate.world.ledger.get(held.id).approval, 60)
     assert gate.end(again).state is State.PUBLISHED
+    gate.misbehave("slack", {})
     by = [(each.what, each.by) for each in gate.world.ledger.get(held.id).actions]
     assert by == [("publish", "ada (U0ADA)")]
     assert gate.rows(name).count((7, 101.0)) == 2

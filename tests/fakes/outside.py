@@ -9,6 +9,7 @@ from cli.outside import FUNCTION, MAPPING, QUEUE, RULE, FunctionSeen, NotSeen, S
 RESOURCES = {
     "OnUploadLambdaFunction": (FUNCTION, "on-upload"),
     "OnAlertLambdaFunction": (FUNCTION, "on-alert"),
+    "OnActionLambdaFunction": (FUNCTION, "on-action"),
     "UploadMapping": (MAPPING, "mapping-1"),
     "SweepRule": (RULE, "sweep-rule"),
     "UploadQueue": (QUEUE, "http://sqs/0/uploads"),
@@ -31,6 +32,8 @@ class FakeOutside:
     secrets: set[str] = field(default_factory=lambda: {"slack"})
     allows: Callable[[str, str, str], bool] = lambda role, action, resource: True
     hidden: set[str] = field(default_factory=set)
+    users: str = "U0ADA, U0BOB"
+    answered: str = "NOT_SLACK"
 
     def __getattribute__(self, name: str) -> Any:
         if name in object.__getattribute__(self, "hidden"):
@@ -47,7 +50,7 @@ class FakeOutside:
     def function(self, name: str) -> FunctionSeen:
         """See Outside.function."""
         _require(name)
-        told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack"}
+        told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack", "LAKEGATE_SLACK_USERS": self.users}
         return FunctionSeen(name, "python3.11", self.sha256, "Active", "Successful", told)
 
     def mapping(self, id_: str) -> str:
@@ -75,6 +78,11 @@ class FakeOutside:
     def has_secret(self, name: str) -> bool:
         """See Outside.has_secret."""
         return name in self.secrets
+
+    def refusal(self, function: str) -> str:
+        """See Outside.refusal."""
+        _require(function)
+        return self.answered
 
     def may(self, role: str, action: str, resource: str) -> bool:
         """See Outside.may."""

@@ -29,7 +29,7 @@ STAGE = Stage("dev", "000000000000", "eu-west-1")
 FACTS = {"nessie-uri": SETTINGS.nessie_uri, "emr-application-id": SETTINGS.emr_application_id}
 NAMES = (
     *("stack", "platform", "platform's facts", "parameters", "functions", "queues' functions"),
-    *("rules", "job's release", "contracts", "Slack"),
+    *("rules", "job's release", "contracts", "Slack", "buttons"),
     *("alarms", "function errors", "waiting messages", "permissions"),
 )
 
@@ -102,6 +102,15 @@ def test_what_is_deployed_as_it_is_here_is_well(package: Package) -> None:
             "enable-rule --name sweep-rule",
         ),
         ({"secrets": set()}, "Slack", Status.FAIL, "no secret slack", "bot token"),
+        (
+            {"answered": "NO_SIGNING_SECRET"},
+            "buttons",
+            Status.FAIL,
+            "2 may press them, and nothing",
+            '"signing_secret": …} into the secret slack',
+        ),
+        ({"users": ""}, "buttons", Status.WARN, "nobody may press", "`SlackUsers`"),
+        ({"answered": "QUEUE_AWAY"}, "buttons", Status.FAIL, "answered QUEUE_AWAY", "on-action"),
         (
             {"ringing": {"lakegate-dev-x": "Look."}},
             "alarms",
