@@ -9,7 +9,7 @@ from benchmarks.simulation import MOST_TOGETHER
 
 MILLION = 1_000_000
 _LAMBDA_GIGABYTES = 0.5
-ENDPOINTS, ALARMS, _SECRETS = 4, 14, 7
+ENDPOINTS, ALARMS, _SECRETS = 4, 22, 7
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
 _MOST_SHARED = 50
@@ -80,7 +80,8 @@ def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[L
         Line("S3, PUT and LIST", files * asked.puts / MILLION, "million", PRICES.s3_put_m),
         Line("S3, GET", files * asked.gets / MILLION, "million", PRICES.s3_get_m),
         Line("SQS", files * asked.messages / MILLION, "million", PRICES.sqs_request_m),
-        Line("Lambda, requests", files * 2 / MILLION, "million", PRICES.lambda_request_m),
+        Line("EventBridge", files / MILLION, "million", PRICES.event_m),
+        Line("Lambda, requests", files * 3 / MILLION, "million", PRICES.lambda_request_m),
         Line(
             "Lambda, time",
             files * busy * _LAMBDA_GIGABYTES,

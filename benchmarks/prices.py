@@ -22,6 +22,7 @@ class Prices:
     dynamodb_read_m: float = 0.125
     dynamodb_gigabyte_month: float = 0.25
     sqs_request_m: float = 0.40
+    event_m: float = 1.00
     s3_put_m: float = 5.00  # also POST, COPY and LIST
     s3_get_m: float = 0.40  # and all others
     s3_gigabyte_month: float = 0.023
