@@ -22,7 +22,8 @@ def put_batch(world: World, manifest: Path, key: str = "") -> Sight:
     """
     prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
     text = _read(manifest)
-    bodies = {listed.key: _read(manifest.parent / listed.key) for listed in read_manifest(text)}
+    listed = read_manifest(text, world.settings.limits)
+    bodies = {each.key: _read(manifest.parent / each.key) for each in listed}
     for name, body in bodies.items():
         world.landing.put(prefix + name, body)
     return dropped(world.landing.put(prefix + MANIFEST, text))

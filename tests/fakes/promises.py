@@ -28,6 +28,7 @@ def check_promises(deployment: Deployment) -> None:
     published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
+    _batches_come_whole(deployment, [i for i in published if i.parts])
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
@@ -114,6 +115,16 @@ def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
         and set(written.columns) <= set(read.columns)
         and not any(column.endswith("!") for column in new)
     )
+
+
+def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> None:
+    """All rows of a batch came to main by one commit."""
+    log = {commit.hash: commit for commit in deployment.catalog.log()}
+    for batch in batches:
+        commit = log[batch.merge_hash]
+        gained = rows_of(deployment.catalog, commit.hash)
+        gained.subtract(rows_of(deployment.catalog, commit.parent))
+        assert all(gained[row] for row in _rows(batch)), f"not by one commit: {batch}"
 
 
 def _no_key_is_on_main_twice(deployment: Deployment) -> None:

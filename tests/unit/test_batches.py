@@ -1,14 +1,20 @@
 """Batches over fakes: several tables by one commit, or not at all."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from functions import commits
+from functions.expiring import expire
+from functions.failed import discard, publish_anyway, replay
 from functions.ingestion import State
 from functions.reconciling import reconciled
+from lakegate.batch_report import together
+from lakegate.errors import LakegateError
+from lakegate.report import AuditReport
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
-from tests.fakes.job import ROWS, crashed_once, errored, rejected
+from tests.fakes.job import ROWS, crashed_once, errored, passed, rejected
 from tests.fakes.promises import check_promises, publishing
 
 FILES = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
@@ -259,6 +265,93 @@ def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deploymen
     check_promises(deployment)
     batch = deployment.ingestion(landed)
     assert batch.state is State.PUBLISHED
+
+
+def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> None:
+    """With a name and a reason all of its files come to main by one commit, which names both."""
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    publish_anyway(deployment.world, deployment.ingestion(landed), "Ann", "it is right")
+    deployment.settle()
+    check_promises(deployment)
+    (commit,) = publishing(deployment)
+    (one,) = commits.published(commit)
+    assert (one.approved_by, one.approved_because) == ("Ann", "it is right")
+    assert all(rows(deployment).values())
+
+
+def without_rows(report: AuditReport) -> AuditReport:
+    """The file whose columns are wrong: it was rejected before it was written."""
+    return replace(rejected(report), audited_hash="", rows_written=0, files=())
+
+
+def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
+    """Where a file's rows are not on the branch, a person's word does not bring the others."""
+    landed = deployment.batch("monday", FILES, without_rows)
+    deployment.settle()
+    with pytest.raises(LakegateError, match="before any row was written"):
+        publish_anyway(deployment.world, deployment.ingestion(landed), "Ann", "never mind")
+    assert publishing(deployment) == []
+
+
+def test_a_report_that_leaves_a_file_out_is_none(deployment: Deployment) -> None:
+    """A run that tells of one of two files publishes nothing."""
+    landed = deployment.batch("monday", FILES)
+    deployment.deliver()
+    told = deployment.jobs.spec(deployment.ingestion(landed).job_run)
+    deployment.run_jobs()
+    report = deployment.lake.report(told.report_key)
+    cut = together(told.landed, report.parts[:1])
+    deployment.lake.put_text(told.report_key, cut.to_json().encode())
+    deployment.settle()
+    reason = deployment.ingestion(landed).reason
+    assert reason is not None
+    assert reason.code == "FOREIGN_REPORT"
+    assert publishing(deployment) == []
+
+
+def test_a_replay_finds_the_file_that_was_missing(deployment: Deployment) -> None:
+    """A manifest that came too early is replayed once its files are there."""
+    manifest = json.dumps({"files": [{"key": "orders.parquet", "table": TABLE}]}).encode()
+    landed = deployment.land("batches/monday/_manifest.json", manifest)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet")
+    replay(deployment.world, deployment.ingestion(landed))
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
+    """By the current contracts or by the original ones."""
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet", b"newer")
+    deployment.script(landed, passed)
+    replay(deployment.world, deployment.ingestion(landed), original=True)
+    deployment.settle()
+    check_promises(deployment)
+    assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
+
+
+@pytest.mark.parametrize("expires", [True, False])
+def test_what_is_discarded_goes_from_all_tables(deployment: Deployment, expires: bool) -> None:
+    """With the branch the data files of each table go, and nothing that others reach."""
+    deployment.batch("sunday", FILES)
+    deployment.settle()
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    if expires:
+        deployment.clock.pass_(31 * 24 * 3600)
+        (outcome,) = expire(deployment.world, 30)
+        assert outcome.table == f"{TABLE}, {OTHER_TABLE}"
+    else:
+        discard(deployment.world, deployment.ingestion(landed))
+    check_promises(deployment)
+    gone = [key for key in deployment.lake.deleted if "/data/" in key]
+    assert len(gone) == 2
+    assert all("batches/monday/" in key for key in gone)
+    assert deployment.catalog.branches("ingest/") == []
 
 
 def test_reconcile_counts_a_batch_in_each_of_its_tables(deployment: Deployment) -> None:
