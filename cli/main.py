@@ -22,6 +22,7 @@ from cli import (
     ledger,
     local,
     page,
+    press,
     query,
     reconcile,
     rotate,
@@ -90,3 +91,4 @@ for _command in (
 app.add_typer(contracts.contract, name="contract")
 app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(snowflake.snowflake, name="snowflake")
+app.add_typer(press.slack, name="slack")

@@ -82,7 +82,7 @@ def modal(seen: Seen, title: str) -> Block:
     }
 
 
-_LABELS = {
+LABELS = {
     Verb.REPLAY: "Replay",
     Verb.PUBLISH: "Publish anyway",
     Verb.DISCARD: "Discard",
@@ -94,7 +94,7 @@ def _button(verb: Verb, value: Mapping[str, Any]) -> dict[str, Any]:
     button: dict[str, Any] = {
         "type": "button",
         "action_id": f"{PREFIX}{verb}",
-        "text": _plain(_LABELS[verb]),
+        "text": _plain(LABELS[verb]),
         "value": _json(value),
     }
     if verb is Verb.DISCARD:

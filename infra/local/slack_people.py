@@ -75,7 +75,7 @@ class People:
         shown = {"id": view, "team_id": TEAM, **form["view"], "state": {"values": state}}
         answer = self._send({"type": "view_submission", "view": shown}, person)
         if answer["ok"] and not answer["response"]:
-            del self._forms[view]
+            self._forms.pop(view, None)  # which somebody may have submitted twice
         return answer
 
     def open(self, arguments: Answer) -> Answer:
