@@ -189,7 +189,7 @@ def test_a_branch_that_is_gone_is_told(opened: FakeOpened) -> None:
     """What the report says stays, and the rest is a sentence."""
     gone = replace(opened, branch=FakeReader(None, gone=True))
     said = words(page(gone, failed(gone)))
-    assert "There is no branch of shop.orders" in said
+    assert "here is no branch of shop.orders" in said
     assert "id.required" in said or "Rows that break a check" in said
 
 
