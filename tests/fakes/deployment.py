@@ -45,7 +45,7 @@ SETTINGS = Settings(
     announcement_queue="http://sqs/announcements",
     upload_dead_letters="http://sqs/uploads-dead",
     job_run_dead_letters="http://sqs/job-runs-dead",
-    alert_dead_letters="http://sqs/alerts-dead.fifo",
+    alert_dead_letters="http://sqs/alerts-dead",
 )
 ORDERS = """\
 kind: DataContract
