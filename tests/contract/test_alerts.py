@@ -17,7 +17,7 @@ from functions.ingestion import Ingestion, State
 from functions.messages import Alert, Kind, alert, recovered, unreadable_event
 from functions.queues import Queued
 from functions.telemetry import logger
-from functions.telling import Desk, shown, tell
+from functions.telling import Desk, tell
 from functions.threads import Threads
 from functions.topic import Topic
 from infra.local.slack import Messages, Slack, web_app
@@ -124,13 +124,13 @@ def settled(name: str) -> Alert:
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
     """What is told is seen, text and blocks, in the channel that was named."""
     local_slack.tell(ALERT)
-    assert local_slack.posted() == [("#orders", shown(ALERT))]
+    assert local_slack.posted() == [("#orders", ALERT)]
 
 
 def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
     """An alert whose contract names no channel goes to the deployment's."""
     local_slack.tell(ALERT, "")
-    assert local_slack.posted() == [(DEFAULT, shown(ALERT))]
+    assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
 def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
@@ -238,7 +238,7 @@ def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack
     told = [failed("a"), answer, replace(answer, about="2", token=""), failed("a", 3), settled("a")]
     has_buttons = []
     for alert_ in told:
-        local_slack.tell(alert_)
+        local_slack.tell(alert_, has_buttons=True)
         has_buttons.append("'actions'" in str(local_slack.posted()[0][1].blocks))
     assert has_buttons == [True, True, False, True, False]
 
@@ -407,7 +407,9 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     """An outage of either delays the other by nothing, and doubles nothing there."""
     topic = Mailbox(away=True)
     threads = cast(Threads, local_slack.threads)
-    desk = Desk(threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic))
+    desk = Desk(
+        threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
+    )
     to_slack, to_topic = Queued("#orders", ALERT), Queued("#orders", ALERT, to_topic=True)
     for _ in range(3):
         tell(desk, to_slack.to_json())
@@ -422,7 +424,9 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
 def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
     """A deployment without Slack has each alert in its log and, where set, its topic."""
     topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
-    desk = Desk(threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic))
+    desk = Desk(
+        threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
+    )
     tell(desk, Queued("#orders", ALERT).to_json())
     tell(desk, Queued("#orders", ALERT, to_topic=True).to_json())
     assert ([record.getMessage() for record in caplog.records], topic.got) == (
