@@ -6,9 +6,11 @@ import requests
 import typer
 
 from cli import view
-from cli.deployment import find
+from cli.deployment import find, home
 from cli.ingestions import identified
+from cli.slack import message_about
 from functions.buttons import LABELS, REASON, Verb
+from infra.local import stack
 from lakegate.errors import LakegateError, Transient
 
 _SECONDS = 30
@@ -30,11 +32,10 @@ def press(
     reason: Annotated[str, typer.Option(help="What they write into the form.")] = "",
 ) -> None:
     """Press a button of a failed file's newest alert, and fill in the form where one opens."""
-    found = find(context.obj)
-    if not found.local:
+    if context.obj:
         raise LakegateError("NOT_LOCAL", "only in the local Slack can people be played")
-    address = found.addresses["slack"]
-    ingestion = identified(found.world().ledger, identity)
+    ingestion = identified(find().world().ledger, identity)
+    address = stack.read(home()).slack
     asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
     before = _ask(address, "_person", {"as": person})
     _require_ok(_ask(address, "_press", asked))
@@ -50,6 +51,7 @@ def press(
 
 def _alert(address: str, ingestion: str) -> str:
     """The time of the newest message with buttons for an ingestion. Raises LakegateError."""
+    message_about(address, ingestion)  # which may still be on its way
     messages = _ask(address, "messages", None)
     times = [m["ts"] for m in messages if ingestion in str(m["blocks"]) and _has_buttons(m)]
     if not times:
