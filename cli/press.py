@@ -9,7 +9,7 @@ from cli import view
 from cli.deployment import find, home
 from cli.ingestions import identified
 from cli.slack import message_about
-from functions.buttons import LABELS, REASON, Verb
+from functions.people.buttons import LABELS, REASON, Verb
 from infra.local import stack
 from lakegate.errors import LakegateError, Transient
 

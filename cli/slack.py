@@ -9,7 +9,7 @@ import requests
 from rich.panel import Panel
 from rich.text import Text
 
-from functions.plain_text import MARKS, SIGNS
+from functions.people.plain_text import MARKS, SIGNS
 from lakegate.errors import LakegateError, Transient
 
 _PATIENCE, _PAUSE = 30, 0.2  # seconds

@@ -8,8 +8,8 @@ import typer
 
 from cli import view
 from cli.deployment import find
-from functions import snowflake_sql as sql
-from functions.snowflake_sql import Place
+from functions.readers import snowflake_sql as sql
+from functions.readers.snowflake_sql import Place
 from functions.world import World
 from lakegate.errors import LakegateError
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from functions.people.weekly import digest
 from functions.settings import DigestSettings
 from functions.telemetry import logger, metrics
-from functions.weekly import digest
 from functions.wiring import world
 from functions.world import World
 from lakegate import times

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from functions.announcements import announcements
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
-from functions.messages import Alert, Kind, alert, duplicate, recovered
+from functions.people.messages import Alert, Kind, alert, duplicate, recovered
+from functions.readers.announcements import announcements
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World

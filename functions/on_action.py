@@ -12,11 +12,11 @@ import boto3
 from botocore.config import Config
 from slack_sdk import WebClient
 
-from functions.answering import Reception, url_handler
+from functions.people.answering import Reception, url_handler
+from functions.people.slack_replies import SlackReplies
+from functions.people.wishes import ActionQueue
 from functions.secret_store import Secret
 from functions.settings import ActionSettings
-from functions.slack_replies import SlackReplies
-from functions.wishes import ActionQueue
 
 # What does not answer at once answers too late.
 _CONFIG = Config(retries={"total_max_attempts": 2}, connect_timeout=1, read_timeout=1)

@@ -4,7 +4,7 @@ Outside the deployment's network, for Slack is on the internet.
 """
 
 from functions.deliveries import sqs_handler
-from functions.telling import tell
+from functions.people.telling import tell
 from functions.wiring import desk
 
 handler = sqs_handler(tell, desk)

@@ -3,8 +3,8 @@
 Outside the deployment's network, for EventBridge has no door into it.
 """
 
-from functions.announcing import announce
 from functions.deliveries import sqs_handler
+from functions.readers.announcing import announce
 from functions.wiring import readers
 
 handler = sqs_handler(announce, readers)

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.messages import Alert, Kind
+from functions.people.messages import Alert, Kind
 from lakegate.errors import Permanent, Transient
 
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)

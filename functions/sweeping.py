@@ -11,7 +11,7 @@ from functions.conclusion import resume
 from functions.deliveries import Work, job_run, upload
 from functions.ingestion import NOT_STARTED, Ingestion
 from functions.intake import take_in
-from functions.messages import unreadable_event
+from functions.people.messages import unreadable_event
 from functions.queues import DeadLetter, DeadLetters, Queued
 from functions.rebuilding import restore
 from functions.recording import batches, record, strays

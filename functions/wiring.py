@@ -11,18 +11,22 @@ import boto3
 from botocore.config import Config
 from slack_sdk import WebClient
 
-from functions.alerts import LogAlerts, SlackAlerts
-from functions.announcing import Readers
 from functions.aws_probe import AwsProbe
 from functions.catalog import Catalog
-from functions.event_bus import EventBus
 from functions.examining import Scene
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.nessie_probe import NessieProbe
+from functions.people.alerts import LogAlerts, SlackAlerts
+from functions.people.slack_secret import bot_token
+from functions.people.telling import Desk
+from functions.people.threads import Threads
+from functions.people.topic import Topic
 from functions.queues import AlertQueue, DeadLetters
-from functions.reader_queues import AnnouncementQueue, RefreshQueue
-from functions.reader_settings import ReaderSettings
+from functions.readers.announcing import Readers
+from functions.readers.event_bus import EventBus
+from functions.readers.queues import AnnouncementQueue, RefreshQueue
+from functions.readers.settings import ReaderSettings
 from functions.secret_store import Secret, secret
 from functions.settings import (
     AlertSettings,
@@ -30,12 +34,8 @@ from functions.settings import (
     Settings,
     SlackSettings,
 )
-from functions.slack_secret import bot_token
 from functions.storage import Lake, Landing
 from functions.telemetry import logger
-from functions.telling import Desk
-from functions.threads import Threads
-from functions.topic import Topic
 from functions.world import World
 from lakegate import times
 

@@ -12,14 +12,14 @@ import requests
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.alerts import LogAlerts, SlackAlerts
 from functions.ingestion import Ingestion, State
-from functions.messages import Alert, Kind, alert, recovered, unreadable_event
+from functions.people.alerts import LogAlerts, SlackAlerts
+from functions.people.messages import Alert, Kind, alert, recovered, unreadable_event
+from functions.people.telling import Desk, tell
+from functions.people.threads import Threads
+from functions.people.topic import Topic
 from functions.queues import Queued
 from functions.telemetry import logger
-from functions.telling import Desk, tell
-from functions.threads import Threads
-from functions.topic import Topic
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather
 from infra.local.slack_people import People

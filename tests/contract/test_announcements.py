@@ -11,14 +11,14 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.announcements import Announcement, announcements
-from functions.announcing import Readers, announce
-from functions.event_bus import EventBus, detail
 from functions.history import Tip
 from functions.ingestion import Approval, State
-from functions.reader_queues import AnnouncementQueue, GivenUp, RefreshQueue
-from functions.refresh import Refresh
-from functions.refreshing import Refreshing, bring
+from functions.readers.announcements import Announcement, announcements
+from functions.readers.announcing import Readers, announce
+from functions.readers.event_bus import EventBus, detail
+from functions.readers.queues import AnnouncementQueue, GivenUp, RefreshQueue
+from functions.readers.refresh import Refresh
+from functions.readers.refreshing import Refreshing, bring
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.examples import INGESTION

@@ -20,8 +20,8 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
 from functions.file_io import CLIENT
-from functions.glue import POSITION, Glue
-from functions.refresh import Refresh
+from functions.readers.glue import POSITION, Glue
+from functions.readers.refresh import Refresh
 from lakegate.errors import Permanent, Transient
 
 ACCOUNT = {

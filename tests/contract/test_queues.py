@@ -11,10 +11,10 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.buttons import Seen, Verb
-from functions.messages import Alert
+from functions.people.buttons import Seen, Verb
+from functions.people.messages import Alert
+from functions.people.wishes import ActionQueue, Wish
 from functions.queues import AlertQueue, DeadLetter, DeadLetters, Queued
-from functions.wishes import ActionQueue, Wish
 from lakegate.errors import Permanent, Transient
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters

@@ -15,12 +15,12 @@ from flask import Flask, request
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.answering import Reception, url_handler
-from functions.buttons import Seen, Verb, buttons, modal
-from functions.messages import alert
+from functions.people.answering import Reception, url_handler
+from functions.people.buttons import Seen, Verb, buttons, modal
+from functions.people.messages import alert
+from functions.people.slack_replies import SlackReplies
+from functions.people.wishes import Wish
 from functions.secret_store import Secret
-from functions.slack_replies import SlackReplies
-from functions.wishes import Wish
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_app import TEAM, App, install, installed, user_id
 from infra.local.slack_people import People

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from functions.marks import Marks
-from functions.refresh import Refresh
+from functions.readers.marks import Marks
+from functions.readers.refresh import Refresh
+from functions.readers.snowflake import Snowflake
+from functions.readers.snowflake_key import Login
 from functions.secret_store import Secret
-from functions.snowflake import Snowflake
-from functions.snowflake_key import Login
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.marks import FakeMarks

@@ -11,9 +11,9 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.alerts import Place, ThreadGone
-from functions.messages import Kind, alert
-from functions.threads import Known, Threads, digest
+from functions.people.alerts import Place, ThreadGone
+from functions.people.messages import Kind, alert
+from functions.people.threads import Known, Threads, digest
 from infra import template
 from lakegate.errors import Transient
 from tests.fakes.examples import INGESTION, REPORT

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from functions.messages import Alert, alert, recovered, unreadable_event
-from functions.plain_text import body, subject
-from functions.topic import Topic
+from functions.people.messages import Alert, alert, recovered, unreadable_event
+from functions.people.plain_text import body, subject
+from functions.people.topic import Topic
 from lakegate.errors import Transient
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 

@@ -1,6 +1,6 @@
 """The queue of alerts, in memory."""
 
-from functions.messages import Alert
+from functions.people.messages import Alert
 
 
 class FakeAlerts:

@@ -1,6 +1,6 @@
 """The queue of announcements, in memory."""
 
-from functions.announcements import Announcement
+from functions.readers.announcements import Announcement
 
 
 class FakeAnnouncements:

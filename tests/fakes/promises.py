@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from functions import commits
-from functions.announcements import announcements
 from functions.failed import branches
 from functions.history import Commit
 from functions.ingestion import ALERTED, ANNOUNCED, Ingestion, State
-from functions.messages import Kind
+from functions.people.messages import Kind
+from functions.readers.announcements import announcements
 from functions.reconciliation import End
 from functions.reconciling import reconciled
 from functions.world import World

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from functions.alerts import Place, ThreadGone
-from functions.messages import Alert
-from functions.threads import Known, Thread, digest
+from functions.people.alerts import Place, ThreadGone
+from functions.people.messages import Alert
+from functions.people.threads import Known, Thread, digest
 from lakegate.errors import Transient
 
 _LEASE, _MOST = 120, 1000

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions import commits
-from functions.acting import act
-from functions.buttons import Seen, Verb
 from functions.expiring import expire
 from functions.failed import replay
 from functions.ingestion import State
 from functions.ledger import UnknownIngestion
-from functions.messages import Alert, Kind, seen
+from functions.people.acting import act
+from functions.people.buttons import Seen, Verb
+from functions.people.messages import Alert, Kind, seen
+from functions.people.wishes import Wish
 from functions.telemetry import logger
-from functions.wishes import Wish
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from functions.slack_secret import SlackSecret
+from functions.people.slack_secret import SlackSecret
 from infra import template
 
 ROOT = Path(__file__).parents[2]

@@ -4,12 +4,12 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from functions.announcement_schema import announcement_schema
+from functions.readers.schema import announcement_schema
 from tests.fakes.schema import ANNOUNCEMENT
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    """Whoever changes an event writes it anew: `python -m functions.announcement_schema`."""
+    """Whoever changes an event writes it anew: `python -m functions.readers.schema`."""
     assert json.loads(ANNOUNCEMENT.read_text()) == announcement_schema()
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from functions.answering import Reception, answer, url_handler
-from functions.buttons import Seen, Verb
+from functions.people.answering import Reception, answer, url_handler
+from functions.people.buttons import Seen, Verb
+from functions.people.slack_requests import Refused
+from functions.people.wishes import Wish
 from functions.secret_store import Secret
-from functions.slack_requests import Refused
 from functions.telemetry import logger
-from functions.wishes import Wish
 from lakegate.errors import Transient
 from tests.fakes.lambda_context import Context
 from tests.fakes.slack import NOW, SIGNING_SECRET, FakeActions, FakeReplies, example, posted

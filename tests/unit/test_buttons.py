@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.buttons import Seen, Verb, buttons, modal
 from functions.ingestion import Ingestion, State
-from functions.messages import Kind, alert, recovered
-from functions.presses import NotUnderstood, Person, Press, Submission, parsed
+from functions.people.buttons import Seen, Verb, buttons, modal
+from functions.people.messages import Kind, alert, recovered
+from functions.people.presses import NotUnderstood, Person, Press, Submission, parsed
 from infra.local.slack_blocks import problems, problems_of_modal
 from lakegate.report import AuditReport
 from tests.fakes.examples import FAILED, INGESTION, REPORT

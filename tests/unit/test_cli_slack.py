@@ -4,10 +4,10 @@ from typing import Any
 from rich.console import Console
 
 from cli import slack
-from functions.alerts import Place
-from functions.messages import alert
-from functions.telling import headline
-from functions.threads import Thread
+from functions.people.alerts import Place
+from functions.people.messages import alert
+from functions.people.telling import headline
+from functions.people.threads import Thread
 from tests.unit.cli_examples import REJECTED
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.blocks import MOST_BLOCKS, SECTION
 from functions.brief import Brief
 from functions.digest import review
 from functions.ingestion import State
-from functions.messages import Kind
-from functions.plain_text import words
-from functions.weekly import digest
+from functions.people.blocks import MOST_BLOCKS, SECTION
+from functions.people.messages import Kind
+from functions.people.plain_text import words
+from functions.people.weekly import digest
 from infra.local.slack_blocks import problems
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import errored, rejected

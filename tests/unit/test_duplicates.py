@@ -9,7 +9,7 @@ from functions import commits
 from functions.duplicates import original
 from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
-from functions.messages import Kind
+from functions.people.messages import Kind
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment

@@ -8,7 +8,7 @@ from functions.catalog import Catalog
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
-from functions.reader_queues import AnnouncementQueue
+from functions.readers.queues import AnnouncementQueue
 from functions.storage import Lake, Landing
 from functions.tables import Tables
 from tests.fakes.alerts import FakeAlerts

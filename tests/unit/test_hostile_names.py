@@ -13,7 +13,7 @@ from cli import documents, view
 from functions.commits import message, properties
 from functions.ingestion import State
 from functions.ledger_items import to_item
-from functions.messages import alert
+from functions.people.messages import alert
 from lakegate.baselines import Baselines
 from lakegate.change import Change
 from lakegate.contract import claiming

@@ -5,13 +5,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.alerts import Place
 from functions.ingestion import Approval, Ingestion, State
-from functions.messages import Alert, alert, duplicate, recovered, unreadable_event
-from functions.plain_text import words
+from functions.people.alerts import Place
+from functions.people.messages import Alert, alert, duplicate, recovered, unreadable_event
+from functions.people.plain_text import words
+from functions.people.telling import headline, shown
+from functions.people.threads import Thread
 from functions.queues import Queued
-from functions.telling import headline, shown
-from functions.threads import Thread
 from infra.local.slack_blocks import problems
 from lakegate.change import Change
 from lakegate.report import Reason

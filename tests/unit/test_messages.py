@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.ingestion import State
-from functions.messages import Alert, alert, duplicate, unreadable_event
+from functions.people.messages import Alert, alert, duplicate, unreadable_event
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 

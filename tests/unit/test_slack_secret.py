@@ -2,7 +2,7 @@
 
 import pytest
 
-from functions.slack_secret import SlackSecret, bot_token
+from functions.people.slack_secret import SlackSecret, bot_token
 from lakegate.errors import Transient
 
 BOTH = '{"token": "xoxb-1", "signing_secret": "8f2"}'

@@ -6,7 +6,7 @@ import pytest
 
 from functions.ingestion import State
 from functions.job_run import RunState
-from functions.messages import Alert
+from functions.people.messages import Alert
 from functions.queues import Queued
 from functions.sweeping import sweep
 from tests.fakes import messages

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from cli.snowflake import Names, ddl
-from functions.snowflake_key import Login
-from functions.snowflake_sql import Place, base_url, refresh, relative
+from functions.readers.snowflake_key import Login
+from functions.readers.snowflake_sql import Place, base_url, refresh, relative
 from infra import template
 from tests.fakes.schema import validate_announcement
 

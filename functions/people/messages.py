@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote
 
-from functions.blocks import SECTION as _SECTION
-from functions.blocks import Block, code, cut, escaped, header, link, plain, section
 from functions.ingestion import Ingestion, State
+from functions.people.blocks import SECTION as _SECTION
+from functions.people.blocks import Block, code, cut, escaped, header, link, plain, section
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.visible import one_line, visible
 

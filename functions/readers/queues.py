@@ -3,9 +3,9 @@
 import hashlib
 from typing import Any
 
-from functions.announcements import Announcement
 from functions.queues import translated
-from functions.refresh import Refresh
+from functions.readers.announcements import Announcement
+from functions.readers.refresh import Refresh
 
 
 class AnnouncementQueue:

@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.announcements import Announcement
+from functions.readers.announcements import Announcement
 from lakegate.errors import Transient
 
 SOURCE = "lakegate"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from functions.announcements import SCHEMA, Announcement
+from functions.readers.announcements import SCHEMA, Announcement
 from lakegate.report_schema import schema_of
 
 

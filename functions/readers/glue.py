@@ -15,7 +15,7 @@ from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.exceptions import ValidationError
 
 from functions.file_io import CLIENT, S3FileIO
-from functions.refresh import Refresh
+from functions.readers.refresh import Refresh
 from lakegate.errors import Permanent, Transient
 
 POSITION = "lakegate.position"

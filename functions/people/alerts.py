@@ -10,7 +10,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 from slack_sdk.http_retry.response import HttpResponse
 
-from functions.messages import Alert
+from functions.people.messages import Alert
 from lakegate.errors import LakegateError, Permanent, Transient
 
 _LONGEST_WAIT = 10  # seconds, a few of which a function has time for

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from functions.blocks import Block, code, context, escaped, header, link, section
 from functions.brief import Brief
 from functions.ingestion import ALERTED, State
-from functions.messages import Alert, Kind
+from functions.people.blocks import Block, code, context, escaped, header, link, section
+from functions.people.messages import Alert, Kind
 from lakegate.visible import one_line
 
 _MOST = 10  # lines of each list: the digest stays one screen long

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.blocks import code, escaped
-from functions.buttons import REASON, Verb, modal
-from functions.presses import NotUnderstood, Press, Submission, parsed
+from functions.people.blocks import code, escaped
+from functions.people.buttons import REASON, Verb, modal
+from functions.people.presses import NotUnderstood, Press, Submission, parsed
+from functions.people.slack_requests import Refused, Request
+from functions.people.slack_secret import SlackSecret
+from functions.people.wishes import Wish
 from functions.secret_store import Secret
-from functions.slack_requests import Refused, Request
-from functions.slack_secret import SlackSecret
 from functions.telemetry import logger
-from functions.wishes import Wish
 from lakegate.errors import LakegateError
 
 _NOT_ALLOWED = "You may not do this here: whoever runs Lakegate can add you to `SlackUsers`."

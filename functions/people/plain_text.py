@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from functions.messages import Alert
+from functions.people.messages import Alert
 
 _SUBJECT, _BODY = 99, 256 * 1024
 # What our messages have of Slack's marks ("Formatting text for app surfaces").

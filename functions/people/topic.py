@@ -4,8 +4,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.messages import Alert
-from functions.plain_text import body, subject
+from functions.people.messages import Alert
+from functions.people.plain_text import body, subject
 from lakegate.errors import Transient
 
 

@@ -6,13 +6,13 @@ what was done before for the same person is not done again. Either is told in th
 
 from collections.abc import Callable, Mapping
 
-from functions.blocks import code, escaped, section
-from functions.buttons import Seen, Verb
 from functions.failed import Outcome, give_up, publish_anyway, replay, standing
 from functions.ingestion import UNNEEDED, Ingestion, State
-from functions.messages import Alert, Kind, seen
+from functions.people.blocks import code, escaped, section
+from functions.people.buttons import Seen, Verb
+from functions.people.messages import Alert, Kind, seen
+from functions.people.wishes import Wish
 from functions.telemetry import logger
-from functions.wishes import Wish
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from functions.announcements import Announcement
-from functions.event_bus import EventBus
-from functions.reader_queues import RefreshQueue
-from functions.refresh import Refresh
+from functions.readers.announcements import Announcement
+from functions.readers.event_bus import EventBus
+from functions.readers.queues import RefreshQueue
+from functions.readers.refresh import Refresh
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from functions.snowflake_sql import Place
+from functions.readers.snowflake_sql import Place
 from lakegate.errors import Transient
 
 _LIFE = timedelta(minutes=5)  # Snowflake takes up to an hour

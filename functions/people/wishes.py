@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from functions.buttons import Seen, Verb
+from functions.people.buttons import Seen, Verb
 from functions.queues import translated
 from lakegate.errors import Permanent
 

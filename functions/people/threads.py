@@ -16,8 +16,8 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, ConditionBase
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.alerts import Place, ThreadGone
-from functions.messages import Alert
+from functions.people.alerts import Place, ThreadGone
+from functions.people.messages import Alert
 from functions.queues import Queued
 from lakegate.errors import Transient
 

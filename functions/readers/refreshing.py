@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from functions.reader_queues import GivenUp
-from functions.refresh import Refresh
+from functions.readers.queues import GivenUp
+from functions.readers.refresh import Refresh
 from functions.telemetry import logger, metrics
 from lakegate.errors import Permanent
 

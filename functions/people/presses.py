@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.buttons import LONGEST_REASON, LONGEST_SUMMARY, PREFIX, REASON, Seen, Verb
+from functions.people.buttons import LONGEST_REASON, LONGEST_SUMMARY, PREFIX, REASON, Seen, Verb
 from lakegate.errors import Permanent
 from lakegate.visible import one_line
 

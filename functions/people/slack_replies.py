@@ -10,8 +10,8 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.webhook import WebhookClient
 
+from functions.people.slack_secret import bot_token
 from functions.secret_store import Secret
-from functions.slack_secret import bot_token
 from lakegate.errors import LakegateError, Permanent, Transient
 
 _RESPONSES = "https://hooks.slack.com"

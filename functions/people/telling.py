@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from functions.alerts import LogAlerts, Place, SlackAlerts, ThreadGone
-from functions.blocks import context
-from functions.buttons import buttons
-from functions.messages import Alert, Kind
+from functions.people.alerts import LogAlerts, Place, SlackAlerts, ThreadGone
+from functions.people.blocks import context
+from functions.people.buttons import buttons
+from functions.people.messages import Alert, Kind
+from functions.people.threads import Thread, Threads, digest
+from functions.people.topic import Topic
 from functions.queues import Queued
 from functions.telemetry import logger
-from functions.threads import Thread, Threads, digest
-from functions.topic import Topic
 from lakegate.errors import Permanent
 
 _IN_THREADS = (Kind.FAILED, Kind.NOTICE)

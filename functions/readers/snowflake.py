@@ -14,12 +14,12 @@ from typing import Any
 
 import requests
 
-from functions.marks import Marks
-from functions.refresh import Refresh
+from functions.readers.marks import Marks
+from functions.readers.refresh import Refresh
+from functions.readers.snowflake_key import Login
+from functions.readers.snowflake_sql import base_url, relative
+from functions.readers.snowflake_sql import refresh as refresh_statement
 from functions.secret_store import Secret
-from functions.snowflake_key import Login
-from functions.snowflake_sql import base_url, relative
-from functions.snowflake_sql import refresh as refresh_statement
 from lakegate.errors import LakegateError, Permanent, Transient
 
 # Snowflake then ends it, long before the queue gives the message again: so no older refresh is

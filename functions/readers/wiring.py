@@ -7,9 +7,9 @@ from functools import cache
 import boto3
 from botocore.config import Config
 
-from functions.reader_queues import GivenUp
-from functions.reader_settings import GlueSettings, SnowflakeSettings
-from functions.refreshing import Refreshing
+from functions.readers.queues import GivenUp
+from functions.readers.refreshing import Refreshing
+from functions.readers.settings import GlueSettings, SnowflakeSettings
 
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing_style": "path"})
 
@@ -17,7 +17,9 @@ _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressin
 @cache
 def glue() -> Refreshing:
     """Glue, as this Lambda's environment sets it up; made once an instance."""
-    from functions.glue import Glue  # two seconds, of which the other warehouses have no use
+    from functions.readers.glue import (
+        Glue,  # two seconds, of which the other warehouses have no use
+    )
 
     settings = GlueSettings.of(os.environ)
     client, s3 = (boto3.client(name, config=_CONFIG) for name in ("glue", "s3"))
@@ -29,9 +31,9 @@ def glue() -> Refreshing:
 @cache
 def snowflake() -> Refreshing:
     """Snowflake, as this Lambda's environment sets it up; made once an instance."""
-    from functions.marks import Marks
+    from functions.readers.marks import Marks
+    from functions.readers.snowflake import Snowflake
     from functions.secret_store import Secret
-    from functions.snowflake import Snowflake
 
     settings = SnowflakeSettings.of(os.environ)
     sqs, vault = (boto3.client(name, config=_CONFIG) for name in ("sqs", "secretsmanager"))

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from functions.blocks import Block
-from functions.messages import Alert, Kind
+from functions.people.blocks import Block
+from functions.people.messages import Alert, Kind
 from lakegate.visible import one_line
 
 LONGEST_REASON = 500

@@ -1,0 +1,1 @@
+"""Those who read what is published: told of each end, and warehouses brought along."""
