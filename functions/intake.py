@@ -10,6 +10,7 @@ from typing import Any
 from functions import batches
 from functions.ending import delete_replaced, end, finish
 from functions.ingestion import Ingestion, State
+from functions.ledger import Moved
 from functions.storage import Missing, StoredContract
 from functions.telemetry import logger, metrics
 from functions.world import World
@@ -59,7 +60,12 @@ def may_try_again(world: World, ingestion: Ingestion) -> bool:
 
 
 def run_again(world: World, ingestion: Ingestion) -> Ingestion:
-    """This branch will never be merged: start over on a fresh one."""
+    """This branch will never be merged: start over on a fresh one.
+
+    Raises Moved where another process took the ingestion further meanwhile: the branch is its now.
+    """
+    if world.ledger.get(ingestion.id).revision != ingestion.revision:
+        raise Moved([ingestion.id])  # it may have ended, and the branch be its evidence
     if not may_try_again(world, ingestion):
         tries = ingestion.attempt - ingestion.tries_from
         message = f"none of {tries} attempts could be published; replay it"

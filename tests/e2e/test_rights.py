@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import pytest
 from botocore.exceptions import ClientError
 
 from functions.narrowing import run_policy
+from infra.local.settings import GLUE_PREFIX
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from tests.compiled import Compiled
 from tests.e2e.conftest import Gate, contract
 from tests.policies import Identity
+
+pytestmark = pytest.mark.stack
 
 CSV = b"id,amount\n1,10.5\n2,20\n"
 BROKEN = b"id,amount\n3,10.5\n4,much\n"
@@ -125,6 +129,7 @@ def parameters(gate: Gate) -> dict[str, str]:
         "EmrApplicationId": settings.emr_application_id,
         "JobRelease": settings.job_code.rpartition("/")[2],
         "SlackTokenSecret": slack,
+        "GlueDatabasePrefix": GLUE_PREFIX,
     }
 
 

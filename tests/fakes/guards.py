@@ -180,8 +180,8 @@ GUARDS = (
         (
             Cut(
                 "functions.decisions",
-                "if report.failed or all(",
-                "if False and all(",
+                "if any(_is_unfounded(single) for single in report.singles):",
+                "if False:",
             ),
         ),
     ),
@@ -191,7 +191,7 @@ GUARDS = (
         (
             Cut(
                 "functions.decisions",
-                'if report.audited_hash in ("", ingestion.base_hash):',
+                "if _is_unwritten(report, ingestion):",
                 "if False:",
             ),
         ),
@@ -481,5 +481,17 @@ GUARDS = (
             ),
         ),
         opening="BATCHES",
+    ),
+    Guard(
+        "only who has the newest word gives up a branch",
+        "evidence is gone",
+        (
+            Cut(
+                "functions.intake",
+                "    if world.ledger.get(ingestion.id).revision != ingestion.revision:",
+                "    if False:",
+            ),
+        ),
+        opening="VERSIONS",
     ),
 )
