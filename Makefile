@@ -26,12 +26,15 @@ browser: setup ## See that there is a Chromium for the tests, and have one insta
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
-# What needs no server runs on all cores; the rest in two lanes, a stack or a Spark each.
+# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each.
 ALONE = not spark and not stack and not deploy
+SPARK = spark and not stack
+LANES = -n 2 --dist loadfile --durations 20
 
 test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
-	@.venv/bin/python -m pytest -m 'not ($(ALONE))' -n 2 --dist loadfile --durations 30
+	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES)
+	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES)
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto

@@ -10,7 +10,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -39,7 +40,17 @@ def dropped(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
     for name, body in {"good.csv": GOOD, "bad.csv": BAD}.items():
         Path(directory / name).write_bytes(body)
         results[name] = lakegate("drop", str(directory / name), "--table", TABLE, "--wait")
+        wait_for_rest(gate, results[name].stdout.split()[0])
     return results
+
+
+def wait_for_rest(gate: Gate, ingestion: str) -> None:
+    """Wait until nothing is due any more for an ingestion that has ended."""
+    eventually(
+        lambda: not gate.world.ledger.get(ingestion).unfinished,
+        PATIENCE,
+        f"{ingestion} is not at rest",
+    )
 
 
 def test_drop_waits_for_the_verdict(dropped: dict[str, Result]) -> None:
