@@ -74,6 +74,7 @@ GUARDS = (
                 "ingestion.landed.key, ingestion.id, ingestion.attempt) + world.token()",
             ),
         ),
+        opening="A_LOST_ENTRY",
     ),
     Guard(
         "what was known already is not submitted again",

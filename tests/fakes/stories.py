@@ -126,6 +126,7 @@ BATCHES: Story = (
     Batch("tuesday"),
     Time.COURSE,
 )
+A_LOST_ENTRY: Story = (Land(), Deliver(), RunJob(), LoseEntry(0))
 A_MEDDLER: Story = (Land(), Deliver(), Meddle())
 OPENINGS = (
     NOTHING,
