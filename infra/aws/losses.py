@@ -16,8 +16,9 @@ HOLDS = {
     "AWS::KMS::Key": "what it encrypted could never be read again",
 }
 # What a warehouse waits for is of no use once it is not set up any more, and set up again it is
-# brought along by each table's next publish.
-_OF_WAREHOUSES = (
+# brought along by each table's next publish. Without its threads Slack is told in new ones.
+_GROWS_AGAIN = (
+    "ThreadsTable",
     *("GlueQueue", "GlueDeadLetters"),
     *("SnowflakeQueue", "SnowflakeDeadLetters", "SnowflakeMarks"),
 )
@@ -25,7 +26,7 @@ _OF_WAREHOUSES = (
 
 def loses(change: Change) -> str:
     """What the change would lose, "" where it loses nothing."""
-    if change.resource in _OF_WAREHOUSES and change.action == "Remove":
+    if change.resource in _GROWS_AGAIN and change.action == "Remove":
         return ""
     gone = change.action == "Remove" or change.replacement == "True"
     return HOLDS.get(change.type, "") if gone else ""
