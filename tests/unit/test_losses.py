@@ -38,6 +38,7 @@ def test_what_holds_data_is_neither_removed_nor_replaced(change: Change) -> None
         Change("Sweep", _FUNCTION, "Modify", "True", ("FunctionName",)),
         Change("GlueQueue", _QUEUE, "Remove"),
         Change("SnowflakeMarks", _TABLE, "Remove"),
+        Change("ThreadsTable", _TABLE, "Remove"),
     ],
 )
 def test_all_else_may_change(change: Change) -> None:
