@@ -87,12 +87,13 @@ class Snowflake:
             **({"warehouse": login.warehouse} if login.warehouse else {}),
         }
         answer = self._submitted(login, body)
-        for seconds in _PAUSES:
+        for seconds in (*_PAUSES, None):
             handle = _handle(answer)
             if answer.status_code == requests.codes.ok:
                 return
-            self._pause(seconds)
-            answer = self._send(login, "GET", f"/{handle}")
+            if seconds is not None:
+                self._pause(seconds)
+                answer = self._send(login, "GET", f"/{handle}")
         message = f"Snowflake did not get {table} refreshed in time; it will be tried again"
         raise Transient("SNOWFLAKE_UNAVAILABLE", message)
 

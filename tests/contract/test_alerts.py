@@ -27,17 +27,12 @@ from lakegate.errors import Permanent, Transient
 from lakegate.report import Reason
 from tests.fakes import wire
 from tests.fakes.examples import FAILED, INGESTION, REPORT
-from tests.fakes.faults import ProcessDied
+from tests.fakes.faults import Fault, Journal, ProcessDied, die
 from tests.fakes.threads import FakeThreads
 
 TOKEN = "xoxb-test"
 DEFAULT = "#lakegate"
 ALERT = alert(INGESTION, REPORT)
-
-
-def crash(*_: Any, **__: Any) -> None:
-    """The process dies here."""
-    raise ProcessDied
 
 
 @dataclass
@@ -50,7 +45,9 @@ class LocalSlack:
 
     def __post_init__(self) -> None:
         """Remember nothing yet; a thread takes what comes within an hour."""
-        self.threads = FakeThreads(3600, lambda: self.seconds)
+        self.journal = Journal()
+        fake = FakeThreads(3600, lambda: self.seconds)
+        self.threads: Threads = self.journal.watched("threads", fake)
 
     def alerts(self, token: str = TOKEN) -> SlackAlerts:
         """The adapter, connected."""
@@ -58,9 +55,7 @@ class LocalSlack:
 
     def tell(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
         """Have people told, as on_alert does with the queue's message."""
-        desk = Desk(
-            cast(Threads, self.threads), LogAlerts(logger), self.alerts(), has_buttons=has_buttons
-        )
+        desk = Desk(self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons)
         tell(desk, Queued(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
@@ -268,10 +263,9 @@ def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlac
 
 def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack) -> None:
     """Who died between posting and remembering posts again, and then there is one thread."""
-    local_slack.threads.open = crash  # type: ignore[method-assign]
+    local_slack.journal.strike("threads.open", Fault(die))
     with pytest.raises(ProcessDied):
         local_slack.tell(failed("a"))
-    del local_slack.threads.open
     for _ in range(3):
         local_slack.tell(failed("a"))
     local_slack.tell(failed("b"))
@@ -281,10 +275,9 @@ def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack
 def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
     """Who died after a reply replies once more, and the count stays right."""
     local_slack.tell(failed("a"))
-    local_slack.threads.remember = crash  # type: ignore[method-assign]
+    local_slack.journal.strike("threads.remember", Fault(die))
     with pytest.raises(ProcessDied):
         local_slack.tell(failed("b"))
-    del local_slack.threads.remember
     for _ in range(3):
         local_slack.tell(failed("b"))
     ((first, replies),) = local_slack.threaded().items()
@@ -406,7 +399,7 @@ class Mailbox:
 def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     """An outage of either delays the other by nothing, and doubles nothing there."""
     topic = Mailbox(away=True)
-    threads = cast(Threads, local_slack.threads)
+    threads = local_slack.threads
     desk = Desk(
         threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
     )

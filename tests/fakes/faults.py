@@ -8,6 +8,7 @@ something else happen meanwhile.
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from lakegate.errors import Transient
@@ -88,24 +89,22 @@ class _Watched:
             return found
         call = f"{self._name}.{name}"
         if inspect.isgeneratorfunction(found):
-            return lambda *args: _iterated(self._journal, call, found, args)
-        return lambda *args: _called(self._journal, call, found, args)
+            return lambda *args: _iterated(self._journal, call, partial(found, *args))
+        return lambda *args, **named: _called(self._journal, call, partial(found, *args, **named))
 
 
-def _called(journal: Journal, call: str, method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _called(journal: Journal, call: str, made: Callable[[], Any]) -> Any:
     faults = journal.enter(call)
     _strike(faults, "before")
-    result = method(*args)
+    result = made()
     _strike(faults, "after")
     return result
 
 
-def _iterated(
-    journal: Journal, call: str, method: Callable[..., Iterator[Any]], args: tuple[Any, ...]
-) -> Iterator[Any]:
+def _iterated(journal: Journal, call: str, made: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     faults = journal.enter(call)
     _strike(faults, "before")
-    yield from method(*args)
+    yield from made()
     _strike(faults, "after")
 
 

@@ -1,6 +1,6 @@
 """What people press in Slack is done once, and told: in any order, by several, with crashes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -16,7 +16,6 @@ from functions.people.acting import act
 from functions.people.buttons import Seen, Verb
 from functions.people.messages import Alert, Kind, seen
 from functions.people.wishes import Wish
-from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment
@@ -24,18 +23,12 @@ from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_promises, ends
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
 ADA, BOB = "ada (U0ADA)", "bob (U0BOB)"
 KEY = "shop/orders/a.parquet"
 WHAT = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD)
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
 
 
 def failed(script: Callable[..., object] = rejected) -> tuple[Deployment, LandedObject]:

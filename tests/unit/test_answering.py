@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from functions.people.buttons import Seen, Verb
 from functions.people.slack_requests import Refused
 from functions.people.wishes import Wish
 from functions.secret_store import Secret
-from functions.telemetry import logger
 from lakegate.errors import Transient
 from tests.fakes.lambda_context import Context
 from tests.fakes.slack import NOW, SIGNING_SECRET, FakeActions, FakeReplies, example, posted
@@ -239,16 +238,6 @@ def test_the_answer_is_one_of_http() -> None:
     assert handled(posted(press(), "guessed")) == (401, '{"error": "NOT_SLACK"}')
     office.actions.failure = Transient("QUEUE_UNAVAILABLE", "away")
     assert handled(posted(press())) == (503, '{"error": "QUEUE_UNAVAILABLE"}')
-
-
-@pytest.fixture
-def log() -> Iterator[io.StringIO]:
-    """What is logged."""
-    handler: Any = logger.registered_handler
-    written = io.StringIO()
-    before = handler.setStream(written)
-    yield written
-    handler.setStream(before)
 
 
 def test_no_secret_is_logged(log: io.StringIO) -> None:

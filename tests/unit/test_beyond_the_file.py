@@ -14,7 +14,6 @@ from functions.job_run import JobRun, RunState
 from functions.ledger import Ledger, Moved
 from functions.publishing import publish
 from functions.rebuilding import rebuild
-from functions.telemetry import logger
 from functions.turns import must_wait
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
@@ -23,14 +22,7 @@ from tests.fakes.ledger import FakeLedger
 from tests.fakes.promises import check_promises, left_behind
 from tests.unit.test_crashes import KINDS, Story, When, another_file, everything_again
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from functions.ledger_items import from_item, to_item
 from functions.publishing import publish
 from functions.rebuilding import rebuild
 from functions.reconciling import reconciled
-from functions.telemetry import logger
 from lakegate.change import Change
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import LandedObject
@@ -23,16 +22,9 @@ from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
 from tests.fakes.promises import check_promises, left_behind, unwatched
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 FIRST = "shop/orders/first.parquet"
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
 
 
 @pytest.fixture

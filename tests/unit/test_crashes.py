@@ -5,17 +5,19 @@ that fault at that call. Messages come again, the sweep comes by, and everything
 undisturbed run, with every promise kept.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 import pytest
 
-from functions.telemetry import logger
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment, wait_together
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
 
 When = Literal["before", "after"]
 Story = Callable[[Deployment], None]
@@ -27,15 +29,6 @@ KINDS: dict[str, tuple[Callable[[], None], When]] = {
     "timed out although done": (unavailable, "after"),
     "died after": (die, "after"),
 }
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
 
 
 def published(deployment: Deployment) -> None:

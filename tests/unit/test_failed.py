@@ -1,6 +1,6 @@
 """What people do with failed ingestions, and what others may do meanwhile."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,6 @@ import pytest
 from functions import commits
 from functions.failed import Outcome, discard, give_up, publish_anyway, replay
 from functions.ingestion import Ingestion, State
-from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
@@ -20,18 +19,11 @@ from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_files, check_promises, ends, left_behind, publishing
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 KEY = "shop/orders/a.parquet"
 Command = Callable[[Deployment, LandedObject], Outcome]
 When = Literal["before", "after"]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
 
 
 def rejected_otherwise(report: AuditReport) -> AuditReport:

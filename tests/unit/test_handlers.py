@@ -13,7 +13,6 @@ from functions.commits import published
 from functions.deliveries import Work, job_run, job_run_judged, sqs_handler, upload
 from functions.ingestion import State
 from functions.job_run import RunState
-from functions.telemetry import logger
 from functions.wiring import connect
 from functions.world import World
 from lakegate.errors import Transient
@@ -124,16 +123,6 @@ def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
     document = (EVENTS / "emr_failed.json").read_text().replace("00f1cbn5g4bb0c01", run.id)
     assert handled(deployment, job_run, json.loads(document)) == []
     assert deployment.ingestion(landed).attempt == 2
-
-
-@pytest.fixture
-def log() -> Iterator[io.StringIO]:
-    """What is logged."""
-    handler: Any = logger.registered_handler
-    written = io.StringIO()
-    before = handler.setStream(written)
-    yield written
-    handler.setStream(before)
 
 
 def test_each_line_names_its_ingestion(deployment: Deployment, log: io.StringIO) -> None:

@@ -1,6 +1,6 @@
 """The ledger is lost, whole or in part, at any moment of a story: every end is as it would be."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,6 @@ from functions import commits
 from functions.ingestion import State
 from functions.ledger import Moved
 from functions.rebuilding import rebuild
-from functions.telemetry import logger
 from lakegate.errors import Transient
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import Deployment, wait_together
@@ -21,17 +20,11 @@ from tests.fakes.job import Script, crashed, errored, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
 from tests.unit.test_crashes import KINDS, STORIES, Story
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
 Loss = Callable[[list[str], Deployment], None]
 KEY = "shop/orders/a.parquet"
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
 
 
 def rebuilt(ids: list[str], deployment: Deployment) -> None:

@@ -16,7 +16,6 @@ from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
 from functions.publishing import publish
 from functions.reconciling import reconciled
-from functions.telemetry import logger
 from functions.versions import is_newer, standing
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
@@ -26,18 +25,11 @@ from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import ROWS, rejected
 from tests.fakes.promises import check_promises, left_behind, publishing
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 KEY = "shop/orders/a.parquet"
 When = Literal["before", "after"]
 WHENS: list[When] = ["before", "after"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield
-    logger.setLevel(level)
 
 
 @pytest.fixture
