@@ -41,7 +41,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Record:
-    """A process that was started: `began` and `fingerprint` tell it from any other."""
+    """A process that was started: `began` and `fingerprint` tell it from any other.
+
+    `began` is "" of one that had ended before it could be asked.
+    """
 
     pid: int
     began: str
@@ -50,7 +53,7 @@ class Record:
     @property
     def alive(self) -> bool:
         """Whether this very process still runs."""
-        return _began(self.pid) == self.began
+        return self.began != "" and _began(self.pid) == self.began
 
 
 def log_file(home: Path, part: str) -> Path:
@@ -104,11 +107,11 @@ def stop(home: Path, part: str, grace: float = 20.0) -> bool:
     """
     found = running(home, part)
     if found:
-        os.kill(found.pid, signal.SIGTERM)
+        _send(found.pid, signal.SIGTERM)
         _wait_for_end(found, grace)
     left = _marked(_mark(home, part))
     for pid in left:
-        _kill(pid)
+        _send(pid, signal.SIGKILL)
     _wait_for_none(_mark(home, part), part)
     _record_file(home, part).unlink(missing_ok=True)
     return bool(found or left)
@@ -167,9 +170,9 @@ def _wait_for_none(mark: str, part: str, seconds: float = 5.0) -> None:
         time.sleep(_PAUSE)
 
 
-def _kill(pid: int) -> None:
+def _send(pid: int, sign: signal.Signals) -> None:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, sign)
     except ProcessLookupError:
         return  # it ended by itself meanwhile
 

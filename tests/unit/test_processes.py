@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,16 @@ def test_the_log_is_the_one_of_this_start(home: Path) -> None:
     eventually(lambda: processes.running(home, "part") is None, 10)
     assert "begun" not in processes.log_file(home, "part").read_text()
     assert "begun" in (home / "logs" / "part.log.1").read_text()
+
+
+def test_who_ended_at_once_does_not_run(home: Path) -> None:
+    """What ended before it could be asked when it began is over, and is no other's to stop."""
+    begin(home)
+    processes.stop(home, "part")
+    record = processes.Record(os.getpid() + 2**22, began="", fingerprint="")
+    (home / "run" / "part.json").write_text(json.dumps(asdict(record)))
+    assert processes.running(home, "part") is None
+    assert not processes.stop(home, "part")
 
 
 def test_no_part_sees_the_user_s_aws_account(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
