@@ -123,7 +123,7 @@ def _facts(told: Mapping[str, str]) -> None:
     for name, value in told.items():
         left, right = st.columns([1, 4])
         left.caption(name)
-        right.code(value, language=None, wrap_lines=True)
+        right.markdown(code(value))
 
 
 def _rows(found: Sequence[Mapping[str, Any]]) -> None:

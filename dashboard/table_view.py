@@ -89,7 +89,7 @@ def _columns(state: TableState) -> None:
     st.dataframe(shown, hide_index=True, alt="The table's columns")
     if state.partitioned_by:
         st.text(f"Partitioned by {', '.join(state.partitioned_by)}")
-    st.code(state.location, language=None, wrap_lines=True)
+    st.markdown(code(state.location))
 
 
 def _contract(world: World, name: str) -> None:
@@ -103,7 +103,7 @@ def _contract(world: World, name: str) -> None:
 def _terms(stored: StoredContract) -> None:
     contract = stored.contract
     st.text(f"Keys under {contract.landing_prefix}, told in {contract.channel or 'no channel'}")
-    st.code(f"{stored.key} (version {stored.version})", language=None, wrap_lines=True)
+    st.markdown(code(f"{stored.key} (version {stored.version})"))
     shown = [
         {
             "check": check.id,
