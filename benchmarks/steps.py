@@ -22,10 +22,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cli import deployment, local
+from cli import local
 from functions.ingestion import Ingestion
 from infra.local import processes, stack
 from lakegate.landing import LandedObject
+from reading import deployment
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import eventually
 

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from cli import view
-from cli.deployment import find
-from cli.ingestions import identified
 from functions import baselining
+from reading.deployment import find
+from reading.identity import identified
 
 
 def accept(

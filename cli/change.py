@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from cli import view
-from cli.deployment import find
 from cli.drop import exit_code, explain, showing
 from cli.follow import Sight, ended, follow
 from functions.arrivals import ask
 from functions.world import World
 from lakegate.change import Change
 from lakegate.landing import ingestion_id
+from reading.deployment import find
 
 
 def change(

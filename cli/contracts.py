@@ -10,11 +10,11 @@ from cli import documents, view
 from cli.contract_check import Checked, checked, clash
 from cli.contract_suggest import suggest
 from cli.contract_test import try_out
-from cli.deployment import find
 from functions.storage import Lake
 from lakegate.contract import Contract, ContractInvalid, refuse_clashes
 from lakegate.contract_yaml import Problem
 from lakegate.errors import LakegateError
+from reading.deployment import find
 
 contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
 contract.command()(suggest)

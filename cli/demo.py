@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from cli import local, slack, view
-from cli.deployment import ROOT, Deployment, home, of_stack
 from cli.drop import showing
 from cli.follow import Sight, dropped, finished, follow
-from cli.query import reader, rows
+from cli.query import rows
 from functions.catalog import MAIN
 from functions.ingestion import State
 from functions.world import World
 from infra.local import stack
 from lakegate.contract import Contract, parse
 from lakegate.errors import LakegateError
+from reading.deployment import ROOT, Deployment, home, of_stack
 
 _DAYS = 5
 _SECONDS = 300.0
@@ -102,7 +102,7 @@ def next_days(prefix: str, landed: set[str]) -> dict[str, date]:
 
 
 def _count(deployment: Deployment, table: str) -> int:
-    main = reader(deployment, MAIN)
+    main = deployment.reader(MAIN)
     if not main.has(table):
         return 0
     with main.answer(f"SELECT count(*) FROM {table}") as answer:

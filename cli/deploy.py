@@ -11,7 +11,6 @@ from rich.table import Table
 
 from cli import changes, view
 from cli.contracts import push, refuse_invalid
-from cli.deployment import ROOT, find
 from cli.local import teller
 from cli.smoke import smoke
 from infra import checkup, keys, package
@@ -27,6 +26,7 @@ from infra.aws.wanted import Wanted
 from infra.package import Package
 from infra.plans import Change
 from infra.stage import Stage
+from reading.deployment import ROOT, find
 
 _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"

@@ -8,7 +8,6 @@ import typer
 
 from cli import changes, view
 from cli.deploy import StageOption, named
-from cli.deployment import find
 from cli.local import teller
 from infra.aws import removal
 from infra.aws.account import stage_here
@@ -16,6 +15,7 @@ from infra.aws.losses import refuse_losses
 from infra.aws.site import Site, connect
 from infra.plans import Plan
 from lakegate.errors import LakegateError
+from reading.deployment import find
 
 _PAUSE = 1.0
 _MAY_GO = ("AWS::SQS::Queue",)  # once it is empty

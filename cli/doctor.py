@@ -15,7 +15,6 @@ from cli import documents, view
 from cli.contract_check import checked
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
-from cli.deployment import ROOT, Deployment, find
 from cli.local import teller
 from cli.outside import Outside
 from cli.outside_checks import Given, checks
@@ -28,6 +27,7 @@ from infra.aws.facts import JOB_RELEASE, PLATFORM, Facts
 from infra.local import settings
 from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
+from reading.deployment import ROOT, Deployment, find
 
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
 

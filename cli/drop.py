@@ -13,7 +13,6 @@ from rich.live import Live
 
 from cli import view
 from cli.batch import is_manifest, put_batch
-from cli.deployment import find
 from cli.follow import Show, Sight, dropped, ended, follow, sentence
 from functions.ingestion import State
 from functions.storage import Lake
@@ -21,6 +20,7 @@ from functions.world import World
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
 from lakegate.landing import BATCHES
+from reading.deployment import find
 
 _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 

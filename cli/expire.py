@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from cli import documents, view
-from cli.deployment import find
 from functions.expiring import Expired
 from functions.expiring import expire as expired_of
+from reading.deployment import find
 
 
 def expire(

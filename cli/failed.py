@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
-from cli import outcomes, view
-from cli.deployment import find
+from cli import view
 from cli.drop import exit_code, showing
 from cli.follow import Sight, ended, follow
-from cli.ingestions import identified
 from functions import failed
 from functions.failed import Outcome
 from functions.ingestion import ALERTED, Ingestion
 from functions.world import World
+from reading import outcomes
+from reading.deployment import find
+from reading.identity import identified
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
 _By = Annotated[str, typer.Option(help="Who wants it: the ledger keeps the name.")]

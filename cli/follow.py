@@ -13,6 +13,7 @@ from functions.world import World
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import Status
+from reading.outcomes import published
 
 _PAUSE = 0.2
 
@@ -104,13 +105,6 @@ def sentence(sight: Sight) -> str:
         return f"rejected, {sight.blocking} of {many} checks failed"
     reason = f", {ingestion.reason.message}" if ingestion.reason else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
-
-
-def published(ingestion: Ingestion) -> str:
-    """What became of the table's rows, in words."""
-    if ingestion.change:
-        return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
-    return f"{ingestion.rows:,} rows"
 
 
 def job_state(sight: Sight) -> str:

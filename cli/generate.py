@@ -11,13 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from cli import view
 from cli.contracts import push
-from cli.deployment import find
 from cli.drop import put, wait_for
 from cli.faults import MEANING, Fault
 from cli.follow import Sight
 from cli.local import teller
 from functions.world import World
 from lakegate.contract import parse
+from reading.deployment import find
 
 _PATIENCE = 900.0  # seconds
 _FEWEST = 20  # rows that a file needs for its faults to show

@@ -6,17 +6,15 @@ import typer
 from rich.console import Group, RenderableType
 
 from cli import documents, view
-from cli.deployment import find
-from cli.follow import Sight, published
+from cli.follow import Sight
 from functions.ingestion import Ingestion, State
-from functions.ledger import Ledger
 from functions.storage import Missing
 from functions.world import World
-from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 from lakegate.visible import one_line
-
-_ID_LENGTH = 32
+from reading.deployment import find
+from reading.identity import identified
+from reading.outcomes import published
 
 
 def runs(
@@ -51,25 +49,6 @@ def show(
         typer.echo(documents.text(documents.with_report(ingestion, report)))
     else:
         view.out().print(page(ingestion, report))
-
-
-def identified(ledger: Ledger, beginning: str) -> Ingestion:
-    """The one ingestion whose id begins so.
-
-    Raises LakegateError UNKNOWN_INGESTION when there is none, AMBIGUOUS_ID when there are several.
-    """
-    wanted = beginning.strip().lower()
-    if len(wanted) == _ID_LENGTH:
-        return ledger.get(wanted)
-    found = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        message = f"no ingestion's id begins with {beginning!r}; `lakegate runs` lists them"
-        raise LakegateError("UNKNOWN_INGESTION", message)
-    ids = ", ".join(sorted(each.id[: view.SHORT_ID] for each in found)[:5])
-    message = f"{len(found)} ingestions' ids begin with {beginning!r} ({ids} …): give more of it"
-    raise LakegateError("AMBIGUOUS_ID", message)
 
 
 def _report(world: World, ingestion: Ingestion) -> AuditReport | None:

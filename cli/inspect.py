@@ -10,14 +10,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli import documents, view
-from cli.deployment import find
-from cli.ingestions import identified, rows_of, source
-from cli.inspection import Finding, Inspection, Question, inspection
-from cli.query import reader
+from cli.ingestions import rows_of, source
 from lakegate.report import AuditReport
+from reading.deployment import find
+from reading.identity import identified
+from reading.inspection import Finding, Inspection, Question, inspection
 
 if TYPE_CHECKING:
-    from cli.evidence import Evidence
+    from reading.evidence import Evidence
 
 _FAULT = "not what the audit found: please report this as a fault of Lakegate's"
 
@@ -37,7 +37,7 @@ def inspect(
     world = deployment.world()
 
     def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
-        rows = reader(deployment, f"{report.branch}@{report.audited_hash}")
+        rows = deployment.reader(f"{report.branch}@{report.audited_hash}")
         return rows.whole(report.table) if report.effect else rows.added(report.table)
 
     ingestion = identified(world.ledger, identity)

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from cli import documents, view
-from cli.deployment import find
 from functions.ingestion import Ingestion, State
 from functions.rebuilding import rebuild
+from reading.deployment import find
 
 ledger = typer.Typer(no_args_is_help=True, help="Mend the ledger.")
 

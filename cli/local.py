@@ -10,7 +10,6 @@ import typer
 
 from cli import documents, view
 from cli.contracts import push
-from cli.deployment import ROOT, Deployment, enter, find, home
 from functions.catalog import MAIN
 from functions.ingestion import State
 from functions.settings import Settings
@@ -19,6 +18,7 @@ from functions.world import World
 from infra.local import stack
 from infra.local.stack import Stack
 from lakegate.errors import LakegateError
+from reading.deployment import ROOT, Deployment, enter, find, home
 
 Tell = Callable[[str], None]
 

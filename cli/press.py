@@ -6,12 +6,12 @@ import requests
 import typer
 
 from cli import view
-from cli.deployment import find, home
-from cli.ingestions import identified
 from cli.slack import message_about
 from functions.people.buttons import LABELS, REASON, Verb
 from infra.local import stack
 from lakegate.errors import LakegateError, Transient
+from reading.deployment import find, home
+from reading.identity import identified
 
 _SECONDS = 30
 

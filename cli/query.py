@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import view
-from cli.deployment import Deployment, find
 from functions.catalog import MAIN
 from lakegate.visible import escaped_json
+from reading.deployment import find
 
 # pyarrow, duckdb and pyiceberg take a second to import, which no other command has to wait for.
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from cli.reading import Reader
 
 _MOST_ROWS = 200
 
@@ -27,18 +25,11 @@ def query(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, all rows.")] = False,
 ) -> None:
     """Ask main, or another branch, a question in SQL (duckdb's)."""
-    with reader(find(context.obj), ref).answer(sql) as answer:
+    with find(context.obj).reader(ref).answer(sql) as answer:
         if as_json:
             _print_json(answer)
         else:
             _print_table(answer)
-
-
-def reader(deployment: Deployment, ref: str) -> "Reader":
-    """What reads a deployment's tables at a reference."""
-    from cli.reading import Reader
-
-    return Reader(deployment.addresses["iceberg"], deployment.catalog_token(), ref)
 
 
 def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:

@@ -9,12 +9,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from cli import documents, view
-from cli.deployment import find
 from functions.balance import Balance
 from functions.finding import Finding
 from functions.ingestion import State
 from functions.reconciliation import Account, End, Reconciliation
 from functions.reconciling import reconciled
+from reading.deployment import find
 
 _MOST_SHOWN = 50
 

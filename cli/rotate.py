@@ -10,7 +10,6 @@ import boto3
 import typer
 
 from cli import view
-from cli.deployment import ROOT, home
 from cli.local import Tell, teller
 from functions.nessie_probe import NessieProbe
 from infra import keys
@@ -22,6 +21,7 @@ from infra.keys import Keys
 from infra.local import stack
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError, Transient
+from reading.deployment import ROOT, home
 
 _NEW_TOKENS = (
     "What runs goes on: the old tokens hold until their own end. Functions take the new ones when"

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.orc
 
-from cli.names import quoted
 from cli.seen import FORMS, MOMENTS, NUMBERS, SHAPES, Seen, columns_of, text
 from lakegate.errors import LakegateError
+from reading.names import quoted
 
 _NULLS = ("NA", "N/A", "NULL", "null", "None", "\\N", "nan", "NaN")
 _JSON_TEXT = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "UUID")

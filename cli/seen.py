@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from cli.names import quoted
+from reading.names import quoted
 
 # What text can look like, each narrower than those after it that it could be mistaken for.
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"

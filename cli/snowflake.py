@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from cli import view
-from cli.deployment import find
 from functions.readers import snowflake_sql as sql
 from functions.readers.snowflake_sql import Place
 from functions.world import World
 from lakegate.errors import LakegateError
+from reading.deployment import find
 
 snowflake = typer.Typer(no_args_is_help=True, help="Have Snowflake follow main.")
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cli import outcomes
 from dashboard.words import code, count
 from functions import failed
 from functions.ending import report_of
@@ -17,6 +16,7 @@ from functions.intake import contract_for
 from functions.removal import plan as removal_plan
 from functions.world import World
 from lakegate.report import AuditReport
+from reading import outcomes
 
 _HASH, _MOST_LINES = 12, 12
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from cli.inspection import Finding, Question, inspection
 from dashboard.failing import tell
 from dashboard.opening import Opened
 from dashboard.words import count
@@ -14,9 +13,10 @@ from functions.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.visible import one_line
+from reading.inspection import Finding, Question, inspection
 
 if TYPE_CHECKING:
-    from cli.evidence import Evidence
+    from reading.evidence import Evidence
 
 _MOST_ROWS = 100
 _FILE, _PLACE = ADDRESS

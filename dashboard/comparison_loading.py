@@ -19,7 +19,7 @@ from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 
 if TYPE_CHECKING:
-    from cli.reading import Reader
+    from reading.reader import Reader
 
 Reads = Callable[[str], "Reader"]
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from cli.names import quoted
 from dashboard.comparison_bins import Bins, Spread
+from reading.names import quoted
 
 EXACT_ROWS = 2_000_000  # beyond it, what is different is estimated
 _MOST_VALUES = 8

@@ -17,9 +17,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import NestedField
 
-from cli.file_rows import FileRows
 from functions.tables import added
 from lakegate.errors import LakegateError
+from reading.file_rows import FileRows
 
 _FEWEST_ROWS, _FEWEST_FILES = 500, 8
 _MOST_FILES = 32

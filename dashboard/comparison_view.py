@@ -5,7 +5,6 @@ from itertools import islice
 
 import streamlit as st
 
-from cli.ingestions import identified
 from dashboard import actions, comparison_checks, comparison_pictures, links
 from dashboard.comparison_figures import Column, Comparison
 from dashboard.comparison_loading import load, shown_columns
@@ -20,6 +19,7 @@ from functions.storage import Missing
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 from lakegate.visible import one_line
+from reading.identity import identified
 
 _FIRST_COLUMNS, _MOST_LISTED = 12, 200
 _STYLE = """<style>

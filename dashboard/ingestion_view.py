@@ -5,7 +5,6 @@ from typing import Any
 
 import streamlit as st
 
-from cli.ingestions import identified
 from dashboard import actions, links
 from dashboard import ingestion_pictures as pictures
 from dashboard.ingestion import Account, account, facts, rows, sample_rows
@@ -15,6 +14,7 @@ from dashboard.timeline import total
 from dashboard.words import code, count, duration, moment
 from functions.ingestion import State
 from lakegate.report import CheckResult, Status
+from reading.identity import identified
 
 _COLOURS: Mapping[State, Any] = {
     State.PUBLISHED: "green",

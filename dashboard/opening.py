@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from cli import deployment
-from cli.deployment import Deployment
 from functions.world import World
+from reading import deployment
+from reading.deployment import Deployment
 
 if TYPE_CHECKING:
-    from cli.reading import Reader
+    from reading.reader import Reader
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,7 @@ class Opened:
 
     def reader(self, reference: str) -> "Reader":
         """What reads the tables at a branch, or at `branch@hash`."""
-        from cli.query import reader
-
-        return reader(self.deployment, reference)
+        return self.deployment.reader(reference)
 
 
 @st.cache_resource(show_spinner=False)

@@ -11,7 +11,7 @@ from lakegate.errors import LakegateError
 
 _APP = Path(__file__).with_name("app.py")
 # What the page's parts need and takes seconds to import, so that nobody waits for it later.
-_SLOW = ("dashboard.app", "functions.tables", "cli.reading")
+_SLOW = ("dashboard.app", "functions.tables", "reading.reader")
 _LEVEL = "error"
 _OPTIONS = {
     "server.address": "127.0.0.1",

@@ -5,8 +5,6 @@ from datetime import timedelta
 
 import streamlit as st
 
-from cli.reading import Reader
-from cli.table_state import TableState
 from dashboard import links
 from dashboard import table_pictures as pictures
 from dashboard.axes import Span
@@ -17,6 +15,8 @@ from dashboard.words import code, count, moment, size
 from functions.catalog import MAIN
 from functions.storage import StoredContract
 from functions.world import World
+from reading.reader import Reader
+from reading.table_state import TableState
 
 _COMMITS, _MORE = 200, 5_000
 _SHOWN = 50

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli import deployment
 from infra import keys
 from infra.aws.facts import Facts
 from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack
 from infra.local.key_files import KeyFiles
 from infra.stage import Stage
+from reading import deployment
 from tests.e2e.conftest import Gate
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 
-from cli import deployment, local
+from cli import local
 from functions.ingestion import Ingestion
 from functions.ledger import UnknownIngestion
 from functions.world import World
@@ -20,6 +20,7 @@ from infra.local import ministack, stack
 from infra.local.stack import Stack
 from lakegate.contract import parse
 from lakegate.landing import LandedObject, ingestion_id
+from reading import deployment
 from tests.waiting import eventually
 
 PATIENCE = 240

@@ -10,9 +10,9 @@ from pathlib import Path
 import requests
 
 from cli import local
-from cli.deployment import ROOT
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
+from reading.deployment import ROOT
 from tests.e2e.conftest import PATIENCE, Gate
 from tests.waiting import eventually
 

@@ -11,11 +11,11 @@ import boto3
 import pytest
 import requests
 
-from cli.deployment import ROOT
 from functions.ingestion import State
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
+from reading.deployment import ROOT
 from tests.e2e.conftest import PATIENCE, Gate, contract
 from tests.fakes.schema import validate_announcement
 from tests.waiting import eventually

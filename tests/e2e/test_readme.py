@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.deployment import ROOT
+from reading.deployment import ROOT
 
 pytestmark = pytest.mark.stack
 

@@ -11,7 +11,6 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
-from cli.deployment import ROOT
 from cli.main import app
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.ledger import UnknownIngestion
@@ -22,6 +21,7 @@ from infra.local import processes
 from infra.local.key_files import KeyFiles
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
+from reading.deployment import ROOT
 from tests.e2e.conftest import PATIENCE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
 from tests.waiting import eventually

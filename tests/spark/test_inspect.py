@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli.evidence import Evidence
-from cli.inspection import Inspection, Question, inspection
-from cli.reading import Reader
 from functions.ingestion import Ingestion, State
 from functions.storage import Lake
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
+from reading.evidence import Evidence
+from reading.inspection import Inspection, Question, inspection
+from reading.reader import Reader
 from tests.fakes.deployment import Deployment
 from tests.spark.conftest import Job
 

@@ -17,10 +17,10 @@ import pyarrow.parquet
 import pytest
 
 from cli.contract_suggest import suggested
-from cli.deployment import ROOT
 from infra.local.audit import audit
 from lakegate.contract import parse
 from lakegate.report import AuditReport, Status, Verdict
+from reading.deployment import ROOT
 from tests.spark.conftest import Job
 from tests.unit.contract_texts import contract_text
 

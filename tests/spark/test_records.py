@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cli.query import rows
-from cli.reading import Reader
 from functions.tables import Tables
 from lakegate.history import QUARANTINE, RESULTS, entries
 from lakegate.report import AuditReport
+from reading.reader import Reader
 from tests.spark.conftest import Job
 from tests.spark.test_job import changed
 

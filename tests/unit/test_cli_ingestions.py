@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.ingestions import identified, page
+from cli.ingestions import page
 from lakegate.errors import LakegateError
+from reading.identity import identified
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.ledger import FakeLedger
 from tests.unit.cli_examples import LANDED

@@ -10,14 +10,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from cli.evidence import Evidence
 from cli.inspect import document, page
-from cli.inspection import Finding, Inspection, Question, inspection
 from functions.ingestion import Ingestion
 from lakegate.contract import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, Status
+from reading.evidence import Evidence
+from reading.inspection import Finding, Inspection, Question, inspection
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import crashed, passed, rejected
 from tests.unit.test_cli_view import shown

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.deployment import ROOT
 from cli.main import app
+from reading.deployment import ROOT
 
 _COMMANDS = (
     *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),

@@ -14,8 +14,6 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 from streamlit.testing.v1 import AppTest
 
-from cli.evidence import Evidence
-from cli.file_rows import FileRows
 from dashboard.actions_plan import Verb
 from functions.failed import replay
 from functions.ingestion import Ingestion, State
@@ -23,6 +21,8 @@ from functions.world import World
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
+from reading.evidence import Evidence
+from reading.file_rows import FileRows
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import crashed, passed, rejected
 

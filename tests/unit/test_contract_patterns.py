@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.finding import finder
 from lakegate.patterns import PatternUnsupported, java_pattern
+from reading.finding import finder
 
 FOUND = [
     (r"^[0-9]{5}$", "12345"),

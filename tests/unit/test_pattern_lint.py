@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.finding import finder
 from lakegate.pattern_lint import LONGEST, refuse_slow, slow_text
 from lakegate.patterns import PatternUnsupported
 from lakegate.text_formats import PATTERNS
+from reading.finding import finder
 from tests.unit.contract_texts import contract_text, problems_of
 from tests.unit.pattern_examples import QUICK, SLOW_ELSEWHERE, SLOW_IN_JAVA
 

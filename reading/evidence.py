@@ -8,18 +8,18 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from cli.breaking import FILE, FOUND, POSITION, addresses
-from cli.finding import finder
-from cli.names import quoted
 from lakegate.checks import Check
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
+from reading.breaking import FILE, FOUND, POSITION, addresses
+from reading.finding import finder
+from reading.names import quoted
 
 HIDDEN = "(hidden)"
 
 
 class Rows(Protocol):
-    """Rows in data files; see cli.file_rows."""
+    """Rows in data files; see reading.file_rows."""
 
     @property
     def files(self) -> tuple[str, ...]: ...

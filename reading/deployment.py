@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -15,6 +15,10 @@ from functions.wiring import connect
 from functions.world import World
 from infra.local import processes, stack
 from lakegate.errors import LakegateError
+
+# pyarrow, duckdb and pyiceberg take a second to import, which not every command has to wait for.
+if TYPE_CHECKING:
+    from reading.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[1]
 # What would lead a client of the local stack elsewhere.
@@ -42,6 +46,12 @@ class Deployment:
         """A token that reads the catalog; without one for everybody, the functions' own."""
         name = self.settings.nessie_token_secret
         return self.reader_token or secret(boto3.client("secretsmanager"), name)
+
+    def reader(self, reference: str) -> "Reader":
+        """What reads its tables at a branch, or at `branch@hash`."""
+        from reading.reader import Reader
+
+        return Reader(self.addresses["iceberg"], self.catalog_token(), reference)
 
 
 def home() -> Path:

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cli.breaking import about_rows
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from functions.world import World
@@ -13,9 +12,10 @@ from lakegate.checks import Check, Metric
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, CheckResult
+from reading.breaking import about_rows
 
 if TYPE_CHECKING:
-    from cli.evidence import Evidence
+    from reading.evidence import Evidence
 
 _UNWRITTEN = "nothing was written, so there are no rows to show"
 _NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"

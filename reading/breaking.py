@@ -7,10 +7,10 @@ text and counts characters as Spark does.
 
 from collections.abc import Iterator, Mapping
 
-from cli.names import quoted
 from lakegate.checks import Check, Metric
 from lakegate.contract import Contract
 from lakegate.rules import Rule
+from reading.names import quoted
 
 FILE, POSITION, FOUND = "_file", "_pos", "_lakegate_found"
 

@@ -15,12 +15,12 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTErr
 from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import DataScan, Table
 
-from cli.evidence import Evidence
-from cli.file_rows import FileRows
-from cli.names import quoted
-from cli.table_state import TableState, table_state
 from lakegate.errors import LakegateError, Transient
 from lakegate.history import RESULTS
+from reading.evidence import Evidence
+from reading.file_rows import FileRows
+from reading.names import quoted
+from reading.table_state import TableState, table_state
 
 _BATCH = 10_000
 _ONE_SELECT = "one SELECT at a time can be asked, and nothing else"

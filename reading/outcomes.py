@@ -1,10 +1,16 @@
-"""What became of what a person did with a failed ingestion, in words. Pure."""
+"""What became of an ingestion, and of what a person did with a failed one, in words. Pure."""
 
 from collections.abc import Iterator
 
-from cli.follow import published
 from functions.failed import Outcome
-from functions.ingestion import State
+from functions.ingestion import Ingestion, State
+
+
+def published(ingestion: Ingestion) -> str:
+    """What became of the table's rows, in words."""
+    if ingestion.change:
+        return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
+    return f"{ingestion.rows:,} rows"
 
 
 def replayed(outcome: Outcome) -> str:

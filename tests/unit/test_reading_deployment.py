@@ -10,9 +10,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from cli import deployment
 from infra.local.stack import Stack
 from lakegate.errors import LakegateError
+from reading import deployment
 from tests.fakes.deployment import SETTINGS
 
 
