@@ -87,7 +87,12 @@ def _of_aws(scene: Scene, expected: Expected) -> Iterator[Check]:
         yield Check(f"{kind} bucket", _bucket_look(aws, kind, name), _RIGHTS)
     yield Check("landing bucket's events", lambda: [_notifications(scene)], _RIGHTS)
     yield Check("ledger", lambda: judging.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
-    for url in (scene.own.upload_queue, scene.own.job_run_queue, settings.alert_queue):
+    for url in (
+        scene.own.upload_queue,
+        scene.own.job_run_queue,
+        settings.alert_queue,
+        settings.announcement_queue,
+    ):
         yield Check(_queue(url), _queue_look(aws, url, judging.of_queue), _RIGHTS)
     for url in (
         settings.upload_dead_letters,

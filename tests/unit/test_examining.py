@@ -34,7 +34,10 @@ SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
 def deployed() -> FakeAws:
     """AWS with all that the settings name, as it should be."""
-    names = ("uploads", "job-runs", "alerts", "uploads-dead", "job-runs-dead", "alerts-dead")
+    names = (
+        *("uploads", "job-runs", "alerts", "announcements"),
+        *("uploads-dead", "job-runs-dead", "alerts-dead"),
+    )
     told = Notification("arn:uploads", frozenset({"s3:ObjectCreated:*"}), is_filtered=False)
     return FakeAws(
         NOW,
@@ -59,6 +62,7 @@ def scene() -> Scene:
         settings=replace(
             SETTINGS,
             alert_queue="http://sqs/alerts",
+            announcement_queue="http://sqs/announcements",
             nessie_token_secret=OWN.token_secret("publisher"),
             job_token_secret=OWN.token_secret("job"),
         ),
@@ -93,7 +97,7 @@ def test_a_good_deployment_has_no_fault(scene: Scene) -> None:
     """Where all is well everything is told, and nothing of it is a fault or needs a fix."""
     found = examine(scene, Expected("0.99.0", "label"))
     assert [each for each in found if each.status is not Status.OK or each.fix] == []
-    assert len({each.check for each in found}) == len(found) == 26
+    assert len({each.check for each in found}) == len(found) == 27
 
 
 def test_a_secret_that_is_gone_hides_no_other(scene: Scene) -> None:
@@ -115,7 +119,7 @@ def test_a_nessie_that_is_away_hides_nothing_on_aws(scene: Scene) -> None:
 def test_an_aws_that_refuses_hides_nothing_on_nessie(scene: Scene) -> None:
     """Each check that may not be made is told; those on Nessie are made."""
     found = faults(with_(scene, aws=FakeAws(NOW)))
-    assert len(found) == 13
+    assert len(found) == 14
     assert not any("token" in name or "Nessie" in name for name in found)
 
 
@@ -136,6 +140,16 @@ def test_versions_are_held_against_those_of_whoever_asks(scene: Scene) -> None:
     """An older Nessie and another EMR release than theirs are faults."""
     found = faults(scene, Expected("0.100.0", "other"))
     assert found.keys() == {"Nessie's version", "EMR application"}
+
+
+def test_a_queue_that_loses_what_fails_is_found(scene: Scene) -> None:
+    """Each of the queues that carry files on must have somewhere for what cannot be worked off."""
+    aws = deployed()
+    carrying = ("uploads", "job-runs", "alerts", "announcements")
+    for name in carrying:
+        aws.queues[f"http://sqs/{name}"] = Queue(name, f"arn:{name}", 0, 0, "")
+    found = faults(with_(scene, aws=aws))
+    assert found.keys() == {f"queue {name}" for name in carrying}
 
 
 def test_dead_letters_and_job_code_are_looked_at(scene: Scene) -> None:
