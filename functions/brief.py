@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 
 from functions.ingestion import IN_FLIGHT, Ingestion, State
+from lakegate.landing import batch_of
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,8 @@ class Brief:
 
     `name` is the file's, or says which table is changed; `table` is "" where no contract claims the
     key. `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter
-    "" while it is on its way. `reason_code` says why it was not published, `channel` who is told.
+    "" while it is on its way. `reason_code` says why it was not published, `channel` who is told;
+    `batch` is the one in whose folder its file lies.
     """
 
     id: str
@@ -25,6 +27,7 @@ class Brief:
     reason_code: str = ""
     branch: str = ""
     channel: str = ""
+    batch: str = ""
     discarded: bool = False
 
     @classmethod
@@ -41,6 +44,7 @@ class Brief:
             reason_code=ingestion.reason.code if ingestion.reason else "",
             branch=ingestion.branch,
             channel=ingestion.channel,
+            batch=batch_of(ingestion.landed.key),
             discarded=ingestion.discarded,
         )
 

@@ -14,6 +14,7 @@ ID_PART = 12  # digits of the id in a branch's name
 # What stands in a table's place where several are meant: no table's name is without a dot.
 BATCH = "batch"
 BATCHES, MANIFEST = "batches/", "_manifest.json"
+BATCH_MEMBER = "BATCH_MEMBER"  # why a file in a batch's folder is not ingested by itself
 _BATCHED = re.compile(rf"{BATCHES}(?P<name>[^/]+)/(?P<file>.+)", re.DOTALL)
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
 _CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
@@ -71,8 +72,14 @@ class IgnoreRule:
 
 def batch_name(key: str) -> str:
     """The name of the batch whose manifest lies under a key, "" where it is no manifest's."""
+    name = batch_of(key)
+    return name if key == f"{BATCHES}{name}/{MANIFEST}" else ""
+
+
+def batch_of(key: str) -> str:
+    """The name of the batch in whose folder a key lies, "" where it is no batch's."""
     found = _BATCHED.fullmatch(key)
-    return found["name"] if found and found["file"] == MANIFEST else ""
+    return found["name"] if found else ""
 
 
 def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
@@ -156,6 +163,6 @@ def ignore_rule(key: str) -> IgnoreRule | None:
     if _IGNORED_NAME.search(key):
         sentence = "folder markers and names that begin with '_' or '.' are not data"
         return IgnoreRule("IGNORED_KEY", sentence)
-    if _BATCHED.fullmatch(key):
-        return IgnoreRule("BATCH_MEMBER", f"its batch's {MANIFEST} brings it in")
+    if batch_of(key):
+        return IgnoreRule(BATCH_MEMBER, f"its batch's {MANIFEST} brings it in")
     return None

@@ -8,6 +8,8 @@ from functions.brief import Brief
 from functions.ingestion import ALERTED, State
 from functions.people.blocks import Block, code, context, escaped, header, link, section
 from functions.people.messages import Alert, Kind
+from lakegate import times
+from lakegate.landing import BATCH_MEMBER
 from lakegate.visible import one_line
 
 _MOST = 10  # lines of each list: the digest stays one screen long
@@ -33,6 +35,7 @@ def digest(
         section(_summary(landed)),
         *_list("*By table*", _by_table(landed)),
         *_list("*Rejected and errored, by cause*", _by_cause(landed)),
+        *_list("*Batches without a manifest, so not ingested*", _incomplete(landed, until)),
         *_waiting(waiting, keep_days),
         *([section(link(page_url, "The quality page"))] if page_url else []),
     )
@@ -53,9 +56,10 @@ def _summary(landed: Sequence[Brief]) -> str:
 
 
 def _by_table(landed: Sequence[Brief]) -> Iterable[str]:
-    tables = Counter(brief.table or "(no contract)" for brief in landed)
+    taken = [brief for brief in landed if brief.state is not State.IGNORED]
+    tables = Counter(brief.table or "(no contract)" for brief in taken)
     for table, files in tables.most_common():
-        own = [brief for brief in landed if (brief.table or "(no contract)") == table]
+        own = [brief for brief in taken if (brief.table or "(no contract)") == table]
         failed = sum(brief.state in ALERTED for brief in own)
         note = f", {failed:,} failed" if failed else ""
         yield f"{code(table[:_LONGEST])} {_files(files)}, {_published(own):,} rows{note}"
@@ -65,6 +69,16 @@ def _by_cause(landed: Sequence[Brief]) -> Iterable[str]:
     causes = Counter(brief.reason_code or "?" for brief in landed if brief.state in ALERTED)
     for cause, files in causes.most_common():
         yield f"{code(cause[:_LONGEST])} {_files(files)}"
+
+
+def _incomplete(landed: Sequence[Brief], until: datetime) -> Iterable[str]:
+    """The batches of which there are files, but for a day no manifest."""
+    early = times.text(until - timedelta(days=1))
+    complete = {brief.batch for brief in landed if brief.state is not State.IGNORED}
+    members = (brief for brief in landed if brief.reason_code == BATCH_MEMBER)
+    files = Counter(brief.batch for brief in members if brief.landed_at < early)
+    for batch in sorted(files.keys() - complete):
+        yield f"{code(batch[:_LONGEST])} {_files(files[batch])}"
 
 
 def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:

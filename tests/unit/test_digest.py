@@ -65,6 +65,22 @@ def test_it_names_what_waits_and_until_when() -> None:
     assert "… and 2 more" in text
 
 
+def test_it_names_batches_that_nobody_completed() -> None:
+    """Files whose manifest has not come for a day are told; those of a batch that came are not."""
+    member = replace(PUBLISHED, table="", state=State.IGNORED, reason_code="BATCH_MEMBER", rows=0)
+    whole = replace(PUBLISHED, name="batch 2026-03-01", table="batch", batch="2026-03-01")
+    landed = [
+        *(whole, replace(member, batch="2026-03-01"), PUBLISHED),
+        *(replace(member, batch="2026-03-02"), replace(member, batch="2026-03-02")),
+        replace(member, batch="2026-03-02", reason_code="IGNORED_KEY"),
+        replace(member, batch="2026-03-09", landed_at="2026-03-09T06:00:00.000+00:00"),
+    ]
+    text = said(landed, [])
+    assert "Batches without a manifest, so not ingested" in text
+    assert "`2026-03-02` 2 files" in text
+    assert not any(part in text for part in ("`2026-03-01`", "`2026-03-09`", "(no contract)"))
+
+
 def test_it_leads_to_the_quality_page() -> None:
     """Where there is a quality page the digest links to it."""
     assert "<https://page|The quality page>" in said([], [], "https://page")
