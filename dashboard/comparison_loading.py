@@ -14,9 +14,10 @@ from functions.catalog import MAIN
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from functions.world import World
-from lakegate.contract import Contract, ContractInvalid
+from lakegate.contract import ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
+from reading.concealment import concealment
 
 if TYPE_CHECKING:
     from reading.reader import Reader
@@ -48,22 +49,20 @@ def load(
 
 
 def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[str]:
-    """The columns whose values people may see: those that the contract names and calls harmless.
+    """The columns whose values people may see: those that the contract names and calls harmless,
 
-    None at all where the contract allows no samples, or is gone.
+    as it was when it judged the file, and as it is now: main's rows are those of today. None at all
+    where it allows no samples, or is gone.
     """
     texts = {part.table: (part.contract_key, part.contract_version) for part in ingestion.parts}
-    own = (ingestion.contract_key, ingestion.contract_version)
+    key, version = texts.get(table, (ingestion.contract_key, ingestion.contract_version))
     try:
-        return _shown(world.lake.contract_at(*texts.get(table, own)).contract)
+        contract = world.lake.contract_at(key, version).contract
+        hidden = concealment(world, contract, key)
     except (Missing, ContractInvalid):
         return frozenset()
-
-
-def _shown(contract: Contract) -> frozenset[str]:
-    if not contract.allow_samples:
-        return frozenset()
-    return frozenset(column.name for column in contract.columns if not column.sensitive)
+    names = frozenset(column.name for column in contract.columns)
+    return frozenset() if hidden.every else names - hidden.columns
 
 
 @contextmanager

@@ -118,6 +118,11 @@ class Contract:
         of_values = check.basis.metric in OF_VALUES
         return of_values and any(self.column(name).sensitive for name in check.columns)
 
+    @property
+    def concealed(self) -> frozenset[str]:
+        """The table's columns of which no value may be shown, for their own or a part's sake."""
+        return frozenset(c.top for c in (*self.columns, *self.nested) if c.sensitive)
+
     def column(self, name: str) -> Column:
         """The column of that name, nested ones too. Raises KeyError when there is none."""
         return {column.name: column for column in (*self.nested, *self.columns)}[name]

@@ -1,6 +1,6 @@
 """Rows on a branch, asked by duckdb which of them break a check."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,7 +63,9 @@ class Evidence:
         """How many rows there are."""
         return self._rows.count
 
-    def broken(self, check: Check, contract: Contract, limit: int, hidden: Sequence[str]) -> Broken:
+    def broken(
+        self, check: Check, contract: Contract, limit: int, hidden: Collection[str]
+    ) -> Broken:
         """The rows that break a check of the contract, at most `limit` of them.
 
         Finding them reads the check's columns alone; only the files that those `limit` rows lie in
@@ -80,7 +82,7 @@ class Evidence:
             return Broken(count, tuple(self._first(limit, columns, hidden)))
 
     def _first(
-        self, limit: int, columns: Sequence[str], hidden: Sequence[str]
+        self, limit: int, columns: Sequence[str], hidden: Collection[str]
     ) -> Iterator[dict[str, Any]]:
         order = f"ORDER BY {FILE}, {POSITION}"
         self._run(

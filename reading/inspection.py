@@ -13,6 +13,7 @@ from lakegate.contract import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, CheckResult
 from reading.breaking import about_rows
+from reading.concealment import Concealment, concealment
 
 if TYPE_CHECKING:
     from reading.evidence import Evidence
@@ -129,10 +130,12 @@ def _of_single(
     if not results:
         return (), ()
     contract = world.lake.contract_at(*stored).contract
+    nothing = Concealment(every=False, columns=frozenset())
+    hidden = nothing if question.reveal else concealment(world, contract, stored[0])
     checks = {check.id: check for check in contract.checks}
     with evidence_of(report) as evidence:
         findings = tuple(
-            _of_contract(result, checks[id_], contract, question, evidence)
+            _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
             if id_ in checks
             else _of_file(result)
             for result, id_ in results
@@ -165,7 +168,12 @@ def _of_file(result: CheckResult) -> Finding:
 
 
 def _of_contract(
-    result: CheckResult, check: Check, contract: Contract, question: Question, evidence: "Evidence"
+    result: CheckResult,
+    check: Check,
+    contract: Contract,
+    limit: int,
+    hidden: Concealment,
+    evidence: "Evidence",
 ) -> Finding:
     if check.looks_beyond:
         return Finding(result, notes=(_BEYOND,))
@@ -175,14 +183,12 @@ def _of_contract(
     if not about_rows(check, contract):
         notes = _IN_REPORT, *([f"{_QUERY}: {result.query}"] if result.query else [])
         return Finding(result, rows=result.samples, notes=notes)
-    forbidden = not (contract.allow_samples or question.reveal)
-    hidden = [c.name for c in contract.columns if c.sensitive and not question.reveal]
-    broken = evidence.broken(check, contract, 0 if forbidden else question.limit, hidden)
-    masked = (_MASKED,) if hidden and broken.rows else ()
+    broken = evidence.broken(check, contract, 0 if hidden.every else limit, hidden.columns)
+    masked = (_MASKED,) if hidden.columns and broken.rows else ()
     return Finding(
         result,
         count=broken.count,
         rows=broken.rows,
         on_branch=check.expect.found(broken.count, evidence.count),
-        notes=(_FORBIDDEN,) if forbidden else masked,
+        notes=(_FORBIDDEN,) if hidden.every else masked,
     )

@@ -55,10 +55,9 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
     names = list(dict.fromkeys((*own, *(column.name for column in contract.columns))))[:_COLUMNS]
     address = ADDRESS if kept else ()
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]
-    hidden = {column.top for column in (*contract.columns, *contract.nested) if column.sensitive}
     broken = rows.where(F.expr(sql.counted(check, contract))).select(*texts).limit(_ROWS)
     return tuple(
-        {name: _shown(name, value, hidden) for name, value in row.asDict().items()}
+        {name: _shown(name, value, contract.concealed) for name, value in row.asDict().items()}
         for row in broken.collect()
     )
 
@@ -69,14 +68,14 @@ def _bad_rows(rows: DataFrame, contract: Contract) -> Samples:
     That is so, too, where the file may have columns that the table has not: nobody classified them.
     """
     unknown = contract.transform or contract.extra_columns == "drop"
-    if unknown or any(column.sensitive for column in (*contract.columns, *contract.nested)):
+    if unknown or contract.concealed:
         return ()
     # Whole rows: Spark refuses to read from JSON nothing but what it could not read.
     found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).collect()
     return tuple({"row": str(row[BAD_ROW])[:_WIDEST]} for row in found)
 
 
-def _shown(name: str, value: str | None, hidden: set[str]) -> str | None:
+def _shown(name: str, value: str | None, hidden: frozenset[str]) -> str | None:
     if name in hidden:
         return audit.HIDDEN
     return value[:_WIDEST] if value and name not in ADDRESS else value

@@ -259,6 +259,15 @@ def test_confidential_columns_are_shown_on_demand_alone() -> None:
     assert revealed.notes == ()
 
 
+def test_what_is_confidential_by_now_is_hidden() -> None:
+    """What the contract in force hides is hidden of files that another one judged, too."""
+    open_ = shop()
+    stricter = CONTRACT.format(samples="", secrecy="confidential")
+    open_.deployment.lake.put_text(open_.ingestion.contract_key, stricter.encode())
+    rows = open_.finding("total.invalidValues").rows
+    assert [row["email"] for row in rows] == ["(hidden)", "(hidden)"]
+
+
 def test_a_file_that_was_not_written_has_no_rows() -> None:
     """Where nothing is on the branch, expected and found are told and nothing is opened."""
     deployment = Deployment()
