@@ -54,15 +54,15 @@ def push_command(
     ] = Path("contracts"),
 ) -> None:
     """Check all contracts of a directory and put them in force: the next file is judged by them."""
-    push(find(context.obj).world().lake, directory, view.err().print)
+    push(find(context.obj).world().lake, [directory], view.err().print)
 
 
-def push(lake: Lake, directory: Path, tell: Callable[[str], None]) -> None:
-    """Put a directory's contracts in force, all or, when one of them cannot stand, none.
+def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None:
+    """Put contracts, and all of directories, in force; none when one of them cannot stand.
 
     Raises LakegateError with every problem in every file.
     """
-    found = [checked(file) for file in contract_files([directory])]
+    found = [checked(file) for file in contract_files(paths)]
     _raise_refusals(found)
     given = {each.file: (each.text, each.contract) for each in found if each.contract}
     in_force = _in_force(lake)

@@ -148,7 +148,7 @@ def _open(order: _Order, seconds: float) -> None:
     outputs = app.complete(site, order.package)
     world = find(site.stage.name).world()
     for directory in CONTRACTS:
-        push(world.lake, directory, site.tell)
+        push(world.lake, [directory], site.tell)
     patient = boto3.client("lambda", config=checkup.PATIENT)
     checkup.seed(patient, outputs["CheckupFunctionName"])
     site.tell("main has its first commit, and its tables of history")

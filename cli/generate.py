@@ -74,13 +74,13 @@ def generate(
     for file in (contract, *made):
         view.out().print(str(file), soft_wrap=True)
     if world:
-        sights = _upload(world, out, contract, made)
+        sights = _upload(world, contract, made)
         if wait:
             wait_for(world, sights, _PATIENCE)
 
 
-def _upload(world: World, folder: Path, contract: Path, files: Iterable[Path]) -> list[Sight]:
-    push(world.lake, folder, teller())
+def _upload(world: World, contract: Path, files: Iterable[Path]) -> list[Sight]:
+    push(world.lake, [contract], teller())
     prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
     sights = [put(world, file, prefix + file.name) for file in files]
     for sight in sights:

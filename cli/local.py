@@ -74,7 +74,7 @@ def teller() -> Tell:
 
 def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
     enter(env)
-    push(connect(Settings.of(env)).lake, directory, tell)
+    push(connect(Settings.of(env)).lake, [directory], tell)
 
 
 def _status(found: Deployment) -> dict[str, Any]:

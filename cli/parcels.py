@@ -85,8 +85,8 @@ def _part(wanted: Wanted, first: int, count: int) -> pa.Table:
         "note": pa.array(draw.choice(_NOTES, count)),
     }
     for name in _NULLABLE:
-        nulls = pa.array(draw.random(count) < wanted.null_rate)
-        columns[name] = pc.if_else(nulls, None, columns[name])
+        nulls = draw.permutation(count) < int(count * wanted.null_rate)  # never more than asked for
+        columns[name] = pc.if_else(pa.array(nulls), None, columns[name])
     return pa.table([columns[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA)
 
 

@@ -1,12 +1,12 @@
 """Lambda: the weekly schedule. Tells people what happened in the week before."""
 
 import os
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.people.weekly import digest
+from functions.people.weekly import GRACE, WEEK, digest, incomplete
 from functions.settings import DigestSettings
 from functions.telemetry import logger, metrics
 from functions.wiring import world
@@ -20,10 +20,11 @@ def review(world: World, channel: str) -> int:
     Done again for the same week, it is told once.
     """
     now = datetime.fromisoformat(world.now())
-    landed = list(world.ledger.landed(times.text(now - timedelta(days=7)), times.text(now)))
-    waiting = list(world.ledger.open_failures())
-    settings = world.settings
-    world.alerts.post(channel, digest(landed, waiting, now, settings.keep_days, settings.page_url))
+    recent = list(world.ledger.landed(times.text(now - WEEK - GRACE), times.text(now)))
+    landed = [brief for brief in recent if brief.landed_at >= times.text(now - WEEK)]
+    waiting, forgotten = list(world.ledger.open_failures()), incomplete(recent, now)
+    terms = world.settings.keep_days, world.settings.page_url
+    world.alerts.post(channel, digest(landed, waiting, forgotten, now, *terms))
     return len(landed)
 
 

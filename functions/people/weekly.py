@@ -1,7 +1,7 @@
 """The words of the weekly digest: what landed, what was refused and why, what waits for people."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from functions.brief import Brief
@@ -12,13 +12,27 @@ from lakegate import times
 from lakegate.landing import BATCH_MEMBER
 from lakegate.visible import one_line
 
+WEEK, GRACE = timedelta(days=7), timedelta(days=1)
 _MOST = 10  # lines of each list: the digest stays one screen long
 _LONGEST = 80  # characters of a name in it
+
+
+def incomplete(recent: Sequence[Brief], until: datetime) -> dict[str, int]:
+    """The batches of which there are files, but for a day no manifest, and how many files.
+
+    Told weekly of what landed in the WEEK and the GRACE before `until`, each is told once.
+    """
+    early = times.text(until - GRACE)
+    complete = {brief.batch for brief in recent if brief.state is not State.IGNORED}
+    members = (brief for brief in recent if brief.reason_code == BATCH_MEMBER)
+    files = Counter(brief.batch for brief in members if brief.landed_at < early)
+    return {batch: files[batch] for batch in sorted(files.keys() - complete)}
 
 
 def digest(
     landed: Sequence[Brief],
     waiting: Sequence[Brief],
+    incomplete: Mapping[str, int],
     until: datetime,
     keep_days: int,
     page_url: str = "",
@@ -26,16 +40,17 @@ def digest(
     """What people are told of the week before `until`.
 
     `landed` is what landed in it, `waiting` the failed ones that nobody decided on, the oldest
-    first; their branches are kept for `keep_days` after they failed.
+    first; their branches are kept for `keep_days` after they failed. `incomplete` maps batches
+    without a manifest to how many files they have.
     """
-    days = f"{(until - timedelta(days=7)):%Y-%m-%d} to {until:%Y-%m-%d}"
+    days = f"{(until - WEEK):%Y-%m-%d} to {until:%Y-%m-%d}"
     title = f"Week in review: {days}"
     blocks = (
         header(title),
         section(_summary(landed)),
         *_list("*By table*", _by_table(landed)),
         *_list("*Rejected and errored, by cause*", _by_cause(landed)),
-        *_list("*Batches without a manifest, so not ingested*", _incomplete(landed, until)),
+        *_list("*Batches without a manifest, so not ingested*", _by_batch(incomplete)),
         *_waiting(waiting, keep_days),
         *([section(link(page_url, "The quality page"))] if page_url else []),
     )
@@ -71,14 +86,9 @@ def _by_cause(landed: Sequence[Brief]) -> Iterable[str]:
         yield f"{code(cause[:_LONGEST])} {_files(files)}"
 
 
-def _incomplete(landed: Sequence[Brief], until: datetime) -> Iterable[str]:
-    """The batches of which there are files, but for a day no manifest."""
-    early = times.text(until - timedelta(days=1))
-    complete = {brief.batch for brief in landed if brief.state is not State.IGNORED}
-    members = (brief for brief in landed if brief.reason_code == BATCH_MEMBER)
-    files = Counter(brief.batch for brief in members if brief.landed_at < early)
-    for batch in sorted(files.keys() - complete):
-        yield f"{code(batch[:_LONGEST])} {_files(files[batch])}"
+def _by_batch(incomplete: Mapping[str, int]) -> Iterable[str]:
+    for batch, files in incomplete.items():
+        yield f"{code(batch[:_LONGEST])} {_files(files)}"
 
 
 def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:

@@ -27,7 +27,7 @@ def test_a_pushed_contract_is_in_force(tmp_path: Path) -> None:
     write(tmp_path, "any.yaml", ORDERS)
     lake: Any = FakeLake()
 
-    push(lake, tmp_path, nothing)
+    push(lake, [tmp_path], nothing)
 
     assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
 
@@ -36,11 +36,11 @@ def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
     """What is in force already is left alone; what has changed replaces it."""
     write(tmp_path, "orders.yaml", ORDERS)
     lake: Any = FakeLake()
-    push(lake, tmp_path, nothing)
-    push(lake, tmp_path, nothing)
+    push(lake, [tmp_path], nothing)
+    push(lake, [tmp_path], nothing)
     (same,) = in_force(lake).values()
     write(tmp_path, "orders.yaml", ORDERS + "status: active\n")
-    push(lake, tmp_path, nothing)
+    push(lake, [tmp_path], nothing)
     (changed,) = in_force(lake).values()
 
     assert (same.version, changed.version) == ("v1", "v2")
@@ -53,7 +53,7 @@ def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:
     lake: Any = FakeLake()
 
     with pytest.raises(LakegateError, match=r"b\.yaml"):
-        push(lake, tmp_path, nothing)
+        push(lake, [tmp_path], nothing)
 
     assert not in_force(lake)
 
@@ -66,7 +66,7 @@ def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) ->
     write(tmp_path, "b.yaml", ORDERS.replace("shop.orders", "shop.baskets") + prefix)
 
     with pytest.raises(LakegateError, match="landing prefix"):
-        push(lake, tmp_path, nothing)
+        push(lake, [tmp_path], nothing)
 
 
 def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
     lake.put_text("contracts/shop.orders.yaml", b"kind: Nonsense\n")
     write(tmp_path, "orders.yaml", ORDERS)
 
-    push(lake, tmp_path, nothing)
+    push(lake, [tmp_path], nothing)
 
     assert in_force(lake)["contracts/shop.orders.yaml"].contract.table == "shop.orders"
 
@@ -85,4 +85,4 @@ def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
     lake: Any = FakeLake()
 
     with pytest.raises(LakegateError, match="NO_CONTRACTS"):
-        push(lake, tmp_path, nothing)
+        push(lake, [tmp_path], nothing)

@@ -13,7 +13,7 @@ from functions.ingestion import State
 from functions.people.blocks import MOST_BLOCKS, SECTION
 from functions.people.messages import Kind
 from functions.people.plain_text import words
-from functions.people.weekly import digest
+from functions.people.weekly import digest, incomplete
 from infra.local.slack_blocks import problems
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import errored, rejected
@@ -35,7 +35,9 @@ PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, br
 
 def said(landed: list[Brief], waiting: list[Brief], page: str = "") -> str:
     """All that the digest shows."""
-    return "\n".join(words(digest(landed, waiting, UNTIL, 30, page).blocks))
+    return "\n".join(
+        words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
+    )
 
 
 def test_it_counts_files_rows_and_causes() -> None:
@@ -91,7 +93,7 @@ def test_it_leads_to_the_quality_page() -> None:
 def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
     """Whatever files, tables and causes are called, Slack takes it and nothing links or pings."""
     odd = replace(FAILED, name=name, table=table, reason_code=cause)
-    told = digest([odd] * 30, [odd] * 30, UNTIL, 30)
+    told = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
     assert problems([dict(block) for block in told.blocks]) == []
     assert len(told.blocks) <= MOST_BLOCKS
     for text in (told.text, *words(told.blocks)):
@@ -114,3 +116,23 @@ def test_a_week_is_told_once(channel: str) -> None:
     assert to == channel
     assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
+
+
+def test_each_batch_without_a_manifest_is_told_once() -> None:
+    """What landed on the day before a digest is told by the next one, what landed earlier by it."""
+    deployment = Deployment()
+    deployment.land("batches/early/a.parquet")
+    deployment.settle()
+    deployment.clock.pass_(6 * 86_400)
+    deployment.land("batches/late/a.parquet")
+    deployment.settle()
+    told = []
+    for _ in range(3):
+        review(deployment.world, "")
+        told.append(str(deployment.alerts.posted[-1][1].blocks))
+        deployment.clock.pass_(7 * 86_400)
+    assert [["early" in each, "late" in each] for each in told] == [
+        [True, False],
+        [False, True],
+        [False, False],
+    ]
