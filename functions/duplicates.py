@@ -23,10 +23,24 @@ def brought_before(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion |
     None where there is none: one counts that is published, or that is not refused and landed
     earlier.
     """
+    found = _with_files_of(batch, others)
+    return next((i for i in found if i.state is State.PUBLISHED or _is_ahead(i, batch)), None)
+
+
+def brought_besides(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:
+    """One of `others` with a file of `batch` in one version that is on main, or may yet come there.
+
+    None where there is none. A rejected batch that a person wants published would double its rows.
+    """
+    found = _with_files_of(batch, others)
+    return next((each for each in found if each.state not in _CAME_TO_NOTHING), None)
+
+
+def _with_files_of(batch: Ingestion, others: Iterable[Ingestion]) -> list[Ingestion]:
+    """Other batches with a file of it in the same version, in the order in which they landed."""
     files = {(part.key, part.version) for part in batch.parts}
     same = (i for i in others if files & {(part.key, part.version) for part in i.parts})
-    found = sorted((i for i in same if i.id != batch.id), key=_moment)
-    return next((i for i in found if i.state is State.PUBLISHED or _is_ahead(i, batch)), None)
+    return sorted((i for i in same if i.id != batch.id), key=_moment)
 
 
 def _is_ahead(earlier: Ingestion, later: Ingestion) -> bool:

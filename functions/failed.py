@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from functions.catalog import UnknownBranch
+from functions.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.ending import finish, report_of
 from functions.ingestion import ALERTED, IN_FLIGHT, Approval, Ingestion, State
 from functions.intake import submit
@@ -60,6 +61,7 @@ def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> 
         raise LakegateError("NAME_NEEDED", message)
     _require_rows(ingestion)
     _require_branch(world, ingestion)
+    _require_new(world, ingestion)
     report = report_of(world, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
     approved = _decided(
@@ -248,6 +250,18 @@ def _require_rows(now: Ingestion) -> None:
         other = "ask for another change" if now.change else "drop a corrected file"
         todo = f"`lakegate replay {now.id}`, or {other}"
         raise LakegateError("NO_ROWS", f"{message} {todo}")
+
+
+def _require_new(world: World, ingestion: Ingestion) -> None:
+    """Of a batch, no file may be on main already; what was rejected for just that, people know."""
+    known = ingestion.reason and ingestion.reason.code == LIKELY_DUPLICATE
+    if not ingestion.parts or known:
+        return
+    other = brought_besides(ingestion, world.ledger.versions(ingestion.landed))
+    if other:
+        message = f"some of its files came with another manifest, too ({other.id}, {other.state})"
+        todo = "discard this one, and land what is missing as a batch of its own"
+        raise LakegateError(LIKELY_DUPLICATE, f"{message}, and must not come twice: {todo}")
 
 
 def _require_branch(world: World, ingestion: Ingestion) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from functions import commits
+from functions.duplicates import LIKELY_DUPLICATE
 from functions.failed import branches
 from functions.history import Commit
 from functions.ingestion import ALERTED, ANNOUNCED, Ingestion, State
@@ -29,6 +30,7 @@ def check_promises(deployment: Deployment) -> None:
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
     _batches_come_whole(deployment, [i for i in published if i.parts])
+    _no_file_comes_twice_unknown_to_people(deployment, published)
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
@@ -125,6 +127,21 @@ def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> Non
         gained = rows_of(deployment.catalog, commit.hash)
         gained.subtract(rows_of(deployment.catalog, commit.parent))
         assert all(gained[row] for row in _rows(batch)), f"not by one commit: {batch}"
+
+
+def _no_file_comes_twice_unknown_to_people(
+    deployment: Deployment, published: list[Ingestion]
+) -> None:
+    """A landed version came to main once, or again as people wanted who had been told of it."""
+    unknown = [i for i in published if not _was_held(deployment, i)]
+    came = Counter(row for i in unknown for row in _rows(i))
+    assert not [row for row, times in came.items() if times > 1], "a version came twice"
+
+
+def _was_held(deployment: Deployment, ingestion: Ingestion) -> bool:
+    history = deployment.ledger.history(ingestion.id)
+    held = (i.reason.code for i in history if i.reason and i.state is State.REJECTED)
+    return bool(ingestion.approval) and LIKELY_DUPLICATE in held
 
 
 def _no_key_is_on_main_twice(deployment: Deployment) -> None:

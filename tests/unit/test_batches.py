@@ -12,6 +12,7 @@ from functions.ingestion import State
 from functions.reconciling import reconciled
 from lakegate.batch_report import together
 from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.fakes.job import ROWS, crashed_once, errored, passed, rejected
@@ -278,6 +279,31 @@ def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> No
     (one,) = commits.published(commit)
     assert (one.approved_by, one.approved_because) == ("Ann", "it is right")
     assert all(rows(deployment).values())
+
+
+def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
+    """A rejected batch whose good file came with a later manifest is published by nobody."""
+    first = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet", b"corrected")
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first))
+    deployment.settle()
+    with pytest.raises(LakegateError, match=ingestion_id(second)) as refused:
+        publish_anyway(deployment.world, deployment.ingestion(first), "Ann", "it is right")
+    assert refused.value.code == "LIKELY_DUPLICATE"
+    deployment.settle()
+    check_promises(deployment)
+
+
+def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deployment) -> None:
+    """Who was told that it comes twice, and wants it twice, has it."""
+    first = deployment.batch("monday", FILES)
+    deployment.settle()
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first))
+    deployment.settle()
+    publish_anyway(deployment.world, deployment.ingestion(second), "Ann", "it is right")
+    deployment.settle()
+    assert deployment.ingestion(second).state is State.PUBLISHED
 
 
 def without_rows(report: AuditReport) -> AuditReport:
