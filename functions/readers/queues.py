@@ -1,11 +1,13 @@
 """SQS: what readers are to be told, and what warehouses are to be brought to."""
 
 import hashlib
+import uuid
 from typing import Any
 
 from functions.queues import translated
 from functions.readers.announcements import Announcement
 from functions.readers.refresh import Refresh
+from lakegate.errors import Permanent
 
 
 class AnnouncementQueue:
@@ -48,7 +50,8 @@ class RefreshQueue:
 class GivenUp:
     """The dead letters of a RefreshQueue, where what a warehouse refuses for good is put at once.
 
-    From there people have it tried again (Amazon SQS, "Dead-letter queue redrive").
+    From there people have it tried again (Amazon SQS, "Dead-letter queue redrive"), which leaves it
+    in its group: as in the RefreshQueue, of one table no two are then worked on at once.
     """
 
     def __init__(self, client: Any, url: str) -> None:
@@ -57,14 +60,23 @@ class GivenUp:
         self._url = url
 
     def keep(self, body: str) -> None:
-        """Keep a message's body. Raises Transient QUEUE_UNAVAILABLE."""
+        """Keep a message's body, as often as it is refused. Raises Transient QUEUE_UNAVAILABLE."""
         with translated(self._url.rsplit("/", 1)[-1]):
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=body,
-                MessageGroupId=_digest(body),
-                MessageDeduplicationId=_digest(body),
+                MessageGroupId=_digest(_table(body)),
+                # SQS remembers ids for five minutes, also of what was taken out meanwhile.
+                MessageDeduplicationId=uuid.uuid4().hex,
             )
+
+
+def _table(body: str) -> str:
+    """Whose refresh it is; what cannot be read is nobody's but its own."""
+    try:
+        return Refresh.read(body).table
+    except Permanent:
+        return body
 
 
 def _digest(text: str) -> str:

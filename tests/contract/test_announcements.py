@@ -51,10 +51,24 @@ class Aws:
         attributes = {"FifoQueue": "true"} if fifo else {}
         return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
-    def bodies(self, url: str) -> list[str]:
+    def bodies(self, url: str, most: int = 10) -> list[str]:
         """What waits in a queue."""
-        got = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
-        return [message["Body"] for message in got.get("Messages", [])]
+        return [message["Body"] for message in self._received(url, most)]
+
+    def redrive(self, dead: str, url: str) -> None:
+        """Have dead letters tried again: SQS moves each with the group that it is in."""
+        for letter in self._received(dead, 10):
+            self.sqs.send_message(
+                QueueUrl=url,
+                MessageBody=letter["Body"],
+                MessageGroupId=letter["Attributes"]["MessageGroupId"],
+                MessageDeduplicationId=letter["Attributes"]["MessageDeduplicationId"],
+            )
+
+    def _received(self, url: str, most: int) -> list[Any]:
+        asked = {"QueueUrl": url, "MaxNumberOfMessages": most}
+        got = self.sqs.receive_message(**asked, MessageSystemAttributeNames=["All"])
+        return list(got.get("Messages", []))
 
 
 @pytest.fixture
@@ -232,6 +246,37 @@ def test_what_is_refused_for_good_is_given_up_at_once(aws: Aws) -> None:
     body = Refresh("a.b", 1, "s3://x").text()
     bring(Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, url)), body)
     assert aws.bodies(url) == [body]
+
+
+def test_of_one_table_refreshes_that_are_tried_again_are_worked_on_one_by_one(aws: Aws) -> None:
+    """A redrive runs no two refreshes of a table at once: an older one could end last."""
+    url, dead = aws.queue(fifo=True), aws.queue(fifo=True)
+    tried = [Refresh("a.b", 2, "s3://x"), Refresh("a.c", 1, "s3://x"), Refresh("a.b", 1, "s3://x")]
+    bodies = [each.text() for each in tried]
+    refusing = Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, dead))
+    for body in bodies:
+        bring(refusing, body)
+    aws.redrive(dead, url)
+    at_once = [body for _ in bodies for body in aws.bodies(url, most=1)]
+    assert at_once == bodies[:2]
+
+
+def test_what_is_refused_again_is_kept_again(aws: Aws) -> None:
+    """SQS drops a second message of one id for five minutes: each letter has an id of its own."""
+    dead = aws.queue(fifo=True)
+    body = Refresh("a.b", 1, "s3://x").text()
+    for _ in range(2):
+        GivenUp(aws.sqs, dead).keep(body)
+    assert aws.bodies(dead) == [body, body]
+
+
+def test_what_cannot_be_read_holds_up_nothing(aws: Aws) -> None:
+    """What is no refresh is of no table: it is given up, and waits for no other of its kind."""
+    dead = aws.queue(fifo=True)
+    unread = Refreshing(Refusing(Transient("AWAY", "never asked")), GivenUp(aws.sqs, dead))
+    for body in ("one", "two"):
+        bring(unread, body)
+    assert [body for _ in range(2) for body in aws.bodies(dead, most=1)] == ["one", "two"]
 
 
 def test_what_may_pass_comes_again(aws: Aws) -> None:
