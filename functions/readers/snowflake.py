@@ -66,27 +66,12 @@ class Snowflake:
         if self._marks.position(refresh.table) >= refresh.position:
             return False
         path = relative(refresh.metadata, self._base)
-        text = self._secret.text()
-        try:
-            self._carry_out(text, refresh.table, path)
-        except _LoginRefused:
-            newer = self._secret.after(text)
-            if newer == text:
-                raise
-            self._carry_out(newer, refresh.table, path)
+        self._carry_out(refresh.table, path)
         self._marks.put(refresh.table, refresh.position)
         return True
 
-    def _carry_out(self, secret: str, table: str, path: str) -> None:
-        login = Login.read(secret, self._secret.name)
-        body = {
-            "statement": refresh_statement(login.place, table, path),
-            "timeout": _SECONDS,
-            "database": login.place.database,
-            **({"role": login.role} if login.role else {}),
-            **({"warehouse": login.warehouse} if login.warehouse else {}),
-        }
-        answer = self._submitted(login, body)
+    def _carry_out(self, table: str, path: str) -> None:
+        login, answer = self._begun(table, path)
         for seconds in (*_PAUSES, None):
             handle = _handle(answer)
             if answer.status_code == requests.codes.ok:
@@ -97,8 +82,32 @@ class Snowflake:
         message = f"Snowflake did not get {table} refreshed in time; it will be tried again"
         raise Transient("SNOWFLAKE_UNAVAILABLE", message)
 
-    def _submitted(self, login: Login, body: dict[str, Any]) -> requests.Response:
+    def _begun(self, table: str, path: str) -> tuple[Login, requests.Response]:
+        """Who asked for the refresh, and the answer.
+
+        A login that is refused is followed by the secret's newer one here alone: a statement that
+        goes on under the old one must end before there is another.
+        """
+        text = self._secret.text()
+        login = Login.read(text, self._secret.name)
+        try:
+            return login, self._submitted(login, table, path)
+        except _LoginRefused:
+            newer = self._secret.after(text)
+            if newer == text:
+                raise
+        login = Login.read(newer, self._secret.name)
+        return login, self._submitted(login, table, path)
+
+    def _submitted(self, login: Login, table: str, path: str) -> requests.Response:
         """The answer to a statement, sent again under the same id where the answer was lost."""
+        body = {
+            "statement": refresh_statement(login.place, table, path),
+            "timeout": _SECONDS,
+            "database": login.place.database,
+            **({"role": login.role} if login.role else {}),
+            **({"warehouse": login.warehouse} if login.warehouse else {}),
+        }
         asked = {"requestId": str(uuid.uuid4()), "async": "true"}
         for seconds in _PAUSES[: _TRIES - 1]:
             try:

@@ -204,6 +204,17 @@ def test_a_new_key_is_read_again(bench: Bench) -> None:
     assert bench.refresh(4)
 
 
+def test_a_key_that_is_replaced_meanwhile_begins_no_second_statement(bench: Bench) -> None:
+    """What goes on under the old key has ended when the message comes again, and not before."""
+    bench.refresh(3)
+    bench.vault.document = login(bench.there, KEYS[1])
+    bench.there.asked, bench.there.faults = [], ["none", 401]
+    with pytest.raises(Transient, match="SNOWFLAKE_LOGIN_REFUSED"):
+        bench.refresh(4)
+    assert bench.there.asked == ["POST", "GET"]
+    assert bench.refresh(4)
+
+
 def test_a_key_that_is_refused_is_tried_again_later(bench: Bench) -> None:
     """People must put another there: the message names the secret and not what it holds."""
     bench.there.key = KEYS[1].public_key()

@@ -39,7 +39,8 @@ class SnowflakeDouble:
     """One account with one user; `tables` maps each Iceberg table to the file that it reads.
 
     `polls` is how often a statement is still going on when it is asked for. `faults` go wrong one
-    by one: an HTTP status, or "lost" for an answer that never comes although the work is done.
+    by one: an HTTP status, or "lost" for an answer that never comes although the work is done;
+    "none" is that nothing does.
     `ran` are the statements in the order in which they were carried out.
     """
 
@@ -91,6 +92,8 @@ class SnowflakeDouble:
             case [int(status)]:
                 self.faults.pop(0)
                 return _answer(status, message="told to fail")
+            case ["none"]:
+                self.faults.pop(0)
         return None
 
     def knows(self, token: str) -> bool:
