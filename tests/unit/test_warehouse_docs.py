@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -13,6 +14,7 @@ from cli.snowflake import Names, ddl
 from functions.readers.snowflake_key import Login
 from functions.readers.snowflake_sql import Place, base_url, refresh, relative
 from infra import template
+from tests.compiled import ACCOUNT, Compiled
 from tests.fakes.schema import validate_announcement
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +26,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
 
 
+APP = Compiled.of(ROOT / "template.yaml", GlueDatabasePrefix="lake_", SnowflakeSecret="s")
 EVENT, RULE, SECRET = (json.loads(block) for block in blocks("json"))
 
 
@@ -81,3 +84,24 @@ def test_the_owner_makes_the_tables() -> None:
     assert verbs[role + 1 :] == ["CREATE ICEBERG TABLE"] * 2
     assert {"CREATE EXTERNAL VOLUME", "CREATE CATALOG INTEGRATION"} <= set(verbs[:role])
     assert verbs.count("CREATE SCHEMA IF") == 1
+
+
+def redrive(reader: str) -> str:
+    """What moves a reader's dead letters: SQS itself does not know where a sent one came from."""
+    dead, queue = APP.arn(f"{reader}DeadLetters"), APP.arn(f"{reader}Queue")
+    return f"aws sqs start-message-move-task --source-arn {dead} --destination-arn {queue}"
+
+
+@pytest.mark.parametrize("reader", ["Announcement", "Glue", "Snowflake"])
+def test_an_alarm_says_how_letters_are_tried_again(reader: str) -> None:
+    """Its text has the command for its own queues, and is no longer than CloudWatch takes."""
+    alarm = APP.resources[f"{reader}DeadLettersAlarm"]["Properties"]
+    told = APP.resolve(alarm["AlarmDescription"])
+    assert told.endswith(f": {redrive(reader)}")
+    assert len(told) <= 1024
+
+
+def test_the_command_is_the_alarms() -> None:
+    """The command that is shown is the one of Snowflake's alarm, in another account."""
+    shown = blocks("sh")[-1].replace("eu-central-1:123456789012", f"us-east-1:{ACCOUNT}")
+    assert " ".join(shown.replace("\\\n", "").split()) == redrive("Snowflake")
