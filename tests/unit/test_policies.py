@@ -261,3 +261,13 @@ def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
         assert role.may("sns:Publish", topic) is (name == "OnAlertRole"), name
         assert not role.may("sns:Publish", f"{topic}-of-others"), name
     assert not ROLES["OnAlertRole"].may("sns:Publish", topic)
+
+
+def test_the_digest_reads_the_ledger_and_changes_nothing() -> None:
+    """It lists by day and by state, and looks up what an older release has nothing in brief of."""
+    digest = ROLES["DigestRole"]
+    assert digest.may(*table("Query", "/index/by_day"))
+    assert digest.may(*table("Query", "/index/by_state"))
+    assert digest.may(*table("GetItem"))
+    for action in ("PutItem", "UpdateItem", "Scan", "BatchGetItem"):
+        assert not digest.may(*table(action)), action
