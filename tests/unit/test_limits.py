@@ -11,6 +11,7 @@ from lakegate.contract import ContractInvalid, parse
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from tests import template
+from tests.compiled import Compiled
 from tests.fakes.deployment import ORDERS, SETTINGS, Deployment
 from tests.unit.test_settings import ENVIRONMENT
 
@@ -86,3 +87,16 @@ def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
     parameter = "".join(word.capitalize() for word in name.split("_"))
     assert template.defaults()[parameter] == str(getattr(DEFAULTS, name))
     assert f" LAKEGATE_{name.upper()}: !Ref {parameter}\n" in template.text()
+
+
+@pytest.mark.parametrize(("chosen", "reserved"), [({}, None), ({"ActionConcurrency": "5"}, "5")])
+def test_the_address_for_buttons_takes_what_is_set_of_the_account(
+    chosen: dict[str, str], reserved: str | None
+) -> None:
+    """A flood of requests gets no more instances than are reserved, where an account has so many.
+
+    As shipped none are: a new account has 10, and refuses every reservation.
+    """
+    app = Compiled.of(Path(__file__).parents[2] / "template.yaml", **chosen)
+    function = app.resolve(app.resources["OnActionLambdaFunction"]["Properties"])
+    assert function.get("ReservedConcurrentExecutions") == reserved
