@@ -69,7 +69,7 @@ def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Ma
         return {}
     if ingestion.discarded:
         return ingestion.doomed
-    is_old = ingestion.times[ingestion.state.value] < before
+    is_old = ingestion.ended_at < before
     return branches(ingestion, references) if is_old else {}
 
 
@@ -78,7 +78,7 @@ def _needs(ingestion: Ingestion, before: str) -> bool:
     if ingestion.unfinished:
         return True
     is_kept = ingestion.state in ALERTED and not ingestion.discarded
-    return is_kept and ingestion.times[ingestion.state.value] >= before
+    return is_kept and ingestion.ended_at >= before
 
 
 def _of_ingestion(
@@ -89,7 +89,7 @@ def _of_ingestion(
     *,
     dry_run: bool,
 ) -> Expired:
-    since = ingestion.times[ingestion.state.value]
+    since = ingestion.ended_at
     tables = ingestion.tables
     expired = Expired(", ".join(tables), tuple(sorted(doomed)), since, ingestion.id)
     try:

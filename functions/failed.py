@@ -199,7 +199,7 @@ def _discarded(world: World, now: Ingestion, before: str, by: str) -> Ingestion:
         return now
     if now.discarded:
         raise LakegateError("DISCARDED", f"there is nothing left to discard: {standing(now)}")
-    if now.times.get(now.state.value, "") >= before:
+    if now.ended_at >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
     doomed = branches(now, world.catalog.references())
     at = world.now()

@@ -211,6 +211,16 @@ class Ingestion:
         return self.state not in IN_FLIGHT
 
     @property
+    def ended_at(self) -> str:
+        """When the verdict became final (ISO 8601, UTC), "" while it is on its way.
+
+        Of what an older release restored nobody noted it: it is then when it last was worked on.
+        """
+        if not self.ended:
+            return ""
+        return self.times.get(self.state, max(self.times.values(), default=""))
+
+    @property
     def has_recovered(self) -> bool:
         """Whether it failed once, and nothing is left to be done about that."""
         settled = self.state in UNNEEDED or self.discarded

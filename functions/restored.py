@@ -90,7 +90,7 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         reason=report.reason,
         parts=tuple(_part(report, each) for each in report.parts),
     )
-    return _told(found, report)
+    return _told(found, report).step(found.state, report.finished_at)
 
 
 def landed_again(id_: str, landed: LandedObject, trace: Trace) -> Ingestion:

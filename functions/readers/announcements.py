@@ -116,7 +116,7 @@ def _of_end(ingestion: Ingestion, table: str, tip: Tip | None) -> Announcement:
         removed_rows=ingestion.replaced_rows,
         contract=f"{ingestion.contract_key}@{version}" if version else ingestion.contract_key,
         landed_at=ingestion.landed.landed_at,
-        ended_at=ingestion.times.get(ingestion.state.value, ingestion.landed.landed_at),
+        ended_at=ingestion.ended_at or ingestion.landed.landed_at,
         branch=ingestion.branch if waits else "",
         reason_code=reason.code if reason and waits else "",
         reason=reason.message if reason and waits else "",

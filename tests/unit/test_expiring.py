@@ -1,12 +1,14 @@
 """What the policy removes, and what it never touches."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from functions.expiring import Expired, expire
 from functions.failed import replay
 from functions.ingestion import State
+from functions.rebuilding import rebuild
 from lakegate.report import AuditReport
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
@@ -183,3 +185,19 @@ def test_one_that_cannot_be_removed_holds_up_no_other() -> None:
     assert second.left == ""
     assert [each.left for each in expired(deployment)] == [""]
     assert deployment.catalog.branches("ingest/") == []
+
+
+@pytest.mark.parametrize(("noted", "many"), [(True, 1), (False, 0)])
+def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
+    """A rebuilt ledger knows when it failed; where an older release noted that not, it stays."""
+    deployment = failed()
+    (branch,) = deployment.catalog.branches("ingest/")
+    before = next(i for i in deployment.ledger.all() if i.branch == branch)
+    deployment.ledger.lose(before.id)
+    deployment.jobs.lose(before.job_run)
+    (restored,) = rebuild(deployment.world)
+    if not noted:
+        times = {step: at for step, at in restored.times.items() if step != restored.state}
+        deployment.ledger.save(replace(restored, times=times))
+    deployment.settle()
+    assert len(expired(deployment)) == many

@@ -155,6 +155,7 @@ def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
     assert [i.state for i in rebuild(deployment.world)] == [before.state]
     deployment.settle()
     after = deployment.ingestion(landed)
+    assert after.times[after.state] == after.times["audited"]
     assert (after.reason, after.checks, after.rows) == (before.reason, before.checks, before.rows)
     assert not deployment.jobs.runs()
     assert after.alerted
