@@ -1,10 +1,12 @@
 """An ingestion in brief: what lists, counts and pictures of many ingestions go by."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 
 from functions.ingestion import IN_FLIGHT, Ingestion, State
-from lakegate.landing import batch_of
+from lakegate.batch import Part
+from lakegate.landing import BATCH_MEMBER, batch_of
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,8 @@ class Brief:
     `name` is the file's, or says which table is changed; `table` is "" where no contract claims the
     key. `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter
     "" while it is on its way. `reason_code` says why it was not published, `channel` who is told;
-    `batch` is the one in whose folder its file lies.
+    `batch` is the one in whose folder its file lies; of a batch itself `parts` maps each of its
+    tables to its rows, and `table` stands for none.
     """
 
     id: str
@@ -29,6 +32,7 @@ class Brief:
     channel: str = ""
     batch: str = ""
     discarded: bool = False
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ingestion: Ingestion) -> "Brief":
@@ -40,12 +44,13 @@ class Brief:
             state=ingestion.state,
             rows=ingestion.rows,
             landed_at=ingestion.landed.landed_at,
-            ended_at=ingestion.times.get(ingestion.state, "") if ingestion.ended else "",
+            ended_at=ingestion.ended_at,
             reason_code=ingestion.reason.code if ingestion.reason else "",
             branch=ingestion.branch,
             channel=ingestion.channel,
             batch=batch_of(ingestion.landed.key),
             discarded=ingestion.discarded,
+            parts=_rows_by_table(ingestion.parts),
         )
 
     def to_json(self) -> str:
@@ -56,9 +61,23 @@ class Brief:
     @classmethod
     def from_json(cls, text: str) -> "Brief":
         """What `to_json` wrote, also of another release."""
-        told, names = json.loads(text), {field.name for field in fields(cls)}
+        told, names = json.loads(text), {each.name for each in fields(cls)}
         known = {name: value for name, value in told.items() if name in names}
         return cls(**{"table": ""} | known | {"state": State(told["state"])})
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that its rows are for; none where that is not known."""
+        return tuple(self.parts) or ((self.table,) if self.table else ())
+
+    def rows_for(self, table: str) -> int:
+        """How many of its rows are for one of its tables."""
+        return self.parts.get(table, self.rows)
+
+    @property
+    def is_member(self) -> bool:
+        """Whether its file comes with its batch, and not by itself."""
+        return self.reason_code == BATCH_MEMBER
 
     @property
     def ended(self) -> bool:
@@ -69,3 +88,10 @@ class Brief:
     def is_open(self) -> bool:
         """Whether a person is still to decide on it: it failed, and nobody discarded it."""
         return self.state in (State.REJECTED, State.ERRORED) and not self.discarded
+
+
+def _rows_by_table(parts: Iterable[Part]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        found[part.table] = found.get(part.table, 0) + part.rows
+    return found

@@ -9,7 +9,6 @@ from functions.ingestion import ALERTED, State
 from functions.people.blocks import Block, code, context, escaped, header, link, section
 from functions.people.messages import Alert, Kind
 from lakegate import times
-from lakegate.landing import BATCH_MEMBER
 from lakegate.visible import one_line
 
 WEEK, GRACE = timedelta(days=7), timedelta(days=1)
@@ -24,7 +23,7 @@ def incomplete(recent: Sequence[Brief], until: datetime) -> dict[str, int]:
     """
     early = times.text(until - GRACE)
     complete = {brief.batch for brief in recent if brief.state is not State.IGNORED}
-    members = (brief for brief in recent if brief.reason_code == BATCH_MEMBER)
+    members = (brief for brief in recent if brief.is_member)
     files = Counter(brief.batch for brief in members if brief.landed_at < early)
     return {batch: files[batch] for batch in sorted(files.keys() - complete)}
 
@@ -72,12 +71,16 @@ def _summary(landed: Sequence[Brief]) -> str:
 
 def _by_table(landed: Sequence[Brief]) -> Iterable[str]:
     taken = [brief for brief in landed if brief.state is not State.IGNORED]
-    tables = Counter(brief.table or "(no contract)" for brief in taken)
-    for table, files in tables.most_common():
-        own = [brief for brief in taken if (brief.table or "(no contract)") == table]
-        failed = sum(brief.state in ALERTED for brief in own)
+    own: dict[str, list[Brief]] = {}
+    for brief in taken:
+        for table in brief.tables or ("",):
+            own.setdefault(table, []).append(brief)
+    for table, briefs in sorted(own.items(), key=lambda each: -len(each[1])):
+        failed = sum(brief.state in ALERTED for brief in briefs)
         note = f", {failed:,} failed" if failed else ""
-        yield f"{code(table[:_LONGEST])} {_files(files)}, {_published(own):,} rows{note}"
+        rows = sum(brief.rows_for(table) for brief in briefs if brief.state is State.PUBLISHED)
+        named = code(table[:_LONGEST] or "(no contract)")
+        yield f"{named} {_files(len(briefs))}, {rows:,} rows{note}"
 
 
 def _by_cause(landed: Sequence[Brief]) -> Iterable[str]:
@@ -95,8 +98,8 @@ def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:
     if not waiting:
         return [context("Nothing waits for a decision.")]
     lines = [
-        f"{escaped(one_line(brief.name[:_LONGEST]))} {code(brief.table[:_LONGEST] or 'none')}"
-        f", {brief.state} {brief.ended_at[:10]}, {_expiry(brief, keep_days)}: {code(brief.id)}"
+        f"{escaped(one_line(brief.name[:_LONGEST]))} {code(_tables(brief)[:_LONGEST])}"
+        f", {brief.state}{_since(brief)}, {_expiry(brief, keep_days)}: {code(brief.id)}"
         for brief in waiting[:_MOST]
     ]
     head = f"*Waiting for a decision: {_files(len(waiting))}*, the oldest first"
@@ -104,10 +107,20 @@ def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:
 
 
 def _expiry(brief: Brief, keep_days: int) -> str:
-    if not brief.branch or not brief.ended_at:
+    if not brief.branch:
         return "without a branch"
+    if not brief.ended_at:
+        return "with its branch"
     gone = datetime.fromisoformat(brief.ended_at) + timedelta(days=keep_days)
     return f"its branch goes {gone:%Y-%m-%d}"
+
+
+def _since(brief: Brief) -> str:
+    return f" {brief.ended_at[:10]}" if brief.ended_at else ""
+
+
+def _tables(brief: Brief) -> str:
+    return ", ".join(brief.tables) or "none"
 
 
 def _list(head: str, lines: Iterable[str], count: int = 0) -> list[Block]:

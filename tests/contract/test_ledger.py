@@ -328,6 +328,19 @@ def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
     assert not found[0].ended
 
 
+def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
+    """Of a batch each table is told with its rows, whichever files of it they are in."""
+    tables = [("a.b", 3), ("c.d", 4), ("a.b", 5)]
+    parts = tuple(
+        Part(f"{number}.csv", "v", "e", 1, table, "", "", rows=rows)
+        for number, (table, rows) in enumerate(tables)
+    )
+    ledger.begin(ingestion(table="batch", parts=parts, rows=12))
+    (found,) = ledger.landed("2026-03-01", "2026-03-02")
+    assert found.tables == ("a.b", "c.d")
+    assert [found.rows_for(table) for table in found.tables] == [8, 4]
+
+
 def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
     """Rejected and errored ingestions that nobody discarded are listed, the oldest first."""
     states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]

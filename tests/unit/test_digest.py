@@ -57,6 +57,23 @@ def test_it_counts_files_rows_and_causes() -> None:
         assert part in text
 
 
+def test_a_batch_counts_with_its_tables() -> None:
+    """A batch is a file of each of its tables, which has the rows that are its own."""
+    parts = {"shop.orders": 7, "shop.returns": 2}
+    batch = replace(PUBLISHED, name="batch 1", table="batch", rows=9, parts=parts)
+    text = said([PUBLISHED, batch], [replace(batch, state=State.REJECTED)])
+    assert "`shop.orders` 2 files, 1,207 rows" in text
+    assert "`shop.returns` 1 file, 2 rows" in text
+    assert "batch 1 `shop.orders, shop.returns`, rejected" in text
+    assert "`batch`" not in text
+
+
+def test_an_end_without_a_time_keeps_its_branch() -> None:
+    """Of what was restored without the time of its end the digest says no wrong thing."""
+    text = said([], [replace(FAILED, ended_at="")])
+    assert "rejected, with its branch" in text
+
+
 def test_it_names_what_waits_and_until_when() -> None:
     """Each open branch is named, with the day on which it expires; long lists say how long."""
     text = said([], [FAILED] * 12)
