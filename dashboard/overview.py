@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from functions.brief import Brief
-from functions.ingestion import State
+from functions.ingestion import ALERTED
 from lakegate import times
 
+MEMBERS = "files of batches"  # beside the tables, none of whose names is without a dot
 _MOST_ALERTS = 6
 
 
@@ -71,8 +72,9 @@ class Overview:
     """What landed in a time.
 
     `by_time` counts by the beginning of an hour or a day (ISO 8601) and outcome, `by_table` by the
-    table's name ("" where no contract claims the key). `pace` is None where nothing was published;
-    `paces` are those of what landed in each hour or day. `alerts` are the last that failed.
+    table's name ("" where no contract claims the key): a batch with each of its tables, and what
+    comes with one under `MEMBERS`. `pace` is None where nothing was published; `paces` are those of
+    what landed in each hour or day.
     """
 
     landed: int
@@ -81,16 +83,15 @@ class Overview:
     by_table: Mapping[tuple[str, Outcome], int]
     pace: Pace | None
     paces: Mapping[str, Pace]
-    alerts: tuple[Brief, ...]
 
 
 def bounds(window: Window, now: str) -> tuple[str, str]:
-    """From when to before when the window goes: its first bar is a whole hour or day.
+    """From when to before when the window goes: its first bar, an hour or a day, is a whole one.
 
     It ends a while from now, as clocks differ.
     """
     moment = datetime.fromisoformat(now)
-    first = _bar(times.text(moment - window.span + window.step), window.step)
+    first = _bar(times.text(moment - window.span), window.step)
     return times.text(datetime.fromisoformat(first)), times.text(moment + timedelta(hours=1))
 
 
@@ -102,16 +103,25 @@ def overview(briefs: Sequence[Brief], window: Window) -> Overview:
     for brief, outcome, bar in told:
         if outcome is Outcome.PUBLISHED:
             seconds.setdefault(bar, []).append(_took(brief))
-    failed = [b for b in briefs if b.state in (State.REJECTED, State.ERRORED)]
     return Overview(
         landed=len(briefs),
         outcomes=Counter(outcome for _, outcome, _ in told),
         by_time=Counter((bar, outcome) for _, outcome, bar in told),
-        by_table=Counter((brief.table, outcome) for brief, outcome, _ in told),
+        by_table=Counter((t, outcome) for brief, outcome, _ in told for t in _tables(brief)),
         pace=Pace.of(each for many in seconds.values() for each in many),
         paces={bar: pace for bar, many in seconds.items() if (pace := Pace.of(many))},
-        alerts=tuple(sorted(failed, key=lambda b: b.ended_at, reverse=True)[:_MOST_ALERTS]),
     )
+
+
+def last_alerts(landed: Iterable[Brief], still_open: Iterable[Brief]) -> tuple[Brief, ...]:
+    """Those few that failed last, of what landed lately and of what is open, whenever it landed."""
+    failed = {brief.id: brief for brief in (*still_open, *landed) if brief.state in ALERTED}
+    latest = sorted(failed.values(), key=lambda brief: brief.ended_at, reverse=True)
+    return tuple(latest[:_MOST_ALERTS])
+
+
+def _tables(brief: Brief) -> tuple[str, ...]:
+    return brief.tables or (MEMBERS if brief.is_member else "",)
 
 
 def _took(brief: Brief) -> float:

@@ -1,6 +1,6 @@
 """The view of what landed lately."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
@@ -8,10 +8,9 @@ from dashboard import links
 from dashboard import overview_pictures as pictures
 from dashboard.axes import Span
 from dashboard.opening import Opened
-from dashboard.overview import Outcome, Overview, Window, bounds, overview
-from dashboard.words import ago, code, duration
+from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, overview
+from dashboard.words import ago, code, duration, tables
 from functions.brief import Brief
-from functions.world import World
 
 _EVERY_TABLE = "All tables"
 
@@ -26,22 +25,27 @@ def show(opened: Opened) -> None:
             "What landed in the last", list(Window), default=Window.DAY, required=True
         )
         since, until = bounds(window, now)
-        found = list(world.ledger.landed(since, until))
-        tables = sorted({brief.table for brief in found if brief.table})
-        wanted = st.selectbox("Table", [_EVERY_TABLE, *tables], width=260)
-    if not found:
+        every = list(world.ledger.landed(since, until)), list(world.ledger.open_failures())
+        known = sorted({table for briefs in every for each in briefs for table in each.tables})
+        wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
+    landed, waiting = (_of(wanted, briefs) for briefs in every)
+    told, span = overview(landed, window), Span(since, until, window.step)
+    if landed:
+        _numbers(told)
+        st.altair_chart(pictures.landed(told, span), alt="Files that landed, by time and outcome")
+    else:
         _nothing(window)
-        return
-    asked = [each for each in found if wanted in (_EVERY_TABLE, each.table)]
-    told, span = overview(asked, window), Span(since, until, window.step)
-    _numbers(told)
-    st.altair_chart(pictures.landed(told, span), alt="Files that landed, by time and outcome")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _alerts(told.alerts, now)
-        _oldest(world, now)
-    with right:
-        _pictures(told, span)
+        _alerts(last_alerts(landed, waiting), now)
+        _oldest(waiting, now)
+    if landed:
+        with right:
+            _pictures(told, span)
+
+
+def _of(wanted: str, briefs: Iterable[Brief]) -> list[Brief]:
+    return [each for each in briefs if wanted in (_EVERY_TABLE, *each.tables)]
 
 
 def _nothing(window: Window) -> None:
@@ -80,14 +84,14 @@ def _alerts(alerts: Sequence[Brief], now: str) -> None:
         with st.container(gap=None):
             links.ingestion(each.id, f"{code(each.name)} {each.state}", ":material/error:")
             gone = ", discarded" if each.discarded else ""
-            why = f"{each.table or 'no table'}, {each.reason_code}"
+            why = f"{tables(each.tables)}, {each.reason_code}"
             st.text(f"{why}, {ago(each.ended_at, now)}{gone}")
 
 
-def _oldest(world: World, now: str) -> None:
-    oldest = next(world.ledger.open_failures(), None)
-    if not oldest:
+def _oldest(waiting: Sequence[Brief], now: str) -> None:
+    if not waiting:
         return
+    oldest = waiting[0]
     st.subheader("Oldest that waits for a decision", anchor=False)
     links.ingestion(oldest.id, code(oldest.branch or oldest.name), ":material/hourglass:")
-    st.text(f"{oldest.table or 'no table'}, landed {ago(oldest.landed_at, now)}")
+    st.text(f"{tables(oldest.tables)}, landed {ago(oldest.landed_at, now)}")

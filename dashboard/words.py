@@ -1,9 +1,11 @@
 """Numbers, times and names as people read them."""
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
-from lakegate.visible import one_line
+from lakegate.visible import one_line, visible
 
 _FENCE = re.compile("`+")
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
@@ -20,6 +22,19 @@ def code(text: str) -> str:
     return f"{fence} {shown} {fence}" if len(fence) > 1 or shown != shown.strip() else f"`{shown}`"
 
 
+def harmless(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of others as a table shows them: no character in a name or a value acts."""
+    return [
+        {visible(name): visible(value) if isinstance(value, str) else value for name, value in each}
+        for each in map(Mapping.items, rows)
+    ]
+
+
+def tables(names: Iterable[str]) -> str:
+    """The tables of an ingestion on one line: `shop.orders, shop.returns`; `no table`."""
+    return one_line(", ".join(names)) or "no table"
+
+
 def moment(time: str) -> str:
     """A time of the ledger: `22 Nov 2026, 01:40:12 UTC`; "" for none."""
     return f"{datetime.fromisoformat(time):%-d %b %Y, %H:%M:%S} UTC" if time else ""
@@ -27,6 +42,8 @@ def moment(time: str) -> str:
 
 def ago(time: str, now: str) -> str:
     """How long ago a time was, roughly: `3 min ago`."""
+    if not time:
+        return "at an unknown time"
     past = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
     return f"{duration(max(0.0, past), parts=1)} ago" if past >= 1 else "just now"
 

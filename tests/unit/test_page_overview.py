@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.overview import Outcome, Pace, Window, bounds, overview
+from dashboard.overview import MEMBERS, Outcome, Pace, Window, bounds, last_alerts, overview
 from functions.brief import Brief
 from functions.ingestion import State
 
@@ -49,9 +49,9 @@ def test_a_bar_is_an_hour_or_a_day(window: Window, bar: str) -> None:
 
 
 def test_the_window_begins_with_a_whole_bar() -> None:
-    """The first hour or day is not cut, and what lands just now, by any clock, is in."""
-    assert bounds(Window.DAY, NOW)[0] == "2026-03-07T13:00:00.000+00:00"
-    assert bounds(Window.MONTH, NOW)[0] == "2026-02-07T00:00:00.000+00:00"
+    """It is no shorter than it is called, and what lands just now, by any clock, is in."""
+    assert bounds(Window.DAY, NOW)[0] == "2026-03-07T12:00:00.000+00:00"
+    assert bounds(Window.MONTH, NOW)[0] == "2026-02-06T00:00:00.000+00:00"
     assert bounds(Window.WEEK, NOW)[1] > NOW
 
 
@@ -64,7 +64,29 @@ def test_the_pace_is_that_of_the_published() -> None:
 
 
 def test_the_last_alerts_come_first() -> None:
-    """Of what failed, those few are shown that ended last."""
+    """Of what failed, those few are shown that ended last, each once."""
     failed = [brief(State.REJECTED, f"2026-03-08T10:{minute}") for minute in range(10, 30)]
-    told = overview([brief(State.PUBLISHED), *failed], Window.WEEK)
-    assert [each.landed_at[14:16] for each in told.alerts] == ["29", "28", "27", "26", "25", "24"]
+    told = last_alerts([brief(State.PUBLISHED), *failed], failed[::-1])
+    assert [each.landed_at[14:16] for each in told] == ["29", "28", "27", "26", "25", "24"]
+
+
+def test_what_landed_long_ago_and_failed_again_is_an_alert() -> None:
+    """When it failed counts, not when it landed; and one whose time nobody knows comes last."""
+    again = replace(brief(State.REJECTED, "2026-03-01T10:20"), ended_at="2026-03-08T10:25")
+    unknown = replace(brief(State.ERRORED, "2026-03-07T10:20"), ended_at="")
+    lately = brief(State.ERRORED)
+    assert last_alerts([lately], [again, unknown]) == (again, lately, unknown)
+
+
+def test_a_batch_is_counted_with_its_tables() -> None:
+    """It is in the bar of each; what comes with it is apart from what no contract claims."""
+    batch = replace(brief(State.REJECTED, table="batch"), parts={"a.b": 2, "c.d": 0})
+    member = replace(brief(State.IGNORED, table=""), reason_code="BATCH_MEMBER")
+    told = overview([batch, member, brief(State.IGNORED, table="")], Window.DAY)
+    assert told.by_table == {
+        ("a.b", Outcome.REJECTED): 1,
+        ("c.d", Outcome.REJECTED): 1,
+        (MEMBERS, Outcome.IGNORED): 1,
+        ("", Outcome.IGNORED): 1,
+    }
+    assert told.landed == 3

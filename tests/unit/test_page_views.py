@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import ingestion_view, overview_view
 from dashboard.opening import Opened
+from functions.failed import replay
+from functions.ingestion import State
 from lakegate.errors import LakegateError, Transient
-from tests.fakes.deployment import Deployment
+from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
 
 _HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
@@ -73,6 +76,48 @@ def test_an_empty_overview_says_what_to_do() -> None:
     app = seen(overview_view.show, Deployment())
     assert "lakegate drop" in everything(app)
     assert not app.metric
+
+
+def test_what_waits_is_shown_whenever_it_landed(deployment: Deployment) -> None:
+    """Where nothing landed lately, what failed and what waits are there all the same."""
+    deployment.clock.pass_(3 * 86_400)
+    app = seen(overview_view.show, deployment)
+    shown = everything(app)
+    assert "Nothing landed in the last 24 hours" in shown
+    assert "Oldest that waits for a decision" in shown
+    assert "shop.orders, CHECKS_FAILED, 3 d ago" in shown
+    assert "Nothing failed" not in shown
+
+
+def test_what_failed_again_just_now_is_an_alert(deployment: Deployment) -> None:
+    """A file that landed before the window, and whose replay was rejected in it, comes first."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    deployment.clock.pass_(25 * 3600)
+    deployment.land("shop/orders/new.csv", script=errored)
+    deployment.settle()
+    replay(deployment.world, deployment.ledger.get(hostile.id))
+    deployment.settle()
+    first, *_ = seen(overview_view.show, deployment).get("page_link")
+    assert "evil" in first.proto.label
+
+
+def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
+    """The oldest that waits, and the alerts, are those of the table that is picked."""
+    deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": OTHER_TABLE}, script=rejected)
+    deployment.settle()
+    app = seen(overview_view.show, deployment)
+    assert app.selectbox[0].options == ["All tables", TABLE, OTHER_TABLE]
+    shown = everything(app.selectbox[0].select(OTHER_TABLE).run())
+    assert "shop.returns, landed" in shown
+    assert "shop.orders" not in shown
+
+
+def test_an_end_without_a_time_is_shown(deployment: Deployment) -> None:
+    """What was entered without the time of its end breaks no view."""
+    for found in list(deployment.ledger.all()):
+        if found.state is State.REJECTED:
+            deployment.ledger.save(replace(found, times={}))
+    assert "at an unknown time" in everything(seen(overview_view.show, deployment))
 
 
 def test_a_rejected_file_is_explained(deployment: Deployment) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from dashboard.words import ago, code, count, duration, moment, size
+from dashboard.words import ago, code, count, duration, harmless, moment, size, tables
 
 _NOW = "2026-03-01T12:00:00.000+00:00"
 HOSTILE = (
@@ -72,6 +72,15 @@ def test_times_have_a_zone() -> None:
     assert moment("") == ""
     assert ago("2026-03-01T11:56:30.000+00:00", _NOW) == "3 min ago"
     assert ago("2026-03-01T12:00:05.000+00:00", _NOW) == "just now"
+    assert ago("", _NOW) == "at an unknown time"
+
+
+def test_rows_of_others_are_harmless() -> None:
+    """No name and no value of a row turns the text about it round, or has an escape in it."""
+    (row,) = harmless([{"a\u202eb": "\x1b[2Jc", "n": 7, "null": None}])
+    assert row == {"a�b": "␛[2Jc", "n": 7, "null": None}
+    assert tables(["a.b", "c\nd"]) == "a.b, c␊d"
+    assert tables([]) == "no table"
 
 
 def test_numbers_have_separators() -> None:
