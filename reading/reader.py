@@ -11,7 +11,12 @@ import duckdb
 import pyarrow as pa
 import requests
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.exceptions import (
+    NoSuchIdentifierError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+)
 from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import DataScan, Table
 
@@ -112,7 +117,7 @@ class Reader:
     def _load(self, table: str) -> Table:
         try:
             return self._catalog.load_table(table)
-        except (NoSuchTableError, NoSuchNamespaceError) as error:
+        except (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError) as error:
             there = ", ".join(self._names()) or "none"
             message = f"{self._reference} has no table {table}; its tables are: {there}"
             raise LakegateError("UNKNOWN_TABLE", message) from error
