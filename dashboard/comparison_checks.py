@@ -8,11 +8,11 @@ import streamlit as st
 
 from dashboard.failing import tell
 from dashboard.opening import Opened
-from dashboard.words import count
+from dashboard.words import count, harmless
 from functions.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult
-from lakegate.visible import one_line
+from lakegate.visible import one_line, visible
 from reading.inspection import Finding, Question, inspection
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def _describe(check: CheckResult) -> None:
         for name, text in (("expected", check.expected), ("found", check.found)):
             with st.container(width="content", gap=None):
                 st.caption(name)
-                st.text(text)
+                st.text(visible(text))
     if check.message:
-        st.text(check.message)
+        st.text(visible(check.message))
 
 
 def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding | None:
@@ -84,7 +84,7 @@ def _rows(finding: Finding) -> None:
     if finding.rows:
         _table(finding.rows)
     for note in finding.notes:
-        st.text(note)
+        st.text(visible(note))
     if not finding.agrees:
         st.text(
             f"The branch has {finding.on_branch}, not what the audit found: please report this."
@@ -98,7 +98,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> None:
     shown = [{k: v for k, v in row.items() if k not in left_out} for row in rows]
     names = {_FILE: "data file", _PLACE: "row number"}
     st.dataframe(
-        [{names.get(k, k): v for k, v in row.items()} for row in shown],
+        harmless({names.get(k, k): v for k, v in row.items()} for row in shown),
         hide_index=True,
         alt="Rows that break the check",
     )

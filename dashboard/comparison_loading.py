@@ -52,10 +52,11 @@ def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[s
     """The columns whose values people may see: those that the contract names and calls harmless,
 
     as it was when it judged the file, and as it is now: main's rows are those of today. None at all
-    where it allows no samples, or is gone.
+    where it allows no samples, is gone, or is not known.
     """
-    texts = {part.table: (part.contract_key, part.contract_version) for part in ingestion.parts}
-    key, version = texts.get(table, (ingestion.contract_key, ingestion.contract_version))
+    key, version = _contract(ingestion, table)
+    if not key:
+        return frozenset()
     try:
         contract = world.lake.contract_at(key, version).contract
         hidden = concealment(world, contract, key)
@@ -63,6 +64,19 @@ def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[s
         return frozenset()
     names = frozenset(column.name for column in contract.columns)
     return frozenset() if hidden.every else names - hidden.columns
+
+
+def knows_contract(ingestion: Ingestion, table: str) -> bool:
+    """Whether it is known by which contract a table's rows were judged.
+
+    It is not where the ledger was rebuilt from the report alone.
+    """
+    return bool(_contract(ingestion, table)[0])
+
+
+def _contract(ingestion: Ingestion, table: str) -> tuple[str, str]:
+    texts = {part.table: (part.contract_key, part.contract_version) for part in ingestion.parts}
+    return texts.get(table, (ingestion.contract_key, ingestion.contract_version))
 
 
 @contextmanager

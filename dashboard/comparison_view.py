@@ -7,21 +7,25 @@ import streamlit as st
 
 from dashboard import actions, comparison_checks, comparison_pictures, links
 from dashboard.comparison_figures import Column, Comparison
-from dashboard.comparison_loading import load, shown_columns
+from dashboard.comparison_loading import knows_contract, load, shown_columns
 from dashboard.comparison_words import colours, is_sampled, legend, stands_on, table
 from dashboard.failing import tell
 from dashboard.opening import Opened
-from dashboard.words import ago, code, count
+from dashboard.words import ago, code, count, tables
 from functions.brief import Brief
 from functions.catalog import MAIN
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
-from lakegate.visible import one_line
+from lakegate.visible import one_line, visible
 from reading.identity import identified
 
 _FIRST_COLUMNS, _MOST_LISTED = 12, 200
+_UNKNOWN_CONTRACT = (
+    "By which contract it was judged is not known, as the ledger was rebuilt: values are counted, "
+    "and none is shown. A replay goes by the contract in force."
+)
 _STYLE = """<style>
 .lakegate-figures {width: 100%; font-size: 0.875rem; font-variant-numeric: tabular-nums;
   border-collapse: collapse; table-layout: fixed}
@@ -76,19 +80,18 @@ def _picked(opened: Opened) -> Ingestion | None:
 
 
 def _label(brief: Brief, now: str) -> str:
-    table_ = brief.table or "no table"
     since = ago(brief.ended_at or brief.landed_at, now)
     gone = ", discarded" if brief.discarded else ""
-    return one_line(f"{brief.name} · {table_} · {brief.state}{gone} {since}")
+    return one_line(f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone} {since}")
 
 
 def _head(opened: Opened, ingestion: Ingestion) -> AuditReport | None:
     with st.container(horizontal=True):
         links.ingestion(ingestion.id, "The ingestion and its checks", ":material/receipt_long:")
-        if ingestion.table:
-            links.table(ingestion.table, code(ingestion.table), ":material/table:")
+        for name in ingestion.tables:
+            links.table(name, code(name), ":material/table:")
     if ingestion.reason:
-        st.text(ingestion.reason.message)
+        st.text(visible(ingestion.reason.message))
     if ingestion.branch:
         st.markdown(f":material/graph_1: {code(ingestion.branch)}")
     try:
@@ -120,6 +123,8 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
         tell(error)
         return
     st.text(stands_on(found, names))
+    if not knows_contract(ingestion, report.table):
+        st.text(_UNKNOWN_CONTRACT)
     if found.main:
         st.html(_STYLE + colours(names, comparison_pictures.FILE, comparison_pictures.MAIN))
     else:

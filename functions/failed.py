@@ -281,7 +281,7 @@ def _require_contract(world: World, ingestion: Ingestion) -> None:
 
 def _require_original(world: World, key: str, version: str) -> None:
     if not key:
-        message = "no contract claimed it when it landed: replay it with --contract current"
+        message = "it went by no contract that is known: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message)
     if not version:
         message = "the lake bucket keeps no versions of contracts: replay it with --contract"

@@ -81,7 +81,8 @@ def inspection(
     """Look up the rows that break an ingestion's checks, as its last audit counted them.
 
     `evidence_of` opens the rows that a report is about. Raises LakegateError: NO_REPORT when the
-    ingestion was not audited, UNKNOWN_CHECK, and UNKNOWN_REFERENCE when its branch is gone.
+    ingestion was not audited, UNKNOWN_CHECK, UNKNOWN_CONTRACT when nobody knows any more what it
+    was judged by, and UNKNOWN_REFERENCE when its branch is gone.
     """
     report = _report(world, ingestion)
     results = _asked(report, question.check)
@@ -129,6 +130,7 @@ def _of_single(
     """What was found of one file, and the data files that its rows lie in."""
     if not results:
         return (), ()
+    _require_known(stored, report)
     contract = world.lake.contract_at(*stored).contract
     nothing = Concealment(every=False, columns=frozenset())
     hidden = nothing if question.reveal else concealment(world, contract, stored[0])
@@ -141,6 +143,13 @@ def _of_single(
             for result, id_ in results
         )
         return findings, evidence.files
+
+
+def _require_known(stored: tuple[str, str], report: AuditReport) -> None:
+    if not stored[0]:
+        message = "by which contract it was judged is not known, as the ledger was rebuilt"
+        todo = f"`lakegate replay {report.ingestion}` audits it by the contract in force"
+        raise LakegateError("UNKNOWN_CONTRACT", f"{message}: {todo}")
 
 
 def _report(world: World, ingestion: Ingestion) -> AuditReport:

@@ -268,6 +268,15 @@ def test_what_is_confidential_by_now_is_hidden() -> None:
     assert [row["email"] for row in rows] == ["(hidden)", "(hidden)"]
 
 
+def test_an_unknown_contract_is_told() -> None:
+    """Where a rebuilt ledger does not know the contract, a person is told so and what to do."""
+    open_ = shop()
+    known = open_.ingestion
+    open_.deployment.ledger.save(replace(known, contract_key="", contract_version=""))
+    with pytest.raises(LakegateError, match=f"UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
+        open_.inspect()
+
+
 def test_a_file_that_was_not_written_has_no_rows() -> None:
     """Where nothing is on the branch, expected and found are told and nothing is opened."""
     deployment = Deployment()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ from streamlit.testing.v1 import AppTest
 from dashboard.actions_plan import Verb
 from functions.failed import replay
 from functions.ingestion import Ingestion, State
+from functions.rebuilding import rebuild
 from functions.world import World
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
-from lakegate.report import AuditReport
+from lakegate.report import AuditReport, Reason, Verdict
 from reading.evidence import Evidence
 from reading.file_rows import FileRows
-from tests.fakes.deployment import Deployment
-from tests.fakes.job import crashed, passed, rejected
+from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
+from tests.fakes.job import FAILED, crashed, passed, rejected
 
 _SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "secret", StringType()))
 _HOSTILE = "[x](http:y) $z$ :red[w] <img src=q>.parquet"
@@ -218,6 +220,44 @@ def test_a_hostile_name_is_shown_as_it_is(opened: FakeOpened) -> None:
     for part in (*app.markdown, *app.caption, *app.header):
         assert "[x](http" not in str(part.value).replace(f"`{_HOSTILE}`", "")
     assert not any("<img" in each for each in html(app))
+
+
+def test_where_the_contract_is_not_known_no_value_is_shown(opened: FakeOpened) -> None:
+    """After a rebuild from the report alone values are counted, and why is said."""
+    landed = failed(opened)
+    before = seen(opened, landed)
+    opened.deployment.ledger.lose(before.id)
+    opened.deployment.jobs.lose(before.job_run)
+    list(rebuild(opened.world))
+    opened.deployment.settle()
+    app = page(opened, landed)
+    said = words(app)
+    assert "By which contract it was judged is not known" in said
+    assert ">1</span> (33.3%)" in said
+    assert "smallest" not in said
+    assert "UNKNOWN_CONTRACT" in words(press(app, "Find all such rows on the branch"))
+
+
+def test_a_batch_leads_to_its_tables(opened: FakeOpened) -> None:
+    """There is a link to each of its tables, and none to what is no table."""
+    manifest = opened.deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": TABLE}, rejected)
+    opened.deployment.settle()
+    app = page(opened, manifest)
+    labels = [link.proto.label for link in app.get("page_link")]
+    assert labels[1:] == [f"`{OTHER_TABLE}`", f"`{TABLE}`"]
+    assert f"batch b · {OTHER_TABLE}, {TABLE} · rejected" in app.selectbox[0].options[0]
+
+
+def test_no_text_of_others_acts(opened: FakeOpened) -> None:
+    """What turns text round, or escapes from it, is a mark in the checks' texts and rows."""
+    odd = "a\u202eb\x1b[31m"
+    check = replace(FAILED, expected=odd, found=odd, message=odd, samples=({odd: odd},))
+    reason = Reason("CHECKS_FAILED", odd)
+    script = partial(replace, verdict=Verdict.REJECTED, reason=reason, checks=(check,))
+    app = page(opened, failed(opened, script))
+    rows = "".join(f"{[*each.value.columns]}{each.value.to_numpy()}" for each in app.dataframe)
+    assert not {"\u202e", "\x1b"} & {*words(app), *rows}
+    assert words(app).count("a\ufffdb") == 4
 
 
 @pytest.mark.parametrize("verb", Verb)
