@@ -59,17 +59,17 @@ def account(world: World, ingestion: Ingestion) -> Account:
         return Account(ingestion, None, error.message)
 
 
-def facts(told: Account) -> dict[str, str]:
-    """Names and values, without those that there are none of."""
+def facts(told: Account) -> dict[str, tuple[str, ...]]:
+    """Names and the lines of their values, without those that there are none of."""
     one = told.ingestion
     landed = one.landed
-    found = {
+    found: dict[str, str | tuple[str, ...]] = {
         "file": "" if one.change else landed.uri,
         "version": "" if one.change else landed.version,
         "size": "" if one.change else size(landed.size),
         "asked for": one.change.statement if one.change else "",
         "by": one.change.by if one.change else "",
-        "files": "\n".join(f"{part.key} for {part.table}" for part in one.parts),
+        "files": tuple(f"{part.key} for {part.table}" for part in one.parts),
         "landed": moment(landed.landed_at),
         "contract": _at(one.contract_key, one.contract_version),
         "channel": one.channel,
@@ -81,11 +81,11 @@ def facts(told: Account) -> dict[str, str]:
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.duplicate_of,
         "published by": f"{one.approval.by}: {one.approval.reason}" if one.approval else "",
-        "done by people": "\n".join(f"{a.what} by {a.by}, {moment(a.at)}" for a in one.actions),
+        "done by people": tuple(f"{a.what} by {a.by}, {moment(a.at)}" for a in one.actions),
         "report": one.report_key,
         "ingestion": one.id,
     }
-    return {name: value for name, value in found.items() if value}
+    return {n: each if isinstance(each, tuple) else (each,) for n, each in found.items() if each}
 
 
 def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:

@@ -11,9 +11,11 @@ from dashboard.ingestion import Account, account, facts, rows, sample_rows
 from dashboard.opening import Opened
 from dashboard.overview import Window, bounds
 from dashboard.timeline import total
-from dashboard.words import code, count, duration, moment
-from functions.ingestion import State
+from dashboard.words import code, count, duration, harmless, moment
+from functions.failed import standing
+from functions.ingestion import Ingestion, State
 from lakegate.report import CheckResult, Status
+from lakegate.visible import visible
 from reading.identity import identified
 
 _COLOURS: Mapping[State, Any] = {
@@ -32,6 +34,7 @@ def show(opened: Opened) -> None:
         return
     told = account(opened.world, identified(opened.world.ledger, wanted))
     _head(told)
+    _under_way(told.ingestion)
     actions.show(opened, told.ingestion)
     _checks(told)
     _way(told)
@@ -66,21 +69,27 @@ def _head(told: Account) -> None:
             links.branch(one.id, "Its rows beside main's", ":material/compare_arrows:")
     if one.reason:
         with st.container(border=True):
-            st.text(one.reason.message)
+            st.text(visible(one.reason.message))
             st.markdown(code(one.reason.code))
     with st.container(horizontal=True):
         st.metric("rows", f"{one.rows:,}", width=140)
-        if took := total(told.steps):
+        if took := total(one):
             st.metric("from landing to its end", duration(took), width=200)
         if told.report:
             passed = sum(check.status is Status.PASS for check in told.checks)
             st.metric("checks passed", f"{passed:,} of {len(told.checks):,}", width=180)
 
 
+def _under_way(one: Ingestion) -> None:
+    if not one.ended:
+        st.text(visible(f"It has not ended yet: {standing(one)}."))
+        st.button("Reload", icon=":material/refresh:", help="Look again how far it is")
+
+
 def _checks(told: Account) -> None:
     st.subheader("Checks", anchor=False)
     if not told.report:
-        st.text(told.no_report)
+        st.text(visible(told.no_report))
         return
     if not told.checks:
         st.text("No check was asked.")
@@ -89,7 +98,9 @@ def _checks(told: Account) -> None:
     for check in told.report.failed:
         _failed(check)
     with st.expander(f"All {count(len(told.checks), 'check')}", expanded=not told.report.failed):
-        st.dataframe(rows(told.checks), hide_index=True, alt="Every check, expected and found")
+        st.dataframe(
+            harmless(rows(told.checks)), hide_index=True, alt="Every check, expected and found"
+        )
 
 
 def _failed(check: CheckResult) -> None:
@@ -97,11 +108,11 @@ def _failed(check: CheckResult) -> None:
         st.markdown(f":material/close: **{code(check.id)}**")
         expected, found = st.columns(2)
         expected.caption("expected")
-        expected.text(check.expected)
+        expected.text(visible(check.expected))
         found.caption("found")
-        found.text(check.found)
+        found.text(visible(check.found))
         if check.message:
-            st.text(check.message)
+            st.text(visible(check.message))
         if check.samples:
             st.caption("Some of its rows")
             _rows(sample_rows(check.samples))
@@ -119,12 +130,12 @@ def _way(told: Account) -> None:
     st.dataframe(shown, hide_index=True, alt="The steps and their times")
 
 
-def _facts(told: Mapping[str, str]) -> None:
-    for name, value in told.items():
+def _facts(told: Mapping[str, Sequence[str]]) -> None:
+    for name, lines in told.items():
         left, right = st.columns([1, 4])
         left.caption(name)
-        right.markdown(code(value))
+        right.markdown("  \n".join(map(code, lines)))
 
 
 def _rows(found: Sequence[Mapping[str, Any]]) -> None:
-    st.dataframe(list(found), hide_index=True, alt="Rows")
+    st.dataframe(harmless(found), hide_index=True, alt="Rows")

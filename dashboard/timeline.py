@@ -60,10 +60,10 @@ def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ..
     return (*first, *(Step(name, at, _between(a, at)) for (_, a), (name, at) in pairwise(ordered)))
 
 
-def total(steps: tuple[Step, ...]) -> float:
-    """The seconds from landing to the end that people were told of, or that main shows."""
-    ends = [s.at for s in steps if s.name in ("published", "rejected", "errored", "ignored")]
-    return _between(steps[0].at, ends[-1]) if ends else 0.0
+def total(ingestion: Ingestion) -> float:
+    """The seconds from landing to the end; none while it is on its way, be it once more."""
+    end = ingestion.ended_at
+    return _between(ingestion.landed.landed_at, end) if end else 0.0
 
 
 def _in_job(report: AuditReport, noted: Mapping[str, str]) -> dict[str, str]:

@@ -10,13 +10,16 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import ingestion_view, overview_view
 from dashboard.opening import Opened
-from functions.failed import replay
+from functions.failed import publish_anyway, replay
 from functions.ingestion import State
 from lakegate.errors import LakegateError, Transient
+from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
-from tests.fakes.job import errored, passed, rejected
+from tests.fakes.faults import Fault, unavailable
+from tests.fakes.job import FAILED, errored, passed, rejected
 
 _HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
+_TOOK = "from landing to its end"
 _CODE = re.compile(r"(`+).*?\1")
 _MARKUP = ("title", "header", "subheader", "markdown", "caption", "error", "info", "warning")
 
@@ -141,6 +144,60 @@ def test_a_name_injects_nothing(deployment: Deployment) -> None:
         told = [text for text in (*values(app, _MARKUP), *labels) if "evil" in text]
         assert told
         assert "evil" not in "".join(_CODE.sub("", text) for text in told)
+
+
+def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Deployment) -> None:
+    """While it runs there is a sentence and a button; once it has ended, how long it all took."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    replay(deployment.world, deployment.ledger.get(hostile.id), by="Ann\u202e")
+    app = seen(ingestion_view.show, deployment, id=hostile.id)
+    assert "It has not ended yet: it is submitted now, in attempt 2, as it was replayed" in (
+        everything(app)
+    )
+    assert _TOOK not in [metric.label for metric in app.metric]
+    deployment.settle()
+    (button,) = [each for each in app.button if each.label == "Reload"]
+    button.click().run()
+    assert _TOOK in [metric.label for metric in app.metric]
+    assert "It has not ended yet" not in everything(app)
+
+
+def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
+    """What a person has published anyway, and main has not taken yet, is on its way."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
+    publish_anyway(deployment.world, deployment.ledger.get(hostile.id), "Ann", "known")
+    app = seen(ingestion_view.show, deployment, id=hostile.id)
+    assert "it is audited now, as Ann wanted it published" in everything(app)
+    assert _TOOK not in [metric.label for metric in app.metric]
+
+
+def test_no_text_of_others_acts() -> None:
+    """Characters that turn text round, or escape from it, are marks in texts and in tables."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=_twisted)
+    deployment.settle()
+    app = seen(ingestion_view.show, deployment, id=deployment.ingestion(landed).id)
+    tables = "".join(f"{[*each.value.columns]}{each.value.to_numpy()}" for each in app.dataframe)
+    assert not {"\u202e", "\x1b"} & {*everything(app), *tables}
+    assert "a\ufffdb" in tables
+    assert everything(app).count("a\ufffdb") == 4
+
+
+def test_each_file_of_a_batch_is_on_a_line_of_its_own(deployment: Deployment) -> None:
+    """Values with several lines are as many pieces of code, without marks of line ends."""
+    manifest = deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": TABLE}, script=rejected)
+    deployment.settle()
+    app = seen(ingestion_view.show, deployment, id=deployment.ingestion(manifest).id)
+    assert "`r.csv for shop.returns`  \n`s.csv for shop.orders`" in everything(app)
+    assert "␊" not in everything(app)
+
+
+def _twisted(report: AuditReport) -> AuditReport:
+    """A rejection that has such characters wherever a file's text can come to stand."""
+    odd = "a\u202eb\x1b[31m"
+    check = replace(FAILED, expected=odd, found=odd, message=odd, samples=({odd: odd},))
+    return replace(rejected(report), reason=Reason("CHECKS_FAILED", odd), checks=(check,))
 
 
 def test_an_unknown_id_is_a_sentence(deployment: Deployment) -> None:
