@@ -7,7 +7,7 @@ what was done before for the same person is not done again. Either is told in th
 from collections.abc import Callable, Mapping
 
 from functions.failed import Outcome, give_up, publish_anyway, replay, standing
-from functions.ingestion import UNNEEDED, Ingestion, State
+from functions.ingestion import ALERTED, UNNEEDED, Ingestion
 from functions.people.blocks import code, escaped, section
 from functions.people.buttons import Seen, Verb
 from functions.people.messages import Alert, Kind, seen
@@ -24,7 +24,7 @@ def act(world: World, body: str) -> None:
     """
     wish = Wish.of(body)
     with logger.append_context_keys(ingestion=wish.seen.ingestion):
-        now = world.ledger.get(wish.seen.ingestion)
+        now, ending = world.ledger.get(wish.seen.ingestion), "DONE"
         try:
             outcome = Outcome(now) if _is_done(now, wish) else _carried_out(world, now, wish)
             now, words = outcome.ingestion, _words(outcome, wish)
@@ -32,22 +32,30 @@ def act(world: World, body: str) -> None:
             raise
         except LakegateError as refusal:
             logger.info("not done", extra={"wish": wish.text(), "why": str(refusal)})
-            now = world.ledger.get(wish.seen.ingestion)
-            asked = f"{wish.by} asked to {wish.what} {now.name}"
-            words = f"{asked}, and it was not done: {refusal.message}"
+            now, ending = world.ledger.get(wish.seen.ingestion), refusal.code
+            words = _in_vain(now, wish, refusal.message)
         if words:
-            world.alerts.post(now.channel, _answer(now, wish, words))
+            world.alerts.post(now.channel, _answer(now, wish, words, ending))
 
 
 def _is_done(now: Ingestion, wish: Wish) -> bool:
     """Whether it was done before: the message came twice, or the person pressed twice."""
-    attempt = wish.seen.token.partition(":")[0]
-    return (wish.what, wish.by, attempt) in {(a.what, a.by, str(a.attempt)) for a in now.actions}
+    attempt, _, since = wish.seen.parts
+    later = {(a.what, a.by, str(a.attempt)) for a in now.actions if a.at > since}
+    return (wish.what, wish.by, attempt) in later
+
+
+def _is_as_seen(now: Ingestion, shown: Seen) -> bool:
+    """Whether it stands as it was shown; buttons of an older release do not say since when."""
+    stands = Seen(now.id, seen(now))
+    is_older = shown.parts == (*stands.parts[:2], "")
+    return shown == stands or (is_older and not now.discarded)
 
 
 def _carried_out(world: World, now: Ingestion, wish: Wish) -> Outcome:
-    if Seen(now.id, seen(now)) != wish.seen:
-        message = f"it is not any more what the alert shows: {standing(now)}"
+    if not _is_as_seen(now, wish.seen):
+        anew = f"; `lakegate replay {now.id}` reads it anew" if now.discarded else ""
+        message = f"it is not any more what the alert shows: {standing(now)}{anew}"
         raise LakegateError("MOVED_ON", message)
     return _HOW[wish.what](world, now, wish)
 
@@ -64,28 +72,43 @@ _HOW: Mapping[Verb, Callable[[World, Ingestion, Wish], Outcome]] = {
 }
 
 
+_DONE: Mapping[Verb, str] = {
+    Verb.REPLAY: "replayed",
+    Verb.PUBLISH: "published anyway",
+    Verb.DISCARD: "discarded",
+}
+
+
 def _words(outcome: Outcome, wish: Wish) -> str:
     """What the thread is to say of what was done; "" where it tells the end anyway."""
     now = outcome.ingestion
-    if now.state is State.PUBLISHED:
+    if now.state in UNNEEDED:
         return ""
-    if now.discarded:
+    if wish.what is Verb.DISCARD and now.discarded:
         gone = (
             "its branch and files go with the next daily clean-up" if now.doomed else "it is gone"
         )
         return f"{wish.by} discarded {now.name}: {gone}"
-    done = "replayed" if wish.what is Verb.REPLAY else "published anyway"
-    words = f"{wish.by} has {now.name} {done}: {standing(now)}"
+    if wish.what is Verb.PUBLISH and now.state in ALERTED:
+        return _in_vain(now, wish, now.reason.message if now.reason else standing(now))
+    words = f"{wish.by} has {now.name} {_DONE[wish.what]}: {standing(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 
-def _answer(now: Ingestion, wish: Wish, words: str) -> Alert:
-    """An answer in the thread; its token is "" once there is nothing more to be done."""
+def _in_vain(now: Ingestion, wish: Wish, why: str) -> str:
+    return f"{wish.by} asked to {wish.what} {now.name}, and it was not done: {why}"
+
+
+def _answer(now: Ingestion, wish: Wish, words: str, ending: str) -> Alert:
+    """An answer in the thread; its token is "" once there is nothing more to be done.
+
+    `ending` tells a wish that was refused from the same one carried out later.
+    """
     is_settled = now.discarded or now.state in UNNEEDED
     return Alert(
         text=escaped(words),
         blocks=(section(f"{escaped(words)}\n*Ingestion* {code(now.id)}"),),
-        about=f"{now.id} {wish.seen.token} {wish.what} {wish.by}",
+        about=f"{now.id} {wish.seen.token} {wish.what} {wish.by} {ending}",
         kind=Kind.ANSWER,
         ingestion=now.id,
         table=now.table,

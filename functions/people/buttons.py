@@ -36,6 +36,12 @@ class Seen:
     ingestion: str
     token: str
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Attempt, what can be published, and since when; "" is what an older release left out."""
+        attempt, rows, since, *_ = *self.token.split(":", 2), "", ""
+        return attempt, rows, since
+
 
 def buttons(alert: Alert) -> tuple[Block, ...]:
     """The block with an alert's buttons; none where there is nothing to do.
@@ -49,8 +55,8 @@ def buttons(alert: Alert) -> tuple[Block, ...]:
     shown = _button(Verb.SHOW, {**seen, "summary": one_line(alert.cause)[:LONGEST_SUMMARY]})
     if alert.page:
         shown["url"] = alert.page
-    has_rows = bool(alert.token.partition(":")[2])
-    verbs = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD) if has_rows else (Verb.REPLAY, Verb.DISCARD)
+    _, rows, _ = Seen(alert.ingestion, alert.token).parts
+    verbs = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD) if rows else (Verb.REPLAY, Verb.DISCARD)
     elements = [*(_button(verb, seen) for verb in verbs), shown]
     return ({"type": "actions", "block_id": f"{PREFIX}actions", "elements": elements},)
 

@@ -121,10 +121,13 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
 def seen(ingestion: Ingestion) -> str:
     """What somebody saw of an ingestion, to be compared with what it is when they act.
 
-    Its attempt, and the hash of what can be published anyway, "" where nothing can.
+    Its attempt, the hash of what can be published anyway, "" where nothing can, and since when it
+    is as it is: an attempt may end more than once, and be discarded.
     """
-    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows
-    return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}"
+    gone = ingestion.discarded
+    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and not gone
+    since = ingestion.times.get("discarded" if gone else ingestion.state.value, "")
+    return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}:{since}"
 
 
 def _of(

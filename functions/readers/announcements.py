@@ -16,12 +16,12 @@ class Announcement:
     """The end of an ingestion, of one of its tables: published, rejected or errored.
 
     `id` is the same whenever the same end is announced again, after a crash; a replayed ingestion
-    has another end. `kind` is "file", "batch" where a manifest named files of several tables, each
-    of which is announced by itself, or "change" where a person asked for it. `table` is "" where it
-    never came to one. `object` is the address of what landed and `version` which of its versions.
-    `rows` are those that it added to the table and `removed_rows` those that it removed; where it
-    was not published, those that it would have. `contract` is the contract's key, with its version
-    behind an `@`. `landed_at` and
+    has another end, and so has one that was to be published anyway in vain. `kind` is "file",
+    "batch" where a manifest named files of several tables, each of which is announced by itself, or
+    "change" where a person asked for it. `table` is "" where it never came to one. `object` is the
+    address of what landed and `version` which of its versions. `rows` are those that it added to
+    the table and `removed_rows` those that it removed; where it was not published, those that it
+    would have. `contract` is the contract's key, with its version behind an `@`. `landed_at` and
     `ended_at` are ISO 8601 in UTC. `approved_by` names the person who had it published although its
     audit failed, and `approved_because` is why.
 
@@ -102,9 +102,10 @@ def _of_part(ingestion: Ingestion, whole: Announcement) -> Announcement:
 def _of_end(ingestion: Ingestion, table: str, tip: Tip | None) -> Announcement:
     reason, approval = ingestion.reason, ingestion.approval
     waits = ingestion.state is not State.PUBLISHED
+    again = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
     version = ingestion.contract_version
     return Announcement(
-        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}",
+        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}{again}",
         ingestion=ingestion.id,
         attempt=ingestion.attempt,
         state=ingestion.state,

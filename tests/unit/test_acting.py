@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions import commits
+from functions.catalog import UnknownBranch
 from functions.expiring import expire
 from functions.failed import replay
 from functions.ingestion import State
@@ -18,7 +19,8 @@ from functions.people.messages import Alert, Kind, seen
 from functions.people.wishes import Wish
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import Deployment
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_promises, ends
@@ -73,7 +75,7 @@ def test_a_replay_is_carried_out_and_told() -> None:
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
     (told,) = answers(deployment)
     assert told.text.startswith(f"{ADA} has a.parquet replayed: it is submitted now, in attempt 2")
-    assert (told.ingestion, told.token) == (now.id, "2:")
+    assert (told.ingestion, told.token) == (now.id, seen(now))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
     check_promises(deployment)
@@ -152,6 +154,91 @@ def test_who_is_late_hears_who_was_faster() -> None:
         f"{ADA} has a.parquet replayed",
         f"{BOB} asked to discard a.parquet, and it was not done",
     ]
+
+
+def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
+    """Who published in vain is told so, may do what the new alert says, and press once more."""
+    deployment, landed = unreplaceable()
+    old = wish(deployment, landed, Verb.PUBLISH)
+    for _ in range(2):
+        act(deployment.world, old)
+    now = deployment.ingestion(landed)
+    assert (now.state, now.attempt, now.reason and now.reason.code) == (
+        State.REJECTED,
+        1,
+        "CANNOT_REPLACE",
+    )
+    (told,) = answers(deployment)
+    assert told.text.startswith(f"{ADA} asked to publish a.parquet, and it was not done: the")
+    act(deployment.world, wish(deployment, landed, Verb.PUBLISH))
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    rejections = [said for said in deployment.announcements.sent if said.ingestion == now.id][:2]
+    assert [said.state for said in rejections] == [State.REJECTED] * 2
+    assert len({said.id for said in rejections}) == 2
+
+
+def unreplaceable() -> tuple[Deployment, LandedObject]:
+    """A deployment with a bad version of a key, whose earlier rows nobody can tell from others."""
+    deployment = Deployment()
+    deployment.ask(onNewVersion="replace")
+    deployment.land(KEY)
+    deployment.settle()
+    table = deployment.catalog.table("main", TABLE)
+    assert table
+    deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
+    landed = deployment.land(KEY, script=rejected)
+    deployment.settle()
+    return deployment, landed
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
+    """A button from before a discard does nothing; on the command line it can be replayed."""
+    deployment, landed = failed()
+    old = wish(deployment, landed, by=BOB)
+    act(deployment.world, wish(deployment, landed, Verb.DISCARD))
+    if later:
+        come_to_rest(deployment)
+    before = deployment.ingestion(landed)
+    act(deployment.world, old)
+    assert deployment.ingestion(landed) == before
+    assert "and was discarded" in answers(deployment)[-1].text
+    assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
+    come_to_rest(deployment)
+    replay(deployment.world, deployment.ingestion(landed))
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_what_was_refused_and_is_done_later_is_told() -> None:
+    """Pressed again once nothing is in its way any more, it is done, and the thread says that."""
+    deployment, landed = failed()
+    pressed = wish(deployment, landed, Verb.PUBLISH)
+
+    def gone() -> None:
+        raise UnknownBranch("UNKNOWN_BRANCH", "it is not there")
+
+    deployment.journal.strike("catalog.head", Fault(gone))
+    act(deployment.world, pressed)
+    deployment.journal.strike("catalog.merge", Fault(unavailable))
+    act(deployment.world, pressed)
+    refused, done = (told.text for told in answers(deployment))
+    assert "is gone" in refused
+    assert done.startswith(f"{ADA} has a.parquet published anyway: it is audited now")
+
+
+def test_buttons_of_an_older_release_are_understood() -> None:
+    """They say attempt and hash alone: what stands so is done once, but not what was discarded."""
+    for decided in (False, True):
+        deployment, landed = failed()
+        now = deployment.ingestion(landed)
+        old = Wish(Verb.REPLAY, Seen(now.id, f"1:{now.audited_hash}"), ADA).text()
+        if decided:
+            act(deployment.world, wish(deployment, landed, Verb.DISCARD, BOB))
+        for _ in range(2):
+            act(deployment.world, old)
+        assert deployment.ingestion(landed).attempt == (1 if decided else 2)
+        assert len(answers(deployment)) == 1 + decided
 
 
 def test_names_ping_nobody() -> None:

@@ -74,10 +74,13 @@ def test_only_what_failed_has_buttons() -> None:
 
 
 def test_each_button_says_what_was_seen() -> None:
-    """Whichever is pressed, it names the ingestion, its attempt and what was audited."""
-    found = [pressed(button) for button in shown(replace(REJECTED, attempt=3))]
+    """Whichever is pressed, it names the ingestion, its attempt, what was audited and its end."""
+    ended = "2026-03-01T12:00:00.000+00:00"
+    third = replace(REJECTED, attempt=3, times={"rejected": ended})
+    found = [pressed(button) for button in shown(third)]
     assert [each.verb for each in found] == list(Verb)
-    assert {each.seen for each in found} == {Seen(REJECTED.id, f"3:{REJECTED.audited_hash}")}
+    assert {each.seen.ingestion for each in found} == {REJECTED.id}
+    assert {each.seen.parts for each in found} == {("3", REJECTED.audited_hash, ended)}
 
 
 def test_only_a_discard_is_asked_about_twice() -> None:
