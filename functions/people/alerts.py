@@ -22,7 +22,9 @@ _TRANSIENT = (
     *("ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error"),
     *("request_timeout", "team_added_to_org"),
 )
-_GONE = ("message_not_found", "channel_not_found", "is_archived", "not_in_channel")
+_GONE = (  # "is_inactive" is what chat.update says of an archived channel
+    *("message_not_found", "channel_not_found", "is_inactive", "is_archived", "not_in_channel"),
+)
 _NOT_EDITABLE = ("cant_update_message", "edit_window_closed")
 
 

@@ -116,15 +116,20 @@ def _group(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> 
 def _reply(
     threads: Threads, slack: SlackAlerts, place: Place, alert: Alert, *, shout: bool = False
 ) -> None:
-    """Tell it in a thread, whose first message then counts it. Raises ThreadGone."""
+    """Tell it in a thread, whose first message then counts it.
+
+    Raises ThreadGone, also where Slack refuses it for good, as in a locked thread: the queue keeps
+    a channel's order, so what was raised again and again would hold up all that follows.
+    """
     thread = threads.join(place, _subject(alert), closed=_closes(alert))
     try:
         slack.update(place, headline(thread))
-    except ThreadGone:
+        if thread.alert.about != alert.about:  # which is that first message, told before a crash
+            slack.post(place.channel, shown(alert), place, shout=shout)
+    except (ThreadGone, Permanent) as refused:
+        logger.warning("a thread takes no more", extra={"refusal": str(refused)})
         threads.drop(place)
-        raise
-    if thread.alert.about != alert.about:  # which is that first message, told before a crash
-        slack.post(place.channel, shown(alert), place, shout=shout)
+        raise ThreadGone from refused
     threads.remember(_subject(alert), alert.about, place)
 
 

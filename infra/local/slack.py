@@ -132,7 +132,7 @@ class Slack:
         known = self.messages.get(str(arguments.get("ts")))
         if channel not in (known["channel"], _id(known["channel"])):
             raise SlackError("message_not_found")
-        self.weather.check_archived(known["channel"])
+        self.weather.check_archived(known["channel"], "is_inactive")
         message = {**known, **_content(arguments), "edited": True}
         self.messages.put(message)
         return _shown(message)

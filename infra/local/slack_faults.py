@@ -64,14 +64,14 @@ class Weather:
         """
         if channel in self._faults.missing_channels:
             raise SlackError("channel_not_found")
-        self.check_archived(channel)
+        self.check_archived(channel, "is_archived")
         now = time.monotonic()
         full = max(self._full.get(channel, now), now) + 1
         if self._faults.burst is not None and full - now > self._faults.burst:
             raise Unavailable(429, "ratelimited")
         self._full[channel] = full
 
-    def check_archived(self, channel: str) -> None:
-        """Raise SlackError where nothing may be said any more."""
+    def check_archived(self, channel: str, answer: str) -> None:
+        """Raise SlackError with this answer where nothing may be said any more."""
         if channel in self._faults.archived_channels:
-            raise SlackError("is_archived")
+            raise SlackError(answer)

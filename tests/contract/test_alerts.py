@@ -261,6 +261,21 @@ def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlac
     assert list(map(len, local_slack.threaded().values())) == [0, 0, 1]
 
 
+@pytest.mark.parametrize("bad", [0, 1])
+def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, bad: int) -> None:
+    """Whatever Slack refuses of a thread, a change or a reply: the alert is told anew, and once."""
+    told = [failed("a"), failed("b")]
+    told[bad] = replace(told[bad], blocks=({"type": "nonsense"},))
+    for _ in range(2):
+        for each in told:
+            local_slack.tell(each)
+    assert list(local_slack.threaded().values())[-1] == []
+    assert [alert_.text.partition(" (")[0] for _, alert_ in local_slack.posted()] == [
+        "Rejected: a",
+        "Rejected: b",
+    ]
+
+
 def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack) -> None:
     """Who died between posting and remembering posts again, and then there is one thread."""
     local_slack.journal.strike("threads.open", Fault(die))

@@ -292,6 +292,17 @@ def test_a_channel_can_be_missing(service: Service) -> None:
     assert service.client().chat_postMessage(channel="#other", text="hello")["ok"]
 
 
+def test_a_channel_can_be_archived(service: Service) -> None:
+    """It takes no message and no change of one; Slack has another word for either."""
+    client = service.client()
+    posted = client.chat_postMessage(channel="#old", text="x")
+    service.control(archived_channels=["#old"])
+    with pytest.raises(SlackApiError, match="is_archived"):
+        client.chat_postMessage(channel="#old", text="y")
+    with pytest.raises(SlackApiError, match="is_inactive"):
+        client.chat_update(channel=posted["channel"], ts=posted["ts"], text="y")
+
+
 def test_what_is_unknown_is_refused(service: Service) -> None:
     """An unknown method and an unknown fault are errors, not silence."""
     with pytest.raises(SlackApiError, match="unknown_method"):
