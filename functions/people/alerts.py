@@ -22,9 +22,6 @@ _TRANSIENT = (
     *("ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error"),
     *("request_timeout", "team_added_to_org"),
 )
-_GONE = (  # "is_inactive" is what chat.update says of an archived channel
-    *("message_not_found", "channel_not_found", "is_inactive", "is_archived", "not_in_channel"),
-)
 _NOT_EDITABLE = ("cant_update_message", "edit_window_closed")
 
 
@@ -37,7 +34,7 @@ class Place:
 
 
 class ThreadGone(LakegateError):
-    """A thread that takes nothing any more: its first message was deleted, or its channel."""
+    """A thread that takes nothing any more: it is deleted, locked, or in an archived channel."""
 
     def __init__(self) -> None:
         super().__init__("THREAD_GONE", "the thread is not there any more")
@@ -81,15 +78,13 @@ class SlackAlerts:
         return Place(str(answer["channel"]), str(answer["ts"]))
 
     def update(self, place: Place, alert: Alert) -> None:
-        """Have a message show another alert. Raises as `post` does, and ThreadGone.
+        """Have a message show another alert. Raises as `post` does.
 
         A message that may not be edited, by the workspace's rules, stays as it is.
         """
         try:
             self._call("chat_update", channel=place.channel, ts=place.ts, **_content(alert))
         except _Refused as refused:
-            if refused.answer in _GONE:
-                raise ThreadGone from refused
             if refused.answer not in _NOT_EDITABLE:
                 raise
 

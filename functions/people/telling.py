@@ -118,15 +118,15 @@ def _reply(
 ) -> None:
     """Tell it in a thread, whose first message then counts it.
 
-    Raises ThreadGone, also where Slack refuses it for good, as in a locked thread: the queue keeps
-    a channel's order, so what was raised again and again would hold up all that follows.
+    Raises ThreadGone where Slack refuses it for good, whatever it says: the queue keeps a channel's
+    order, so what failed again and again would hold up all that follows.
     """
     thread = threads.join(place, _subject(alert), closed=_closes(alert))
     try:
         slack.update(place, headline(thread))
         if thread.alert.about != alert.about:  # which is that first message, told before a crash
             slack.post(place.channel, shown(alert), place, shout=shout)
-    except (ThreadGone, Permanent) as refused:
+    except Permanent as refused:
         logger.warning("a thread takes no more", extra={"refusal": str(refused)})
         threads.drop(place)
         raise ThreadGone from refused
