@@ -1,5 +1,6 @@
 """The words of an alert, of what became of it, and of other things that people are told."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,7 +116,8 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
     blocks = (section("\n".join([f"*{title}*", *lines])),)
     cause = f"UNREADABLE_EVENT {queue}"
-    return Alert(title, blocks, about=visible(f"{queue} {body}"), kind=Kind.NOTICE, cause=cause)
+    digest = hashlib.sha256(visible(body).encode()).hexdigest()
+    return Alert(title, blocks, about=f"{queue} {digest}", kind=Kind.NOTICE, cause=cause)
 
 
 def seen(ingestion: Ingestion) -> str:

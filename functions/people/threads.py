@@ -23,6 +23,7 @@ from lakegate.errors import Transient
 
 _LEASE = 120  # seconds, longer than a function runs: who claimed and has not posted is dead
 _TAKES = "attribute_exists(id) AND (size(members) < :most OR contains(members, :it))"
+_SHORT = 32  # characters, as an ingestion's id has
 _MOST = 1000  # members of a thread: nobody finds anything in a longer one
 
 
@@ -30,7 +31,8 @@ _MOST = 1000  # members of a thread: nobody finds anything in a longer one
 class Thread:
     """One thread: where its first message is, and what that one said.
 
-    `members` are the ingestions that are told of in it, `closed` those that are taken care of.
+    `members` are the subjects that are told of in it, `closed` those that are taken care of; each
+    as `member` names it.
     """
 
     place: Place
@@ -112,7 +114,7 @@ class Threads:
             {
                 "id": _id("thread", f"{place.channel} {place.ts}"),
                 "alert": body,
-                "members": {subject},
+                "members": {member(subject)},
             }
         )
         with _translated(ignored=True):
@@ -143,8 +145,8 @@ class Threads:
                     UpdateExpression=f"SET expires = :expires ADD members :one{change}",
                     ConditionExpression=_TAKES,
                     ExpressionAttributeValues={
-                        ":one": {subject},
-                        ":it": subject,
+                        ":one": {member(subject)},
+                        ":it": member(subject),
                         ":most": _MOST,
                         ":expires": self._expires(),
                     },
@@ -177,7 +179,15 @@ class Threads:
 
 def digest(text: str) -> str:
     """Text of any length as a short name."""
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
+
+
+def member(subject: str) -> str:
+    """A subject as its thread names it: an ingestion by its id, what is longer by a digest.
+
+    An item of DynamoDB's has 400 KB at most.
+    """
+    return subject if len(subject) <= _SHORT else digest(subject)
 
 
 def _id(kind: str, name: str) -> str:

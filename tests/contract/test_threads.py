@@ -195,6 +195,16 @@ def test_the_largest_alert_is_kept(memory: Memory) -> None:
     assert memory.threads.join(THERE, "b").alert == huge
 
 
+def test_long_subjects_fit_into_a_thread(memory: Memory) -> None:
+    """What an older release queued is named by all its text; a thread counts it by less."""
+    opened(memory)
+    events = [f"{number} {'x' * 200_000}" for number in range(4)]
+    for event in events * 2:
+        thread = memory.threads.join(HERE, event, closed=True)
+    assert (len(thread.members), len(thread.closed)) == (5, 4)
+    assert memory.threads.join(HERE, events[0], closed=False).closed < thread.closed
+
+
 def test_what_dynamodb_refuses_is_tried_again() -> None:
     """Refusals and silence are transient: the message comes again."""
     dynamodb = boto3.resource("dynamodb", **ACCOUNT)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from functions.people.alerts import Place, ThreadGone
 from functions.people.messages import Alert
-from functions.people.threads import Known, Thread, digest
+from functions.people.threads import Known, Thread, digest, member
 from lakegate.errors import Transient
 
 _LEASE, _MOST = 120, 1000
@@ -52,7 +52,7 @@ class FakeThreads:
 
     def open(self, cause: str, alert: Alert, place: Place, subject: str) -> None:
         """See Threads.open."""
-        self.threads[place] = Thread(place, alert, frozenset({subject}))
+        self.threads[place] = Thread(place, alert, frozenset({member(subject)}))
         held = self.causes.get(cause)
         if held and held.holder == alert.about and not held.place:
             self.causes[cause] = replace(held, place=place, opened=self.now())
@@ -61,9 +61,9 @@ class FakeThreads:
     def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
         """See Threads.join."""
         thread = self.threads.get(place)
-        if not thread or (len(thread.members) >= _MOST and subject not in thread.members):
+        one = frozenset({member(subject)})
+        if not thread or (len(thread.members) >= _MOST and not one <= thread.members):
             raise ThreadGone
-        one = frozenset({subject})
         joined = replace(
             thread,
             members=thread.members | one,

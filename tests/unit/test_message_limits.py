@@ -73,6 +73,14 @@ def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, ce
         assert Queued.from_json(body).alert == told
 
 
+def test_the_largest_event_is_told() -> None:
+    """A message that fills a queue's 256 KB, and shows each byte as three, is told as any other."""
+    event = "\x01" * 256 * 1024
+    told, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))
+    assert len(Queued("", told).to_json().encode()) < 10_000
+    assert told.about != other.about
+
+
 @settings(max_examples=60, deadline=None)
 @given(TEXT, TEXT, TEXT)
 def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -> None:
