@@ -111,6 +111,5 @@ def _answer(now: Ingestion, wish: Wish, words: str, ending: str) -> Alert:
         about=f"{now.id} {wish.seen.token} {wish.what} {wish.by} {ending}",
         kind=Kind.ANSWER,
         ingestion=now.id,
-        table=now.table,
         token="" if is_settled else seen(now),
     )

@@ -42,10 +42,10 @@ class Alert:
     """One message: `text` is what notifications show, `blocks` what the channel shows.
 
     `about` names what happened: whoever tells it again, after a crash, gives it the same name.
-    `ingestion` is the one that it is about, "" where it is about none. `cause` is the same for all
-    that has the same reason. `token` says what was seen of the ingestion, as `seen` writes it; an
-    answer's is "" once there is nothing more to be done. `page` is the ingestion's
-    address on the quality page, "" without one.
+    `ingestion` is the one that it is about, "" where it is about none; `table` names each table of
+    a batch. `cause` is the same for all that has the same reason. `token` says what was seen of the
+    ingestion, as `seen` writes it; an answer's is "" once there is nothing more to be done. `page`
+    is the ingestion's address on the quality page, "" without one.
     """
 
     text: str
@@ -148,7 +148,7 @@ def _of(
         about=f"{ingestion.id} {ingestion.revision}",
         kind=kind,
         ingestion=ingestion.id,
-        table=ingestion.table,
+        table=", ".join(sorted(ingestion.tables))[:_LONGEST_CAUSE],
         cause=one_line(cause[:_LONGEST_CAUSE]),
         token=seen(ingestion),
         page=_page(ingestion, page_url),

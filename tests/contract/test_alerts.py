@@ -23,7 +23,9 @@ from functions.telemetry import logger
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather
 from infra.local.slack_people import People
+from lakegate.batch import Part
 from lakegate.errors import Permanent, Transient
+from lakegate.landing import BATCH
 from lakegate.report import Reason
 from tests.fakes import wire
 from tests.fakes.examples import FAILED, INGESTION, REPORT
@@ -160,6 +162,14 @@ def test_another_cause_table_or_channel_is_another_thread(local_slack: LocalSlac
     local_slack.tell(failed("d", reason=Reason("BAD_ROWS", "x")))
     local_slack.tell(failed("e"), "#another")
     assert list(map(len, local_slack.threaded().values())) == [0] * 5
+
+
+def test_batches_of_other_tables_are_another_thread(local_slack: LocalSlack) -> None:
+    """A batch has the cause of one for the same tables, in whatever order, and of no other."""
+    for name, tables in (("a", "xy"), ("b", "yx"), ("c", "xz")):
+        parts = tuple(Part(table, "1", "", 1, f"shop.{table}", "", "") for table in tables)
+        local_slack.tell(failed(name, table=BATCH, parts=parts))
+    assert list(map(len, local_slack.threaded().values())) == [1, 0]
 
 
 def test_a_window_ends(local_slack: LocalSlack) -> None:
