@@ -14,6 +14,7 @@ from dashboard.words import code, count
 from functions.failed import standing
 from functions.ingestion import ALERTED, Ingestion
 from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
 from lakegate.visible import visible
 
 _ICONS = {
@@ -45,7 +46,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             why_not = _WHY_NOT if verb is Verb.PUBLISH and verb not in may else None
             asked = st.button(
                 f"{verb} …",
-                key=verb.name,
+                key=f"{verb.name} {ingestion.id}",  # a press is for what was shown
                 icon=_ICONS[verb],
                 disabled=verb not in may,
                 help=why_not,
@@ -61,7 +62,7 @@ def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
 
 def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
     """Say what would happen to the ingestion as it is seen, and do it on a yes."""
-    st.markdown(code(ingestion.name))
+    st.markdown(f"{code(ingestion.name)}, ingestion {code(ingestion.id[:ID_PART])}")
     try:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
         with st.spinner("Looking at what would happen"):
@@ -70,7 +71,7 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         tell(error)
         return
     _describe(found)
-    with st.form("confirm", border=False):
+    with st.form(f"confirm {ingestion.id}", border=False):
         reason = ""
         by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
         if verb is Verb.PUBLISH:

@@ -11,12 +11,13 @@ from dashboard.comparison_loading import knows_contract, load, shown_columns
 from dashboard.comparison_words import colours, is_sampled, legend, stands_on, table
 from dashboard.failing import tell
 from dashboard.opening import Opened
-from dashboard.words import ago, code, count, tables
+from dashboard.words import code, count, moment, tables
 from functions.brief import Brief
 from functions.catalog import MAIN
 from functions.ingestion import Ingestion
 from functions.storage import Missing
 from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
 from lakegate.visible import one_line, visible
 from reading.identity import identified
@@ -26,6 +27,7 @@ _UNKNOWN_CONTRACT = (
     "By which contract it was judged is not known, as the ledger was rebuilt: values are counted, "
     "and none is shown. A replay goes by the contract in force."
 )
+_PICKER = "picked ingestion"
 _STYLE = """<style>
 .lakegate-figures {width: 100%; font-size: 0.875rem; font-variant-numeric: tabular-nums;
   border-collapse: collapse; table-layout: fixed}
@@ -55,34 +57,40 @@ def show(opened: Opened) -> None:
 
 
 def _picked(opened: Opened) -> Ingestion | None:
+    """The one that the address names; where it names none, the oldest, which it names from then on.
+
+    What is picked from the list only changes the address: labels are texts, which may be alike.
+    """
     oldest = islice(opened.world.ledger.open_failures(), _MOST_LISTED)
     waiting = {brief.id: brief for brief in oldest}
-    wanted = st.query_params.get("id", "").strip()
-    named = identified(opened.world.ledger, wanted) if wanted else None
-    if named and named.id not in waiting:
-        waiting = {named.id: Brief.of(named), **waiting}
-    if not waiting:
+    wanted = st.query_params.get("id", "").strip() or next(iter(waiting), "")
+    if not wanted:
         st.markdown(":material/check_circle: **Nothing waits for a decision**")
         st.markdown("A file whose audit fails keeps its branch, and is listed here.")
         return None
-    ids = list(waiting)
-    now = opened.world.now()
-    chosen = st.selectbox(
+    named = identified(opened.world.ledger, wanted)
+    if named.id not in waiting:
+        waiting = {named.id: Brief.of(named), **waiting}
+    st.query_params["id"] = st.session_state[_PICKER] = named.id
+    st.selectbox(
         "Failed ingestions, the oldest first",
-        ids,
-        index=ids.index(named.id) if named else 0,
-        format_func=lambda id_: _label(waiting[id_], now),
+        list(waiting),
+        format_func=lambda id_: _label(waiting[id_]),
+        key=_PICKER,
+        on_change=_go,
     )
-    if named and chosen == named.id:
-        return named
-    st.query_params["id"] = chosen
-    return opened.world.ledger.get(chosen)
+    return named
 
 
-def _label(brief: Brief, now: str) -> str:
-    since = ago(brief.ended_at or brief.landed_at, now)
+def _go() -> None:
+    st.query_params["id"] = st.session_state[_PICKER]
+
+
+def _label(brief: Brief) -> str:
+    """What it is, and what tells it from its twins; the same as long as it is in that state."""
     gone = ", discarded" if brief.discarded else ""
-    return one_line(f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone} {since}")
+    what = f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone}"
+    return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
 
 
 def _head(opened: Opened, ingestion: Ingestion) -> AuditReport | None:
@@ -104,8 +112,16 @@ def _of_one_table(report: AuditReport) -> AuditReport:
     """The report, or of a batch that of the file that is picked."""
     if not report.parts:
         return report
-    files = [one_line(f"{part.source.key} · {part.table}") for part in report.parts]
-    number = st.selectbox("The batch's file", range(len(files)), format_func=files.__getitem__)
+    files = [
+        one_line(f"{number}. {part.source.key} · {part.table}")
+        for number, part in enumerate(report.parts, 1)
+    ]
+    number = st.selectbox(
+        "The batch's file",
+        range(len(files)),
+        format_func=files.__getitem__,
+        key=f"file of {report.branch}",
+    )
     return report.parts[number]
 
 

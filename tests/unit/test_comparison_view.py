@@ -162,6 +162,67 @@ def test_a_failed_branch_is_picked_or_come_by(opened: FakeOpened) -> None:
     assert picked.query_params["id"] == seen(opened, first).id
 
 
+def test_twins_are_told_apart(opened: FakeOpened) -> None:
+    """Of two failures of one name, table and minute, the one that the address names is acted on."""
+    first, second = seen(opened, failed(opened)), seen(opened, failed(opened))
+    app = page(opened, first.landed)
+    (picker, *_) = app.selectbox
+    assert len(set(picker.options)) == 2
+    assert picker.index == 0
+    for _ in range(2):
+        app = app.run()
+        assert app.query_params["id"] == first.id
+        assert first.branch in words(app)
+    app = press(app, "Publish anyway …")
+    assert f"`{first.id[:12]}`" in words(app)
+    assert second.id[:12] not in words(app)
+
+
+def test_a_pick_outlives_the_minute(opened: FakeOpened) -> None:
+    """What was picked is still shown when the clock has gone on, and is called the same."""
+    failed(opened)
+    second = seen(opened, failed(opened, name="worse.parquet"))
+    app = page(opened)
+    before = app.selectbox[0].options
+    app = app.selectbox[0].select_index(1).run()
+    opened.deployment.clock.pass_(3600)
+    app = app.run()
+    assert app.selectbox[0].options == before
+    assert app.selectbox[0].index == 1
+    assert second.branch in words(app)
+
+
+def batch(opened: FakeOpened, name: str) -> LandedObject:
+    """A failed batch of two files, whose names look alike: each has another unseen mark."""
+    files = {"a\u200e.parquet": "shop.orders", "a\u200f.parquet": "shop.orders"}
+    landed = opened.deployment.batch(name, files, rejected)
+    opened.deployment.settle()
+    return landed
+
+
+def test_the_files_of_a_batch_are_told_apart(opened: FakeOpened) -> None:
+    """Files that look alike can each be picked, and another batch begins at its first."""
+    one, other = batch(opened, "one"), batch(opened, "other")
+    app = page(opened, one)
+    assert len(set(app.selectbox[-1].options)) == 2
+    assert app.selectbox[-1].index == 0
+    app = app.selectbox[-1].select_index(1).run()
+    assert app.selectbox[-1].index == 1
+    app.query_params["id"] = seen(opened, other).id
+    assert app.run().selectbox[-1].index == 0
+
+
+def test_a_press_is_for_what_was_shown(opened: FakeOpened) -> None:
+    """A button that was pressed for one ingestion asks nothing of another."""
+    first, second = failed(opened), failed(opened, name="worse.parquet")
+    app = page(opened, first)
+    (button,) = [each for each in app.button if each.label == "Discard …"]
+    app.query_params["id"] = seen(opened, second).id
+    app = button.click().run()
+    assert seen(opened, second).branch in words(app)
+    assert not [each for each in app.button if each.label == "Yes, discard"]
+
+
 def test_both_sides_stand_beside_each_other(opened: FakeOpened) -> None:
     """Rows, nulls and ends of the file and of main; the values of a hidden column are nowhere."""
     said = words(page(opened, failed(opened)))
