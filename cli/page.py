@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from reading.deployment import Choice
+
 
 def page(
     context: typer.Context,
@@ -15,4 +17,4 @@ def page(
     """Serve the quality page: what landed, what failed and why, and what is in the tables."""
     from dashboard.serving import serve  # a second to import, which no other command waits for
 
-    serve(context.obj or "", port, open_browser=open_)
+    serve(Choice.of(context.obj), port, open_browser=open_)

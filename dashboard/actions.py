@@ -2,18 +2,18 @@
 
 import getpass
 from collections.abc import MutableMapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from dashboard import opening
 from dashboard.actions_plan import Plan, Verb, Wish, carry_out, offered, plan
 from dashboard.failing import tell
 from dashboard.opening import Opened
 from dashboard.words import code, count
 from functions.failed import standing
 from functions.ingestion import ALERTED, Ingestion
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
 from lakegate.visible import visible
 
@@ -23,21 +23,27 @@ _ICONS = {
     Verb.DISCARD: ":material/delete:",
 }
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
+_AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
 _CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
 
 
 @dataclass(frozen=True)
 class _Done:
-    """What became of a wish, in sentences; `refused` where it was not done."""
+    """What became, in sentences, of a verb that was `pressed` for a revision.
+
+    `refused` where it was not done. `since` is how the ingestion stood when a person was first told
+    of it, None before that.
+    """
 
     words: tuple[str, ...]
+    pressed: tuple[Verb, int]
     refused: bool = False
+    since: tuple[object, ...] | None = None
 
 
 def show(opened: Opened, ingestion: Ingestion) -> None:
-    """The buttons for what may be done with it, and what became of what was done here before."""
-    for done in _outcomes(ingestion.id).values():
-        _tell(done)
+    """The buttons for what may be done with it, and what became of what was pressed last."""
+    _tell_last(ingestion)
     if ingestion.state not in ALERTED:
         return
     may = offered(ingestion)
@@ -62,7 +68,8 @@ def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
 
 def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
     """Say what would happen to the ingestion as it is seen, and do it on a yes."""
-    st.markdown(f"{code(ingestion.name)}, ingestion {code(ingestion.id[:ID_PART])}")
+    which = f"{code(ingestion.name)}, ingestion {code(ingestion.id[:ID_PART])}"
+    st.markdown(f"{which} of {code(opened.name)}")
     try:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
         with st.spinner("Looking at what would happen"):
@@ -82,7 +89,8 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
 
 def _which_contract(ingestion: Ingestion) -> bool:
     """Whether to go by the original contract."""
-    if not ingestion.contract_version:
+    versions = [part.contract_version for part in ingestion.parts] or [ingestion.contract_version]
+    if not all(versions):
         return False
     return st.radio("By", list(_CONTRACTS), format_func=_CONTRACTS.__getitem__, horizontal=True)
 
@@ -97,33 +105,50 @@ def _describe(found: Plan) -> None:
 
 
 def _act(opened: Opened, ingestion: Ingestion, wish: Wish) -> None:
-    """Carry it out once: a second press finds that it was done."""
-    outcomes = _outcomes(ingestion.id)
-    pressed = (wish.verb, ingestion.revision)
-    if pressed not in outcomes:
+    """Carry it out once: a second press finds that it was done, and tries again what was not."""
+    outcomes = _outcomes()
+    last, pressed = outcomes.get(ingestion.id), (wish.verb, ingestion.revision)
+    if not last or last.refused or last.pressed != pressed:
         with st.spinner("Under way"):
             try:
-                outcomes[pressed] = _Done(carry_out(opened.world, ingestion, wish))
+                done = _Done(carry_out(opened.world, ingestion, wish), pressed)
             except LakegateError as error:
                 if error.code == "NAME_NEEDED":
                     st.warning("Say who publishes it and why: main's log keeps both.")
                     return
-                outcomes[pressed] = _Done((error.message, _now(opened, ingestion)), refused=True)
+                done = _Done(_refusal(opened, ingestion, error), pressed, refused=True)
+            outcomes[ingestion.id] = done
     st.rerun()
 
 
-def _now(opened: Opened, ingestion: Ingestion) -> str:
+def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tuple[str, ...]:
+    if isinstance(error, Transient):
+        opening.opened.clear()
+        return error.message, _AGAIN
     try:
-        return standing(opened.world.ledger.get(ingestion.id))
+        return error.message, standing(opened.world.ledger.get(ingestion.id))
     except LakegateError:
-        return ""
+        return (error.message,)
 
 
-def _outcomes(id_: str) -> MutableMapping[tuple[Verb, int], _Done]:
-    """What was done with an ingestion since the page was opened, by what was seen of it then."""
-    kept: Any = st.session_state.setdefault("outcomes", {})
-    found: MutableMapping[tuple[Verb, int], _Done] = kept.setdefault(id_, {})
+def _outcomes() -> MutableMapping[str, _Done]:
+    """What came of the last press for each ingestion since the page was opened, by their ids."""
+    found: MutableMapping[str, _Done] = st.session_state.setdefault("outcomes", {})
     return found
+
+
+def _tell_last(ingestion: Ingestion) -> None:
+    """Say what came of the last press, at least once, until the ingestion stands otherwise."""
+    outcomes = _outcomes()
+    done = outcomes.get(ingestion.id)
+    now = (ingestion.attempt, ingestion.ended and ingestion.state, ingestion.discarded)
+    if not done:
+        return
+    if done.since in (None, now):
+        outcomes[ingestion.id] = replace(done, since=now)
+        _tell(done)
+    else:
+        del outcomes[ingestion.id]
 
 
 def _tell(done: _Done) -> None:

@@ -1,5 +1,6 @@
 """The quality page's script, which Streamlit runs for each view: which page, and of what."""
 
+import json
 import sys
 from collections.abc import Callable
 
@@ -8,18 +9,21 @@ import streamlit as st
 from dashboard import comparison_view, ingestion_view, links, overview_view, table_view
 from dashboard.failing import told
 from dashboard.opening import Opened, opened
+from dashboard.words import code
+from reading.deployment import Choice
 
 Show = Callable[[Opened], None]
 
 
-def main(stage: str) -> None:
-    """Show the page that the address names."""
-    st.set_page_config(page_title="Lakegate", layout="wide")
+def main(choice: Choice) -> None:
+    """Show the page that the address names, of the deployment that was chosen."""
+    st.set_page_config(page_title=f"Lakegate: {choice.name}", layout="wide")
 
     def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:
         def run() -> None:
+            st.caption(code(choice.name), text_alignment="right")
             with told():
-                show(opened(stage))
+                show(opened(choice))
 
         return st.Page(run, title=title, url_path=path, default=first)
 
@@ -33,4 +37,4 @@ def main(stage: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "")
+    main(Choice(**json.loads(sys.argv[1])))

@@ -26,8 +26,6 @@ def told() -> Iterator[None]:
     try:
         yield
     except LakegateError as error:
-        if isinstance(error, Transient):
-            opening.opened.clear()  # a stack that was started anew has other tokens
         tell(error)
     except Exception:  # noqa: BLE001  nobody who looks at a page is helped by a traceback
         logger.exception("the page failed")
@@ -35,7 +33,9 @@ def told() -> Iterator[None]:
 
 
 def tell(error: LakegateError) -> None:
-    """Show an error that is meant for people."""
+    """Show an error that is meant for people; after one in passing all is opened anew."""
+    if isinstance(error, Transient):
+        opening.opened.clear()  # a stack that was started anew has other ports and tokens
     with st.container(border=True):
         st.markdown(":material/error: **This cannot be shown**")
         st.text(f"{error.message} ({error.code})")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from functions.world import World
-from reading import deployment
-from reading.deployment import Deployment
+from reading.deployment import Choice, Deployment
 
 if TYPE_CHECKING:
     from reading.reader import Reader
@@ -15,10 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opened:
-    """A deployment and its adapters."""
+    """A deployment, its adapters, and what people call it."""
 
     deployment: Deployment
     world: World
+    name: str
 
     def reader(self, reference: str) -> "Reader":
         """What reads the tables at a branch, or at `branch@hash`."""
@@ -26,10 +26,10 @@ class Opened:
 
 
 @st.cache_resource(show_spinner=False)
-def opened(stage: str) -> Opened:
-    """The deployment of a stage, or with "" the one that the command line would work on.
+def opened(choice: Choice) -> Opened:
+    """What was chosen, opened: once, until `opened.clear()`.
 
-    Raises LakegateError where there is none, or where the local stack is down.
+    Raises LakegateError where it is not there, or where the local stack is down.
     """
-    found = deployment.find(stage or None)
-    return Opened(found, found.world())
+    found = choice.open()
+    return Opened(found, found.world(), choice.name)

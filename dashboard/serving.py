@@ -1,6 +1,9 @@
 """Serves the page: on this machine alone, and without a word to any other."""
 
+import json
+import socket
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
@@ -8,19 +11,21 @@ from streamlit.logger import set_log_level
 
 from dashboard.look import theme
 from lakegate.errors import LakegateError
+from reading.deployment import Choice
 
 _APP = Path(__file__).with_name("app.py")
 # What the page's parts need and takes seconds to import, so that nobody waits for it later.
 _SLOW = ("dashboard.app", "functions.tables", "reading.reader")
 _LEVEL = "error"
+_HERE = "127.0.0.1"
 _OPTIONS = {
-    "server.address": "127.0.0.1",
+    "server.address": _HERE,
     "server.fileWatcherType": "none",
     "server.runOnSave": False,
     "server.allowRunOnSave": False,
     "server.showEmailPrompt": False,
     "browser.gatherUsageStats": False,
-    "browser.serverAddress": "127.0.0.1",
+    "browser.serverAddress": _HERE,
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
     "client.showErrorLinks": False,
@@ -29,16 +34,31 @@ _OPTIONS = {
 }
 
 
-def serve(stage: str, port: int, *, open_browser: bool) -> None:
-    """Serve the page of a stage, or with "" of the local stack, until interrupted."""
+def serve(choice: Choice, port: int, *, open_browser: bool) -> None:
+    """Serve the page of a deployment until interrupted.
+
+    Raises LakegateError PORT_NOT_FREE.
+    """
     from streamlit.web import cli
 
-    _warm_up(stage)
-    print(f"The quality page is at http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
-    cli.main(arguments(stage, port, open_browser=open_browser), standalone_mode=False)
+    _require_free(port)
+    _warm_up(choice)
+    address = f"http://{_HERE}:{port}"
+    print(f"The quality page of {choice.name} is at {address} (Ctrl-C ends it)", flush=True)
+    cli.main(arguments(choice, port, open_browser=open_browser), standalone_mode=False)
 
 
-def _warm_up(stage: str) -> None:
+def _require_free(port: int) -> None:
+    """Before an address is told: it may be that of another deployment's page."""
+    try:
+        socket.create_server((_HERE, port)).close()
+    except OSError as error:
+        message = f"the page cannot be served at port {port} of this machine: {error.strerror}"
+        todo = "perhaps another one is: name another port by `--port`"
+        raise LakegateError("PORT_NOT_FREE", f"{message}; {todo}") from error
+
+
+def _warm_up(choice: Choice) -> None:
     """Do what the first view would have to wait for, as far as the deployment answers now."""
     set_log_level(_LEVEL)  # without a server it warns of what is as it should be
     for module in _SLOW:
@@ -46,14 +66,14 @@ def _warm_up(stage: str) -> None:
     from dashboard.opening import opened
 
     with suppress(LakegateError):
-        opened(stage)
+        opened(choice)
 
 
-def arguments(stage: str, port: int, *, open_browser: bool) -> list[str]:
+def arguments(choice: Choice, port: int, *, open_browser: bool) -> list[str]:
     """What Streamlit is told; its own files of settings cannot say otherwise."""
     given = {**_OPTIONS, **theme(), "server.port": port, "server.headless": not open_browser}
     options = [f"--{name}={_written(value)}" for name, value in given.items()]
-    return ["run", str(_APP), *options, *(["--", stage] if stage else [])]
+    return ["run", str(_APP), *options, "--", json.dumps(asdict(choice))]
 
 
 def _written(value: object) -> str:

@@ -59,20 +59,48 @@ def home() -> Path:
     return Path(os.environ.get("LAKEGATE_HOME") or ROOT / ".lakegate").resolve()
 
 
-def find(stage: str | None = None, *, running: bool = True) -> Deployment:
-    """The deployment to work on; this process's environment is made to be the one it needs.
+@dataclass(frozen=True)
+class Choice:
+    """Which Lakegate: that of a `stage` on AWS, the `local` stack, or the environment's own.
 
-    That is the stage that is named, or else the one that the environment describes, or else the
-    local stack, which must run unless `running` is False. Raises LakegateError when there is none.
+    `name` is for people: `the local stack`, `stage dev in eu-central-1`. It is chosen once: opening
+    one changes this process's environment, by which it would be another the next time.
     """
-    if stage:
-        os.environ.update(_deployed(f"lakegate-{stage}"))
-    elif not os.environ.get("LAKEGATE_LEDGER_TABLE"):
-        local = stack.read(home())
-        if running and processes.running(home(), "ministack") is None:
-            raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")
-        return of_stack(local)
-    return _of_environment()
+
+    name: str
+    stage: str = ""
+    local: bool = False
+
+    @classmethod
+    def of(cls, stage: str | None) -> "Choice":
+        """The stage that is named, or else what the environment describes, or the local stack."""
+        ledger = os.environ.get("LAKEGATE_LEDGER_TABLE")
+        if not stage and not ledger:
+            return cls("the local stack", local=True)
+        called = stage or os.environ.get("LAKEGATE_STAGE")
+        region = boto3.session.Session().region_name or os.environ.get("AWS_REGION")
+        named = f"stage {called}" if called else f"ledger {ledger}"
+        return cls(f"{named} in {region}" if region else named, stage or "")
+
+    def open(self, *, running: bool = True) -> Deployment:
+        """It as it is now; this process's environment is made to be the one it needs.
+
+        The local stack must run unless `running` is False. Raises LakegateError where it is not
+        there.
+        """
+        if self.stage:
+            os.environ.update(_deployed(f"lakegate-{self.stage}"))
+        elif self.local:
+            local = stack.read(home())
+            if running and processes.running(home(), "ministack") is None:
+                raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")
+            return of_stack(local)
+        return _of_environment()
+
+
+def find(stage: str | None = None, *, running: bool = True) -> Deployment:
+    """The deployment to work on, opened. Raises LakegateError where there is none."""
+    return Choice.of(stage).open(running=running)
 
 
 def of_stack(local: stack.Stack) -> Deployment:
@@ -91,9 +119,10 @@ def of_stack(local: stack.Stack) -> Deployment:
 def enter(env: Mapping[str, str]) -> None:
     """Give this process the environment of a local stack, and nothing of another account."""
     local = {"LAKEGATE_HOME": str(home()), **env}
-    for name in [name for name in os.environ if name.lower().startswith(_ELSEWHERE)]:
-        del os.environ[name]
-    os.environ.update(local)
+    os.environ.update(local)  # first: in no moment does it lead another thread elsewhere
+    for name in os.environ.keys() - local.keys():
+        if name.lower().startswith(_ELSEWHERE):
+            del os.environ[name]
 
 
 def _of_environment() -> Deployment:

@@ -88,6 +88,7 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
     assert (visit.published.state, visit.rejected.state) == (State.PUBLISHED, State.REJECTED)
     with visit.page("/") as page:
         page.locator(_CHART).first.wait_for()
+        expect(page).to_have_title("Lakegate: the local stack")
         keep(page, "overview-light")
         page.get_by_role("link", name=re.compile("evil")).first.click()
         expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
@@ -117,7 +118,7 @@ def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone(visit: Visit, scheme: str) -> None:
-    """At 390 pixels nothing lies beside the screen, in both colours."""
+    """At 390 pixels nothing lies beside the screen, in both colours; whose page it is is seen."""
     for name, path in {
         "overview": "/",
         "ingestion": f"/ingestion?id={visit.rejected.id}",
@@ -126,6 +127,7 @@ def test_it_fits_a_phone(visit: Visit, scheme: str) -> None:
     }.items():
         with visit.page(path, viewport=_PHONE, color_scheme=scheme) as page:
             page.locator(_CHART).first.wait_for()
+            expect(page.get_by_text("the local stack")).to_be_visible()
             keep(page, f"{name}-phone-{scheme}")
             wide = "document.querySelector('[data-testid=stMain]').scrollWidth"
             assert page.evaluate(wide) <= _PHONE["width"]
@@ -173,6 +175,8 @@ def test_a_failed_branch_is_compared_and_discarded(visit: Visit, gate: Gate) -> 
         page.get_by_test_id("stDataFrame").first.wait_for()
         page.get_by_role("button", name="Discard …").click()
         dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_text("the local stack")).to_be_visible()
+        expect(dialog.get_by_text(visit.rejected.id[:12], exact=True)).to_be_visible()
         expect(dialog.get_by_text("1 branch and")).to_be_visible()
         keep(page, "branch-discard-light")
         dialog.get_by_role("button", name="Yes, discard").click()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 from streamlit.testing.v1 import AppTest
 
+from dashboard import opening
 from dashboard.actions_plan import Verb
 from functions.failed import replay
 from functions.ingestion import Ingestion, State
@@ -23,9 +24,11 @@ from functions.world import World
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Reason, Verdict
+from reading.deployment import Choice
 from reading.evidence import Evidence
 from reading.file_rows import FileRows
-from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
+from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE, Deployment
+from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import FAILED, crashed, passed, rejected
 
 _SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "secret", StringType()))
@@ -64,6 +67,7 @@ class FakeOpened:
     deployment: Deployment
     branch: FakeReader
     main: FakeReader
+    name: str = "stage trial in eu-central-1"
 
     @property
     def world(self) -> World:
@@ -323,10 +327,11 @@ def test_no_text_of_others_acts(opened: FakeOpened) -> None:
 
 @pytest.mark.parametrize("verb", Verb)
 def test_each_button_asks_first(opened: FakeOpened, verb: Verb) -> None:
-    """Pressing a button does nothing but say what would happen."""
+    """Pressing a button does nothing but say what would happen, to what and where."""
     landed = failed(opened)
     before = seen(opened, landed)
     app = press(page(opened, landed), f"{verb} …")
+    assert f"`bad.parquet`, ingestion `{before.id[:12]}` of `{opened.name}`" in words(app)
     assert [each for each in app.button if each.label == f"Yes, {verb.lower()}"]
     assert seen(opened, landed) == before
 
@@ -384,3 +389,63 @@ def test_a_replay_is_on_its_way(opened: FakeOpened) -> None:
     assert "Attempt 2 of bad.parquet is on its way" in words(app)
     opened.deployment.settle()
     assert seen(opened, landed).state is State.PUBLISHED
+
+
+def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None:
+    """Where the ledger did not answer nothing was done; the next press does it, and says so."""
+    landed = failed(opened)
+    app = dialog(opened, landed, Verb.REPLAY)
+    opened.deployment.journal.strike("ledger.save", Fault(unavailable))
+    said = words(press(app, "Yes, replay"))
+    assert "It was not done" in said
+    assert "Press again" in said
+    assert seen(opened, landed).attempt == 1
+    said = words(press(app, "Yes, replay"))
+    assert "Attempt 2 of bad.parquet is on its way" in said
+    assert "It was not done" not in said
+    assert seen(opened, landed).attempt == 2
+
+
+def test_what_is_past_is_told_no_more(opened: FakeOpened) -> None:
+    """A replay is on its way until it has come to its end, and then it is gone for good."""
+    landed = failed(opened)
+    app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
+    assert "is on its way" in words(app.run())
+    opened.deployment.settle()
+    assert seen(opened, landed).state is State.REJECTED
+    assert "is on its way" not in words(app.run())
+    assert "is on its way" not in words(app.run())
+
+
+def test_what_was_done_is_told_while_it_stands(opened: FakeOpened) -> None:
+    """What the ledger notes aside of it does not matter."""
+    landed = failed(opened)
+    app = press(dialog(opened, landed, Verb.DISCARD), "Yes, discard")
+    opened.deployment.settle()
+    assert "Discarded bad.parquet" in words(app.run())
+
+
+def test_a_batch_can_go_by_the_contracts_of_its_last_attempt(opened: FakeOpened) -> None:
+    """Its parts keep which they were, and what is picked is what the replay goes by."""
+    landed = batch(opened, "one")
+    app = dialog(opened, landed, Verb.REPLAY)
+    app = app.radio[0].set_value(True).run()
+    assert "It goes by the contract of the last attempt" in words(app)
+    press(app, "Yes, replay")
+    assert seen(opened, landed).contract_pinned
+
+
+def test_what_failed_in_passing_is_opened_anew(
+    opened: FakeOpened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever on the page an error is told that may be of a stack that is gone."""
+    for name, value in asdict(SETTINGS).items():
+        monkeypatch.setenv(f"LAKEGATE_{name.upper()}", str(value))
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    here = Choice.of(None)
+    before = opening.opened(here)
+    assert opening.opened(here) is before
+    opened.deployment.journal.strike("catalog.metadata", Fault(unavailable))
+    assert "the system did not answer" in words(page(opened, failed(opened)))
+    assert opening.opened(here) is not before
+    opening.opened.clear()

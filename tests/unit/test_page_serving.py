@@ -1,7 +1,10 @@
 """How the quality page is served, and in which colours."""
 
+import json
 import re
+import socket
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -10,14 +13,18 @@ from streamlit.web.cli import main_run
 
 import dashboard
 from dashboard import look
-from dashboard.serving import arguments
+from dashboard.serving import arguments, serve
+from lakegate.errors import LakegateError
+from reading.deployment import Choice
 
 _APP = Path(dashboard.__path__[0]) / "app.py"
+_LOCAL = Choice("the local stack", local=True)
+_DEV = Choice("stage dev in eu-central-1", "dev")
 
 
 def test_it_is_for_this_machine_alone() -> None:
     """It listens on this machine's own address, tells nobody of its use, has no menu of tools."""
-    told = arguments("", 8123, open_browser=False)
+    told = arguments(_LOCAL, 8123, open_browser=False)
     assert {
         "--server.address=127.0.0.1",
         "--server.port=8123",
@@ -26,13 +33,29 @@ def test_it_is_for_this_machine_alone() -> None:
         "--client.toolbarMode=minimal",
         "--client.showErrorDetails=none",
     } <= set(told)
-    assert arguments("dev", 1, open_browser=True)[-2:] == ["--", "dev"]
+    *_, end, choice = arguments(_DEV, 1, open_browser=True)
+    assert end == "--"
+    assert Choice(**json.loads(choice)) == _DEV
+
+
+def test_a_port_that_is_taken_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody is sent to the page of another deployment: what to do is said, and no address."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(LakegateError, match=rf"port {port}.*--port") as refusal:
+            serve(_LOCAL, port, open_browser=False)
+    assert refusal.value.code == "PORT_NOT_FREE"
+    assert capsys.readouterr().out == ""
 
 
 def test_streamlit_knows_all_that_it_is_told() -> None:
     """No option is one that this release of Streamlit lacks."""
     known = {name for parameter in main_run.params for name in parameter.opts}
-    told = [a.partition("=")[0] for a in arguments("", 1, open_browser=True) if a[:2] == "--"]
+    told = [
+        a.partition("=")[0]
+        for a in arguments(_LOCAL, 1, open_browser=True)
+        if a[:2] == "--" and a != "--"
+    ]
     assert set(told) <= known
 
 
@@ -61,11 +84,11 @@ def _luminance(colour: str) -> float:
 def test_without_a_stack_the_page_says_how_to_start_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing runs, a person reads what to do, and sees no traceback."""
+    """Where nothing runs, a person reads what to do and of which deployment, and no traceback."""
     monkeypatch.setenv("LAKEGATE_HOME", str(tmp_path))
-    monkeypatch.delenv("LAKEGATE_LEDGER_TABLE", raising=False)
-    monkeypatch.setattr("sys.argv", ["app.py"])
+    monkeypatch.setattr("sys.argv", ["app.py", json.dumps(asdict(_LOCAL))])
     app = AppTest.from_file(str(_APP), default_timeout=60).run()
     assert any("NO_STACK" in text.value for text in app.text)
     assert any("lakegate up" in markdown.value for markdown in app.markdown)
+    assert "`the local stack`" in [caption.value for caption in app.caption]
     assert not app.exception

@@ -34,7 +34,7 @@ def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) ->
             show(opened)
 
     nowhere: Any = None
-    opened = Opened(nowhere, deployment.world)
+    opened = Opened(nowhere, deployment.world, "stage trial in eu-central-1")
     app = AppTest.from_function(script, default_timeout=60, args=(show, opened))
     for name, value in address.items():
         app.query_params[name] = value

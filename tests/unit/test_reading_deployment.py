@@ -1,15 +1,18 @@
 import io
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from infra.local import processes, stack
+from infra.local.processes import Command
 from infra.local.stack import Stack
 from lakegate.errors import LakegateError
 from reading import deployment
@@ -105,6 +108,35 @@ def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
         deployment.find()
 
     assert deployment.find(running=False).reader_token == "reader"
+
+
+def test_the_local_stack_is_opened_anew(tmp_path: Path) -> None:
+    """What was chosen stays the local stack: with its new ports and tokens, and when it is down."""
+    choice = deployment.Choice.of(None)
+    sleeps = Command("ministack", (sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)
+    stack.write(tmp_path, a_stack())
+    processes.start(tmp_path, sleeps)
+    try:
+        choice.open()
+        env = {**a_stack().env, "AWS_ENDPOINT_URL": "http://127.0.0.1:5"}
+        stack.write(tmp_path, replace(a_stack(), reader_token="new", env=env))
+        assert choice.open().reader_token == "new"
+        assert os.environ["AWS_ENDPOINT_URL"] == "http://127.0.0.1:5"
+    finally:
+        processes.stop(tmp_path, "ministack")
+    with pytest.raises(LakegateError, match="STACK_DOWN"):
+        choice.open()
+
+
+def test_a_choice_is_named_for_people() -> None:
+    """The stage with its region, also of an environment; one that names none by its ledger."""
+    assert deployment.Choice.of(None).name == "the local stack"
+    os.environ["AWS_DEFAULT_REGION"] = "eu-central-1"
+    assert deployment.Choice.of("dev").name == "stage dev in eu-central-1"
+    os.environ |= settings()
+    assert deployment.Choice.of(None).name == "ledger ledger in eu-central-1"
+    os.environ["LAKEGATE_STAGE"] = "prod"
+    assert deployment.Choice.of(None).name == "stage prod in eu-central-1"
 
 
 @mock_aws
