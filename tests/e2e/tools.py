@@ -12,7 +12,7 @@ from infra.setup import deploy_environment
 from infra.template import read
 from tests.e2e.bare import ROOT, STAGE, Cloud
 
-_CODE = ("cli", "contracts", "functions", "infra", "lakegate", "spark_jobs")
+_CODE = ("cli", "contracts", "functions", "infra", "lakegate", "reading", "spark_jobs")
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 _QUIET = {"SAM_CLI_TELEMETRY": "0", "SLS_TELEMETRY_DISABLED": "1"}
 # The checkout's own code, by the project's own environment, with the jars that are in its cache.
