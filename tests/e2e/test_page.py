@@ -64,7 +64,8 @@ def visit(gate: Gate) -> Iterator[Visit]:
     bad = gate.end(gate.drop(_HOSTILE, b"id,amount\n3,5\n4,-7\n"))
     port = free_port(set())
     command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
-    environment = {**os.environ, "LAKEGATE_HOME": str(gate.home)}
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
+    environment = {**own, "LAKEGATE_HOME": str(gate.home)}
     with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL) as server:
         try:
             eventually(lambda: listening(port), PATIENCE, "the page is not served")
