@@ -1,23 +1,24 @@
 """The buttons under an alert, and the form that one of them opens: how they look, what they carry.
 
-Limits: 2,000 characters a button's value, 3,000 a form's private metadata (Slack, "Button element",
-"Modal views").
+Limits: 2,000 characters a button's value, 300 the question before it is pressed, 3,000 a form's
+private metadata (Slack, "Button element", "Confirmation dialog object", "Modal views").
 """
 
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from functions.people.blocks import Block
+from functions.people.blocks import Block, cut
 from functions.people.messages import Alert, Kind
 from lakegate.visible import one_line
 
 LONGEST_REASON = 500
 REASON = "reason"  # the modal's one block with an input, and the input
 PREFIX = "lakegate."
-LONGEST_SUMMARY = 800  # each character may take two in a button's value
+LONGEST_SUMMARY, LONGEST_TITLE = 600, 200  # each character may take two in a button's value
 
 
 class Verb(StrEnum):
@@ -51,7 +52,9 @@ def buttons(alert: Alert) -> tuple[Block, ...]:
     """
     if alert.kind is not Kind.FAILED or not alert.token:
         return ()
-    seen = {"ingestion": alert.ingestion, "token": alert.token}
+    # The message's text may come to count others: each button says itself what it is of.
+    title = cut(html.unescape(alert.text), LONGEST_TITLE)
+    seen = {"ingestion": alert.ingestion, "token": alert.token, "title": title}
     shown = _button(Verb.SHOW, {**seen, "summary": one_line(alert.cause)[:LONGEST_SUMMARY]})
     if alert.page:
         shown["url"] = alert.page
@@ -71,7 +74,7 @@ def modal(seen: Seen, title: str) -> Block:
         "submit": _plain("Publish"),
         "close": _plain("Cancel"),
         "blocks": [
-            {"type": "section", "text": _plain(title or "This file")},
+            {"type": "section", "text": _plain(f"{title}\nIngestion {seen.ingestion}")},
             {
                 "type": "input",
                 "block_id": REASON,
@@ -104,8 +107,19 @@ def _button(verb: Verb, value: Mapping[str, Any]) -> dict[str, Any]:
         "value": _json(value),
     }
     if verb is Verb.DISCARD:
-        button |= {"style": "danger", "confirm": _CONFIRM}
+        button |= {"style": "danger", "confirm": _question(value["title"])}
     return button
+
+
+def _question(title: str) -> Block:
+    what = "Its branch and the files that only it reaches go. What landed stays."
+    return {
+        "title": _plain("Discard it?"),
+        "text": _plain(f"{title}\n{what}"),
+        "confirm": _plain("Discard"),
+        "deny": _plain("Keep it"),
+        "style": "danger",
+    }
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -114,12 +128,3 @@ def _json(value: Mapping[str, Any]) -> str:
 
 def _plain(text: str) -> dict[str, Any]:
     return {"type": "plain_text", "text": text}
-
-
-_CONFIRM = {
-    "title": _plain("Discard it?"),
-    "text": _plain("Its branch and the files that only it reaches go. What landed stays."),
-    "confirm": _plain("Discard"),
-    "deny": _plain("Keep it"),
-    "style": "danger",
-}

@@ -3,19 +3,26 @@
 Shapes: Slack, "block_actions payload", "View interaction payloads".
 """
 
-import html
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.people.buttons import LONGEST_REASON, LONGEST_SUMMARY, PREFIX, REASON, Seen, Verb
+from functions.people.buttons import (
+    LONGEST_REASON,
+    LONGEST_SUMMARY,
+    LONGEST_TITLE,
+    PREFIX,
+    REASON,
+    Seen,
+    Verb,
+)
 from lakegate.errors import Permanent
 from lakegate.visible import one_line
 
 _ID = re.compile(r"[UW][A-Z0-9]{1,30}")
-_LONGEST_NAME, _LONGEST_TITLE = 80, 2000
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Press:
-    """A button was pressed. `trigger` opens a modal, within 3 seconds; `title` is the alert's text.
+    """A button was pressed. `trigger` opens a modal, within 3 seconds; `title` is what failed.
 
     `answers` is where Slack takes what only this person is to see. Of a button that `is_link` they
     see what it leads to.
@@ -91,7 +98,7 @@ def _press(payload: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
         team=_team(payload),
         trigger=str(payload.get("trigger_id", "")),
         answers=str(payload.get("response_url", "")),
-        title=html.unescape(str(payload.get("message", {}).get("text", "")))[:_LONGEST_TITLE],
+        title=str(value.get("title") or "This file")[:LONGEST_TITLE],
         summary=str(value.get("summary", ""))[:LONGEST_SUMMARY],
         is_link="url" in action,
     )

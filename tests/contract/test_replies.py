@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 
 from functions.people.answering import Reception, url_handler
 from functions.people.buttons import Seen, Verb, buttons, modal
-from functions.people.messages import alert
+from functions.people.messages import alert, seen
 from functions.people.slack_replies import SlackReplies
 from functions.people.wishes import Wish
 from functions.secret_store import Secret
@@ -32,7 +32,7 @@ from tests.fakes.slack import SIGNING_SECRET, FakeActions, example
 
 TOKEN = "xoxb-test"
 REJECTED = replace(INGESTION, rows=842)
-SEEN = Seen(REJECTED.id, f"1:{REJECTED.audited_hash}")
+SEEN = Seen(REJECTED.id, seen(REJECTED))
 VIEW = modal(SEEN, "Rejected: a.csv")
 
 

@@ -107,6 +107,9 @@ def test_publishing_asks_for_the_reason_first() -> None:
     ((trigger, view),) = office.replies.forms
     assert trigger == example("slack_block_actions")["trigger_id"]
     assert json.loads(view["private_metadata"])["token"] == "1:ffff"
+    assert view["blocks"][0]["text"]["text"] == (
+        f"Rejected: tuesday.csv (CHECKS_FAILED)\nIngestion {SEEN.ingestion}"
+    )
     assert office.actions.sent == []
 
 

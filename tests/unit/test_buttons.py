@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.ingestion import Ingestion, State
+from functions.people.alerts import Place
 from functions.people.buttons import Seen, Verb, buttons, modal
 from functions.people.messages import Kind, alert, recovered
 from functions.people.presses import NotUnderstood, Person, Press, Submission, parsed
+from functions.people.telling import headline
+from functions.people.threads import Thread
 from infra.local.slack_blocks import problems, problems_of_modal
 from lakegate.report import AuditReport
 from tests.fakes.examples import FAILED, INGESTION, REPORT
@@ -88,6 +91,27 @@ def test_only_a_discard_is_asked_about_twice() -> None:
     asked = [each for each in shown(REJECTED) if "confirm" in each]
     assert [each["text"]["text"] for each in asked] == ["Discard"]
     assert "What landed stays" in asked[0]["confirm"]["text"]["text"]
+
+
+def test_each_button_names_what_it_acts_on() -> None:
+    """It is of one file, also under a message that counts others: form and question name that."""
+    told = alert(replace(REJECTED, landed=replace(REJECTED.landed, key="shop/<a&b>.csv")), REPORT)
+    members = frozenset({told.ingestion, "b", "c"})
+    first = headline(Thread(Place("C1", "1.0"), told, members))
+    *_, block = first.blocks
+    title = "Rejected: <a&b>.csv (CHECKS_FAILED)"
+    assert {pressed(button).title for button in block["elements"]} == {title}
+    (question,) = [each["confirm"] for each in block["elements"] if "confirm" in each]
+    assert question["text"]["text"].startswith(f"{title}\n")
+    section, _ = modal(Seen(told.ingestion, "1:ffff"), title)["blocks"]
+    assert section["text"]["text"] == f"{title}\nIngestion {told.ingestion}"
+
+
+def test_a_button_of_an_older_release_names_no_other_file() -> None:
+    """It does not say of which file it is, and its message's text may count others."""
+    (button, *_) = shown(REJECTED)
+    value = {"ingestion": REJECTED.id, "token": "1:ffff"}
+    assert pressed(button | {"value": json.dumps(value)}).title == "This file"
 
 
 def test_show_is_a_link_where_there_is_a_page() -> None:
@@ -166,7 +190,6 @@ def test_an_organizations_user_has_a_workspace() -> None:
         {"user": None},
         {"user": {"id": "ada"}},
         {"user": {"id": "<!channel>"}},
-        {"message": None},
     ],
 )
 def test_what_no_button_sends_is_refused(change: dict[str, Any]) -> None:
