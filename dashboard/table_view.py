@@ -11,7 +11,7 @@ from dashboard.axes import Span
 from dashboard.failing import told
 from dashboard.opening import Opened
 from dashboard.table import Entry, checks_within, history, ran
-from dashboard.words import code, count, moment, size
+from dashboard.words import code, count, harmless, moment, size
 from functions.catalog import MAIN
 from functions.storage import StoredContract
 from functions.world import World
@@ -86,7 +86,7 @@ def _columns(state: TableState) -> None:
         }
         for c in state.columns
     ]
-    st.dataframe(shown, hide_index=True, alt="The table's columns")
+    st.dataframe(harmless(shown), hide_index=True, alt="The table's columns")
     if state.partitioned_by:
         st.text(f"Partitioned by {', '.join(state.partitioned_by)}")
     st.markdown(code(state.location))
@@ -114,7 +114,7 @@ def _terms(stored: StoredContract) -> None:
         }
         for check in contract.checks
     ]
-    st.dataframe(shown, hide_index=True, alt="What the contract asks")
+    st.dataframe(harmless(shown), hide_index=True, alt="What the contract asks")
 
 
 def _commits(entries: Sequence[Entry]) -> None:
@@ -132,7 +132,7 @@ def _commits(entries: Sequence[Entry]) -> None:
         }
         for e in entries[:_SHOWN]
     ]
-    st.dataframe(shown, hide_index=True, alt="Main's commits of this table")
+    st.dataframe(harmless(shown), hide_index=True, alt="Main's commits of this table")
     links.ingestion(entries[0].first, "The newest one's ingestion", ":material/arrow_forward:")
 
 
