@@ -25,10 +25,10 @@ def show(opened: Opened) -> None:
             "What landed in the last", list(Window), default=Window.DAY, required=True
         )
         since, until = bounds(window, now)
-        every = list(world.ledger.landed(since, until)), list(world.ledger.open_failures())
-        known = sorted({table for briefs in every for each in briefs for table in each.tables})
+        every = list(world.ledger.landed(since, until))
+        known = sorted({table for each in every for table in each.tables})
         wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
-    landed, waiting = (_of(wanted, briefs) for briefs in every)
+    landed = _of(wanted, every)
     told, span = overview(landed, window), Span(since, until, window.step)
     if landed:
         _numbers(told)
@@ -36,6 +36,7 @@ def show(opened: Opened) -> None:
     else:
         _nothing(window)
     left, right = st.columns([3, 2], gap="large")
+    waiting = _of(wanted, world.ledger.open_failures())  # while the browser draws the first picture
     with left:
         _alerts(last_alerts(landed, waiting), now)
         _oldest(waiting, now)
