@@ -16,7 +16,7 @@ def stage_here(name: str, session: Any, tell: Callable[[str], None]) -> Stage:
     """
     checked_name(name)
     if not session.region_name:
-        message = "no AWS region is set: set AWS_REGION, or `region` in ~/.aws/config"
+        message = "no AWS region is set: set AWS_DEFAULT_REGION, or `region` in ~/.aws/config"
         raise LakegateError("NO_REGION", message)
     try:
         caller = session.client("sts").get_caller_identity()
