@@ -131,7 +131,7 @@ def _way(told: Account) -> None:
 
 
 def _facts(told: Mapping[str, Sequence[str]]) -> None:
-    """All in one element: a browser needs a tenth of a second for a hundred of them."""
+    """All in one element: of each the browser makes a good deal."""
     shown = ("  \n".join([f":gray[{name}]", *map(code, lines)]) for name, lines in told.items())
     st.markdown("\n\n".join(shown))
 
