@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from infra.setup import deploy_environment
 from infra.template import read
 from tests.e2e.bare import ROOT, STAGE, Cloud
 
-_CODE = ("cli", "contracts", "functions", "infra", "lakegate", "reading", "spark_jobs")
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 _QUIET = {"SAM_CLI_TELEMETRY": "0", "SLS_TELEMETRY_DISABLED": "1"}
 # The checkout's own code, by the project's own environment, with the jars that are in its cache.
@@ -32,7 +32,7 @@ class Checkout:
         """A copy of this checkout under `root`, with the settings that the cloud needs."""
         assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
         package.build(ROOT, print)
-        for name in (*_CODE, "build"):
+        for name in (*_packages(), "contracts", "build"):
             shutil.copytree(ROOT / name, root / name)
         for name in _FILES:
             shutil.copy(ROOT / name, root / name)
@@ -63,6 +63,13 @@ class Checkout:
         )
         assert not done.returncode, f"{script}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
+
+
+def _packages() -> list[str]:
+    """The project's packages: what is not copied, Python would take from this checkout."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages: list[str] = told["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    return packages
 
 
 def _sam_configuration() -> str:
