@@ -11,7 +11,7 @@ from cli.follow import Sight, ended, follow
 from functions.arrivals import ask
 from functions.world import World
 from lakegate.change import Change
-from lakegate.landing import ingestion_id
+from lakegate.landing import ID_PART, ingestion_id
 from reading.deployment import find
 
 
@@ -40,7 +40,7 @@ def change(
     ingestion = ask(world, asked)
     if wait:
         _follow(world, Sight(ingestion), seconds)
-    view.out().print(f"`lakegate show {id_[: view.SHORT_ID]}` tells how it goes")
+    view.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
 
 
 def _follow(world: World, sight: Sight, seconds: float) -> None:

@@ -19,6 +19,7 @@ from functions.world import World
 from infra.local import stack
 from lakegate.contract import Contract, parse
 from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
 from reading.deployment import ROOT, Deployment, home, of_stack
 
 _DAYS = 5
@@ -152,7 +153,7 @@ def _show_commands(console: Console, bad: Sight) -> None:
     console.print("\nGo on with", style="bold")
     console.print(
         f"  {command} up\n"
-        f"  {command} show {bad.ingestion.id[: view.SHORT_ID]}\n"
+        f"  {command} show {bad.ingestion.id[:ID_PART]}\n"
         f'  {command} query "{_BY_AIRPORT}"\n'
         f'  {command} query "{_BROKEN_ROWS}" --ref {branch}\n'
         f"  {command} page\n",

@@ -19,7 +19,7 @@ from functions.storage import Lake
 from functions.world import World
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES
+from lakegate.landing import BATCHES, ID_PART
 from reading.deployment import find
 
 _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
@@ -130,7 +130,7 @@ def explain(console: Console, sights: Iterable[Sight]) -> None:
     """Say why those ended as they did that were not published."""
     for sight in sights:
         if sight.ingestion.reason:
-            more = f"`lakegate show {sight.ingestion.id[: view.SHORT_ID]}` tells more"
+            more = f"`lakegate show {sight.ingestion.id[:ID_PART]}` tells more"
             console.print(f"{sight.name}: {sight.ingestion.reason.message}; {more}", soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ import typer
 from cli import documents, view
 from functions.expiring import Expired
 from functions.expiring import expire as expired_of
+from lakegate.landing import ID_PART
 from reading.deployment import find
 
 
@@ -42,7 +43,7 @@ def expire(
 
 def line(expired: Expired, *, dry_run: bool) -> str:
     """What is told of one ingestion, or of one branch that nobody needs."""
-    what = ", ".join(expired.branches) or expired.ingestion[: view.SHORT_ID]
+    what = ", ".join(expired.branches) or expired.ingestion[:ID_PART]
     if expired.left:
         return f"{what}: not all could be removed: {expired.left}"
     goes = "would go" if dry_run else "gone"

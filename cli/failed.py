@@ -13,6 +13,7 @@ from functions import failed
 from functions.failed import Outcome
 from functions.ingestion import ALERTED, Ingestion
 from functions.world import World
+from lakegate.landing import ID_PART
 from reading import outcomes
 from reading.deployment import find
 from reading.identity import identified
@@ -109,13 +110,13 @@ def tell_discard(outcome: Outcome) -> None:
         raise typer.Exit(1)
     for line in outcomes.discarded(outcome):
         view.out().print(line, soft_wrap=True)
-    view.out().print(f"`lakegate show {now.id[: view.SHORT_ID]}` tells more")
+    view.out().print(f"`lakegate show {now.id[:ID_PART]}` tells more")
 
 
 def _tell_rest(outcome: Outcome) -> None:
     if left := outcomes.left(outcome):
         view.err().print(left, style="yellow", soft_wrap=True)
-    view.out().print(f"`lakegate show {outcome.ingestion.id[: view.SHORT_ID]}` tells how it goes")
+    view.out().print(f"`lakegate show {outcome.ingestion.id[:ID_PART]}` tells how it goes")
 
 
 def _follow(world: World, ingestion: Ingestion, seconds: float | None) -> None:

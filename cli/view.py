@@ -19,10 +19,10 @@ from cli.follow import Sight, job_state
 from functions import diagnosis
 from functions.diagnosis import Finding
 from functions.ingestion import Ingestion, State
+from lakegate.landing import ID_PART
 from lakegate.report import ADDRESS, AuditReport, Status, Tier
 from lakegate.visible import one_line, visible
 
-SHORT_ID = 12
 _STATEMENT = 60
 _WIDE = 200
 _MOST_SAMPLES = 5
@@ -95,7 +95,7 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
     made = table("id", "state", "table", "file", "rows", "landed", "why", right=["rows"])
     for each in ingestions:
         made.add_row(
-            each.id[:SHORT_ID],
+            each.id[:ID_PART],
             coloured(each.state),
             ", ".join(each.tables) or "-",
             source(each),

@@ -132,8 +132,9 @@ def _of_single(
         return (), ()
     _require_known(stored, report)
     contract = world.lake.contract_at(*stored).contract
-    nothing = Concealment(every=False, columns=frozenset())
-    hidden = nothing if question.reveal else concealment(world, contract, stored[0])
+    hidden = Concealment.by(())
+    if not question.reveal:
+        hidden = concealment(world, contract, stored[0])
     checks = {check.id: check for check in contract.checks}
     with evidence_of(report) as evidence:
         findings = tuple(
