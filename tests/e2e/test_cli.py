@@ -45,12 +45,13 @@ def dropped(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
 
 
 def wait_for_rest(gate: Gate, ingestion: str) -> None:
-    """Wait until nothing is due any more for an ingestion that has ended."""
-    eventually(
-        lambda: not gate.world.ledger.get(ingestion).unfinished,
-        PATIENCE,
-        f"{ingestion} is not at rest",
-    )
+    """Wait until nothing changes an ingestion that has ended any more: its results are the last."""
+
+    def at_rest() -> bool:
+        found = gate.world.ledger.get(ingestion)
+        return not (found.unfinished or found.unrecorded)
+
+    eventually(at_rest, PATIENCE, f"{ingestion} is not at rest")
 
 
 def test_drop_waits_for_the_verdict(dropped: dict[str, Result]) -> None:
