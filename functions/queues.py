@@ -33,15 +33,21 @@ class DeadLetters:
         self.name = url.rsplit("/", 1)[-1]
 
     def read(self) -> Iterator[DeadLetter]:
-        """The messages that are waiting; each stays until it is forgotten."""
-        while True:
-            with translated(self.name):
-                answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10)
-            messages = answer.get("Messages", [])
-            if not messages:
-                return
-            for message in messages:
+        """The messages that are waiting, each once; each stays until it is forgotten.
+
+        SQS gives one that stayed again as soon as its visibility timeout ends: when no other is
+        left, the reading ends, or what cannot be worked off now would be read for ever.
+        """
+        seen: set[str] = set()
+        while fresh := [each for each in self._received() if each["MessageId"] not in seen]:
+            for message in fresh:
+                seen.add(message["MessageId"])
                 yield DeadLetter(message["Body"], message["ReceiptHandle"])
+
+    def _received(self) -> list[dict[str, Any]]:
+        with translated(self.name):
+            answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10)
+        return list(answer.get("Messages", []))
 
     def forget(self, letter: DeadLetter) -> None:
         """Delete a message that has been dealt with."""
