@@ -22,11 +22,16 @@ from lakegate.landing import (
     LandedObject,
     batch_name,
     branch_name,
+    hidden_rule,
     ignore_rule,
     ingestion_id,
     report_key,
 )
 from lakegate.report import Reason
+
+
+class Hidden(Permanent):
+    """What landed is work in progress of some tool's, and not to be ingested."""
 
 
 def take_in(world: World, landed: LandedObject) -> Ingestion:
@@ -49,6 +54,8 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     try:
         _check_size(ingestion.landed.size, world.settings.limits.largest_object)
         branched = _cut_branch(world, ingestion)
+    except Hidden as error:
+        return end(world, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
     return _start_job(world, branched)
@@ -133,6 +140,9 @@ def _told(world: World, ingestion: Ingestion) -> dict[str, Any]:
     change = _asked(world, ingestion)
     stored = _contract(world, ingestion, change)
     contract = stored.contract
+    rule = hidden_rule(ingestion.landed.key, contract.landing_prefix)
+    if rule and not change:
+        raise Hidden(rule.code, rule.sentence)
     return {
         "table": contract.table,
         "contract_key": stored.key,

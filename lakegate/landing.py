@@ -17,6 +17,8 @@ BATCHES, MANIFEST = "batches/", "_manifest.json"
 BATCH_MEMBER = "BATCH_MEMBER"  # why a file in a batch's folder is not ingested by itself
 _BATCHED = re.compile(rf"{BATCHES}(?P<name>[^/]+)/(?P<file>.+)", re.DOTALL)
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
+_UNFINISHED_NAME = re.compile(r"\._COPYING_$")
+_HIDDEN_FOLDER = re.compile(r"(^|/)[_.][^/=]*/")
 _CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
 
 
@@ -163,6 +165,22 @@ def ignore_rule(key: str) -> IgnoreRule | None:
     if _IGNORED_NAME.search(key):
         sentence = "folder markers and names that begin with '_' or '.' are not data"
         return IgnoreRule("IGNORED_KEY", sentence)
+    if _UNFINISHED_NAME.search(key):
+        sentence = "names that end in ._COPYING_ are Hadoop's copies under way"
+        return IgnoreRule("IGNORED_KEY", sentence)
     if batch_of(key):
         return IgnoreRule(BATCH_MEMBER, f"its batch's {MANIFEST} brings it in")
     return None
+
+
+def hidden_rule(key: str, prefix: str) -> IgnoreRule | None:
+    """The written rule by which a key under its table's landing prefix is ignored, None if none is.
+
+    Folders that begin with `_` or `.` hold work in progress and logs (Spark's `_temporary/` and
+    `_spark_metadata/`, Hive's `.hive-staging…/`, Delta's `_delta_log/`): what is done is renamed
+    out of them, and lands once more. Spark's rule has the same exception, for folders that name a
+    partition (`_year=2026/`). Folders of the prefix itself are what somebody chose.
+    """
+    if not _HIDDEN_FOLDER.search(key.removeprefix(prefix)):
+        return None
+    return IgnoreRule("IGNORED_KEY", "folders that begin with '_' or '.' hold work in progress")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lakegate.landing import (
     LandedObject,
     branch_name,
+    hidden_rule,
     ignore_rule,
     ingestion_id,
     parse_branch_name,
@@ -165,12 +166,31 @@ def test_a_strange_run_name_is_refused(name: str) -> None:
         ("nyc/flights/a.csv.control.json", True),
         ("nyc/flights/a.csv.control.csv", True),
         ("nyc/flights/control.json", False),
+        ("nyc/flights/a.csv._COPYING_", True),
+        ("nyc/flights/a_COPYING_", False),
         ("a", False),
     ],
 )
 def test_markers_are_ignored_and_nothing_else(key: str, is_ignored: bool) -> None:
     """Folder markers, names that begin with _ or a dot, and control files are ignored by a rule."""
     assert bool(ignore_rule(key)) == is_ignored
+
+
+@pytest.mark.parametrize(
+    ("key", "is_hidden"),
+    [
+        ("_raw/.in/flights/a.parquet", False),
+        ("_raw/.in/flights/2026/a.parquet", False),
+        ("_raw/.in/flights/_c0=1/a.parquet", False),
+        ("_raw/.in/flights/a_b/a.parquet", False),
+        ("_raw/.in/flights/_temporary/0/task_1/a.parquet", True),
+        ("_raw/.in/flights/2026/.hive-staging_1/a.orc", True),
+        ("_raw/.in/flights/_delta_log/00000.json", True),
+    ],
+)
+def test_folders_of_work_in_progress_are_hidden(key: str, is_hidden: bool) -> None:
+    """Folders that begin with _ or a dot are no data below a landing prefix; in it they may be."""
+    assert bool(hidden_rule(key, "_raw/.in/flights/")) == is_hidden
 
 
 def test_each_attempt_has_its_own_report() -> None:

@@ -306,6 +306,21 @@ def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str)
     assert deployment.alerts.posted == []
 
 
+def test_what_spark_has_not_committed_yet_is_ignored(deployment: Deployment) -> None:
+    """What lies in a folder of work in progress ends ignored; renamed out of it, it is ingested."""
+    landed = [
+        deployment.land(f"{folder}a.parquet")
+        for folder in ("shop/orders/_temporary/0/task_1/", "shop/orders/")
+    ]
+    deployment.settle()
+    check_promises(deployment)
+    assert [deployment.ingestion(each).state for each in landed] == [
+        State.IGNORED,
+        State.PUBLISHED,
+    ]
+    assert deployment.alerts.posted == []
+
+
 def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
     """A file that meets a contract nobody can understand ends errored, with what is wrong."""
     deployment.lake.put_text(
