@@ -17,7 +17,8 @@ from jsonschema import Draft201909Validator
 from jsonschema.exceptions import ValidationError
 
 from cli.contract_hints import hints
-from lakegate.contract import Contract, ContractInvalid, Problem, parse, refuse_clashes
+from lakegate.contract import Contract, ContractInvalid, Problem, parse
+from lakegate.contract_claims import refuse_clashes
 from lakegate.contract_yaml import Node, load, suggestion
 from lakegate.errors import Permanent
 

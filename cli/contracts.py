@@ -11,7 +11,8 @@ from cli.contract_check import Checked, checked, clash
 from cli.contract_suggest import suggest
 from cli.contract_test import try_out
 from functions.storage import Lake
-from lakegate.contract import Contract, ContractInvalid, refuse_clashes
+from lakegate.contract import Contract, ContractInvalid
+from lakegate.contract_claims import refuse_clashes
 from lakegate.contract_yaml import Problem
 from lakegate.errors import LakegateError
 from reading.deployment import find

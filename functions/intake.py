@@ -15,7 +15,7 @@ from functions.storage import Missing, StoredContract
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate.change import Change
-from lakegate.contract import claiming
+from lakegate.contract_claims import claiming
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import (
@@ -172,13 +172,14 @@ def _asked(world: World, ingestion: Ingestion) -> Change | None:
 def _contract(world: World, ingestion: Ingestion, change: Change | None) -> StoredContract:
     if ingestion.contract_pinned:
         return _original(world, ingestion)
-    stored = {s.contract.table: s for s in world.lake.contracts()}
+    key = "" if change else ingestion.landed.key
+    stored = {s.contract.table: s for s in world.lake.contracts(key)}
     if change and change.table in stored:
         return stored[change.table]
     if change:
         message = f"no contract is in force for {change.table}, so nothing could audit a change"
         raise Permanent("NO_CONTRACT", message)
-    contract = claiming([s.contract for s in stored.values()], ingestion.landed.key)
+    contract = claiming([s.contract for s in stored.values()], key)
     return stored[contract.table]
 
 

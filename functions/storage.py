@@ -11,11 +11,13 @@ from lakegate import times
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import CHANGES, Change, parse_change_key
 from lakegate.contract import Contract, ContractInvalid, Problem, parse
+from lakegate.contract_claims import could_claim
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.landing import LandedObject, object_version
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 
+YAML = (".yaml", ".yml")  # how the keys of contracts end
 _CONTRACTS = "contracts/"
 _REPORTS = "reports/"
 _OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
@@ -124,13 +126,16 @@ class Lake:
         self._parsed: dict[tuple[str, str], StoredContract] = {}
         self.bucket = bucket
 
-    def contracts(self) -> list[StoredContract]:
+    def contracts(self, key: str = "") -> list[StoredContract]:
         """The contracts in force. Each version of a text is fetched and parsed once.
 
-        Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE.
+        Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE. Where the key
+        of a landed object is given, a text is left out that is refused and cannot be of its table.
         """
         found = [(each["Key"], each["ETag"]) for each in self._listed(_CONTRACTS)]
-        self._parsed = {at: self._parsed.get(at) or self._contract(at[0]) for at in found}
+        listed = [at for at in found if at[0].endswith(YAML)]
+        read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
+        self._parsed = {at: stored for at, stored in read.items() if stored}
         return list(self._parsed.values())
 
     def contract_at(self, key: str, version: str) -> StoredContract:
@@ -224,6 +229,15 @@ class Lake:
             for refused in answer.get("Errors", []):
                 message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
                 raise Transient("STORAGE_UNAVAILABLE", message)
+
+    def _concerning(self, landed: str, key: str) -> StoredContract | None:
+        body, version = self._read(key, most=self._limits.largest_contract)
+        try:
+            return StoredContract.read(body, key, version, self._limits)
+        except ContractInvalid:
+            if could_claim(body, landed):
+                raise
+            return None
 
     def _contract(self, key: str, wanted: str = "") -> StoredContract:
         body, version = self._read(key, wanted, self._limits.largest_contract)

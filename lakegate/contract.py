@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lakegate import contract_keys as keys
@@ -26,11 +26,9 @@ from lakegate.contract_file import (
 )
 from lakegate.contract_transform import read_transform
 from lakegate.contract_yaml import ContractInvalid, Problem, load
-from lakegate.errors import Permanent
 from lakegate.expectations import Expectation, Operator, Unit
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.rules import Rule
-from lakegate.visible import one_line
 
 __all__ = [
     "Check",
@@ -45,10 +43,7 @@ __all__ = [
     "Scope",
     "Severity",
     "Unit",
-    "claiming",
-    "claims",
     "parse",
-    "refuse_clashes",
 ]
 
 _API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
@@ -142,40 +137,6 @@ def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     if problems:
         raise ContractInvalid(source, problems)
     return contract
-
-
-def claims(contract: Contract, key: str) -> bool:
-    """Whether a landed key belongs to the contract, no other one being asked."""
-    return key.startswith(contract.landing_prefix)
-
-
-def claiming(contracts: Iterable[Contract], key: str) -> Contract:
-    """The contract that a landed key belongs to: the one with the longest prefix that fits.
-
-    Raises Permanent NO_CONTRACT when none fits.
-    """
-    known = sorted(contracts, key=lambda contract: contract.landing_prefix)
-    fitting = [contract for contract in known if claims(contract, key)]
-    if not fitting:
-        prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
-        message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
-        raise Permanent("NO_CONTRACT", message)
-    return max(fitting, key=lambda contract: len(contract.landing_prefix))
-
-
-def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
-    """Refuses contracts, by the names of their texts, that cannot stand side by side.
-
-    Raises Permanent CONTRACTS_CLASH when two have one landing prefix or one table.
-    """
-    owners: dict[tuple[str, str], str] = {}
-    for source, contract in sorted(contracts.items()):
-        prefix = ("landing prefix", contract.landing_prefix)
-        for claim in (prefix, ("table", contract.table.lower())):
-            other = owners.setdefault(claim, source)
-            if other != source:
-                message = f"{other} and {source} have the same {claim[0]}, {claim[1]}"
-                raise Permanent("CONTRACTS_CLASH", message)
 
 
 def _contract(root: Field, sha256: str) -> Contract:

@@ -78,9 +78,7 @@ def test_one_reading_gives_all(queue: Queue) -> None:
 def test_a_reading_ends_although_one_stays(queue: Queue) -> None:
     """What is there again before it was dealt with is left to the next reading."""
     queue.send("not to be dealt with now")
-    times = 0
-    for _ in queue.dead_letters.read():
-        times += 1
+    for times, _ in enumerate(queue.dead_letters.read(), 1):
         assert times == 1
         eventually(queue.is_waiting, timeout=10)
     assert eventually(queue.bodies, timeout=10) == ["not to be dealt with now"]

@@ -214,6 +214,24 @@ def test_a_broken_contract_is_refused(buckets: Buckets, text: bytes, problem: st
     assert problem in refusal.value.message
 
 
+def test_a_broken_contract_stands_in_no_other_tables_way(buckets: Buckets) -> None:
+    """Asked for one landed key, what is refused and cannot be its contract is left out."""
+    buckets.lake.put_contract(parse(ITEMS, "items"), ITEMS)
+    buckets.put_text("contracts/shop.orders.yaml", ORDERS.replace("integer", "intger").encode())
+    (items,) = buckets.lake.contracts("shop/items/1.csv")
+    assert items.contract.table == "shop.items"
+    for key in ("shop/orders/1.csv", ""):
+        with pytest.raises(ContractInvalid, match=r"contracts/shop\.orders\.yaml"):
+            buckets.lake.contracts(key)
+
+
+@pytest.mark.parametrize("key", ["contracts/", "contracts/README.md", "contracts/.DS_Store"])
+def test_what_is_no_yaml_is_no_contract(buckets: Buckets, key: str) -> None:
+    """What a tool left beside the contracts is not read."""
+    buckets.put_text(key, b"\xff: no contract")
+    assert buckets.lake.contracts() == []
+
+
 def test_a_report_is_read(buckets: Buckets) -> None:
     """The report that a job wrote is read back."""
     buckets.put_text("reports/x/1.json", REPORT.to_json().encode())

@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache
 from hashlib import md5
 
-from functions.storage import Missing, Overwritten, StoredContract
+from functions.storage import YAML, Missing, Overwritten, StoredContract
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change
-from lakegate.contract import Contract
+from lakegate.contract import Contract, ContractInvalid
+from lakegate.contract_claims import could_claim
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
@@ -76,13 +77,17 @@ class FakeLake:
         self.deleted: dict[str, None] = {}
         self.bucket = "lake"
 
-    def contracts(self) -> list[StoredContract]:
+    def contracts(self, key: str = "") -> list[StoredContract]:
         """See Lake.contracts."""
-        return [
-            self._contract(texts[-1], key, f"v{len(texts)}")
-            for key, texts in sorted(self._texts.items())
-            if key.startswith("contracts/")
-        ]
+        found = []
+        for source, texts in sorted(self._texts.items()):
+            if source.startswith("contracts/") and source.endswith(YAML):
+                try:
+                    found.append(self._contract(texts[-1], source, f"v{len(texts)}"))
+                except ContractInvalid:
+                    if could_claim(texts[-1], key):
+                        raise
+        return found
 
     def contract_at(self, key: str, version: str) -> StoredContract:
         """See Lake.contract_at."""

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakegate.contract import Contract, claiming, claims, refuse_clashes
+from lakegate.contract import Contract
+from lakegate.contract_claims import claiming, claims, could_claim, refuse_clashes
 from lakegate.errors import Permanent
 from tests.unit.contract_texts import parsed
 
@@ -57,3 +58,28 @@ def test_contracts_that_share_a_prefix_or_a_table_clash(other: Contract, shared:
 def test_a_prefix_within_a_prefix_is_no_clash() -> None:
     """The longer prefix takes its keys from the shorter one, so both may stand."""
     refuse_clashes({"a.yaml": ORDERS, "b.yaml": landing_at("shop/orders/new/", "shop.new")})
+
+
+ELSEWHERE = "customProperties: [{property: landingPrefix, value: in/orders/}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "could"),
+    [
+        ("schema: [{name: shop.orders, logicalType: obj}]", True),
+        ("schema: [{name: shop.items, logicalType: obj}]", False),
+        ("schema: [{name: x, physicalName: shop.orders}]", True),
+        (f"schema: [{{name: shop.items}}]\n{ELSEWHERE}", False),
+        (f"schema: [{{name: shop.items}}]\n{ELSEWHERE.replace('in/', 'shop/')}", True),
+        ("schema: &a [{name: shop.items, again: *a}]", False),
+        ("schema: [{name: shop.items}", True),
+        ("schema: [{date: 2026-13-45, name: shop.items}]", True),
+        ("kind: DataContract", True),
+        ("", True),
+        ("name: Ä", True),
+    ],
+)
+def test_a_refused_text_concerns_its_own_files_alone(text: str, could: bool) -> None:
+    """A text stands in the way of the keys under its prefixes; of all where it names none."""
+    assert could_claim(text.encode("latin-1"), "shop/orders/1.csv") == could
+    assert could_claim(text.encode("latin-1"), "")

@@ -16,7 +16,7 @@ from functions.ledger_items import to_item
 from functions.people.messages import alert
 from lakegate.baselines import Baselines
 from lakegate.change import Change
-from lakegate.contract import claiming
+from lakegate.contract_claims import claiming
 from lakegate.errors import Permanent
 from lakegate.history import TABLES
 from lakegate.jobspec import JobSpec

@@ -335,6 +335,17 @@ def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
     assert "intger" in ingestion.reason.message
 
 
+def test_a_broken_contract_holds_up_no_other_table(deployment: Deployment) -> None:
+    """A file whose own contract is sound is published, whatever lies beside it."""
+    broken = ORDERS.replace("integer", "intger").replace("shop.orders", "shop.other")
+    deployment.lake.put_text("contracts/shop.other.yaml", broken.encode())
+    deployment.lake.put_text("contracts/README.md", b"# Contracts")
+    landed = deployment.land(KEY)
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
 def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Deployment) -> None:
     """Where EMR refuses the run itself, the first delivery already tells people, branch named."""
     deployment.journal.strike("jobs.start", Fault(refuse("JOB_REFUSED")))
