@@ -1,6 +1,7 @@
 """`lakegate contract`: its commands, and those that check contracts and put them in force."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ from cli import documents, view
 from cli.contract_check import Checked, checked, clash
 from cli.contract_suggest import suggest
 from cli.contract_test import try_out
-from functions.storage import Lake
+from functions.storage import CONTRACTS, Lake, contract_key
 from lakegate.contract import Contract, ContractInvalid
 from lakegate.contract_claims import refuse_clashes
 from lakegate.contract_yaml import Problem
@@ -56,6 +57,27 @@ def push_command(
 ) -> None:
     """Check all contracts of a directory and put them in force: the next file is judged by them."""
     push(find(context.obj).world().lake, [directory], view.err().print)
+
+
+@contract.command("withdraw")
+def withdraw_command(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="Whose contract, or its key.")],
+) -> None:
+    """Take a contract out of force: files of its table are alerted from now on, its rows stay."""
+    view.err().print(withdraw(find(context.obj).world().lake, name), soft_wrap=True)
+
+
+def withdraw(lake: Lake, name: str) -> str:
+    """Take the contract of a table, or the text under a key, out of force; says what follows.
+
+    One that is refused can be withdrawn too. Raises Missing where there is none of that name.
+    """
+    key = name if name.startswith(CONTRACTS) else contract_key(name)
+    with suppress(ContractInvalid):
+        lake.contract_at(key, "")
+    lake.delete_objects([key])
+    return f"{key} is out of force; its text stays an older version in {lake.bucket}"
 
 
 def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None:

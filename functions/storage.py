@@ -17,8 +17,7 @@ from lakegate.landing import LandedObject, object_version
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 
-YAML = (".yaml", ".yml")  # how the keys of contracts end
-_CONTRACTS = "contracts/"
+CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # how the keys of contracts begin and end
 _REPORTS = "reports/"
 _OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _MOST_DELETED = 1000
@@ -52,6 +51,11 @@ class StoredContract:
         except UnicodeDecodeError as error:
             line = body.count(b"\n", 0, error.start) + 1
             raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error
+
+
+def contract_key(table: str) -> str:
+    """Where a table's contract lies in the lake bucket."""
+    return f"{CONTRACTS}{table}.yaml"
 
 
 class Landing:
@@ -132,7 +136,7 @@ class Lake:
         Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE. Where the key
         of a landed object is given, a text is left out that is refused and cannot be of its table.
         """
-        found = [(each["Key"], each["ETag"]) for each in self._listed(_CONTRACTS)]
+        found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
         listed = [at for at in found if at[0].endswith(YAML)]
         read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
         self._parsed = {at: stored for at, stored in read.items() if stored}
@@ -147,7 +151,7 @@ class Lake:
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """Put a contract's text in force; returns its key."""
-        key = f"{_CONTRACTS}{contract.table}.yaml"
+        key = contract_key(contract.table)
         with _translated(key):
             self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode())
         return key

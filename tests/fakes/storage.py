@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from hashlib import md5
 
-from functions.storage import YAML, Missing, Overwritten, StoredContract
+from functions.storage import CONTRACTS, YAML, Missing, Overwritten, StoredContract, contract_key
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change
 from lakegate.contract import Contract, ContractInvalid
@@ -81,7 +81,7 @@ class FakeLake:
         """See Lake.contracts."""
         found = []
         for source, texts in sorted(self._texts.items()):
-            if source.startswith("contracts/") and source.endswith(YAML):
+            if source.startswith(CONTRACTS) and source.endswith(YAML):
                 try:
                     found.append(self._contract(texts[-1], source, f"v{len(texts)}"))
                 except ContractInvalid:
@@ -99,7 +99,7 @@ class FakeLake:
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """See Lake.put_contract."""
-        key = f"contracts/{contract.table}.yaml"
+        key = contract_key(contract.table)
         self.put_text(key, text.encode())
         return key
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from cli.contracts import push
-from functions.storage import StoredContract
+from cli.contracts import push, withdraw
+from functions.storage import Missing, StoredContract
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import ORDERS
 from tests.fakes.storage import FakeLake
@@ -44,6 +44,31 @@ def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
     (changed,) = in_force(lake).values()
 
     assert (same.version, changed.version) == ("v1", "v2")
+
+
+@pytest.mark.parametrize("text", [ORDERS.encode(), b"kind: nothing of the kind"])
+@pytest.mark.parametrize("name", ["shop.orders", "contracts/shop.orders.yaml"])
+def test_a_withdrawn_contract_is_out_of_force(text: bytes, name: str) -> None:
+    """A contract is withdrawn by its table or its key, a refused one too; the others stay."""
+    lake: Any = FakeLake()
+    lake.put_text("contracts/shop.orders.yaml", text)
+    lake.put_text("contracts/shop.items.yaml", ORDERS.replace("orders", "items").encode())
+
+    assert "contracts/shop.orders.yaml is out of force" in withdraw(lake, name)
+
+    assert in_force(lake).keys() == {"contracts/shop.items.yaml"}
+
+
+@pytest.mark.parametrize("name", ["shop.ordres", "reports/a.json"])
+def test_what_is_not_in_force_cannot_be_withdrawn(name: str) -> None:
+    """A mistyped table is told, and nothing is deleted, least of all what is no contract."""
+    lake: Any = FakeLake()
+    lake.put_text("reports/a.json", b"{}")
+
+    with pytest.raises(Missing, match="there is no object contracts/"):
+        withdraw(lake, name)
+
+    assert not lake.deleted
 
 
 def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:

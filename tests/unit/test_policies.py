@@ -116,14 +116,15 @@ def test_who_starts_jobs_reads_manifests_and_no_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_only_the_clean_up_deletes_in_the_lake(name: str) -> None:
-    """No other role may delete an object, or have it expire; none may delete what landed."""
+    """No other role may delete a file or contract, or have it expire; none may what landed."""
     role = ROLES[name]
     for action in DELETING:
         assert not role.may(action, f"{LANDING}/shop/orders/a.csv"), action
         assert not role.may(action, LANDING), action
         assert not role.may(action, LAKE), action
         for path in IN_LAKE:
-            may = name == "CleanUpRole" and action == DELETING[0] and path.startswith("warehouse/")
+            is_its = path.startswith(("warehouse/", "contracts/"))
+            may = name == "CleanUpRole" and action == DELETING[0] and is_its
             assert role.may(action, lake(path)) is may, (action, path)
 
 
