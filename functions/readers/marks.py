@@ -1,46 +1,111 @@
-"""How far a warehouse's tables were brought, where the warehouse itself has no place to say it."""
+"""How far a warehouse's tables were brought, where the warehouse itself has no place to say it.
 
+Whoever brings a table along has a lease of it, which ends by itself if its holder dies. Nobody has
+one for what is older than anything that was begun: what became of that nobody knows for certain.
+"""
+
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from boto3.dynamodb.conditions import Attr, ConditionBase
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.errors import Transient
 
 
+@dataclass(frozen=True)
+class Lease:
+    """That nobody but its holder brings a table along; it is to be brought to `position`."""
+
+    table: str
+    position: int
+    holder: str
+
+
 class Marks:
-    """Positions in a DynamoDB table (key `table`): of each table the largest that was ever put."""
+    """Of each table, in a DynamoDB table (key `table`), what was begun and done, and who is at it.
+
+    `begun` and `done` are positions, and `until` is when the lease of `holder` ends, in seconds
+    since 1970.
+    """
 
     def __init__(self, table: Any) -> None:
         """`table` is a boto3 DynamoDB Table resource."""
         self._table = table
 
-    def position(self, table: str) -> int:
-        """Where a table was brought to last, 0 where it never was. Raises MARKS_UNAVAILABLE."""
+    def lease(self, table: str, position: int, now: datetime, seconds: int) -> Lease | None:
+        """Let nobody else bring a table along until it is done, or `seconds` have gone by.
+
+        None where it was brought there already, or something newer was begun. Raises Transient
+        LEASED while somebody else is at it, and MARKS_UNAVAILABLE.
+        """
+        lease, second = Lease(table, position, uuid.uuid4().hex), int(now.timestamp())
+        free = Attr("until").not_exists() | Attr("until").lte(second) | _held_by(lease)
+        older = Attr("begun").not_exists() | Attr("begun").lte(position)
+        behind = Attr("done").not_exists() | Attr("done").lt(position)
+        change = "SET #holder = :holder, #until = :until, #begun = :begun"
+        values = {":holder": lease.holder, ":until": second + seconds, ":begun": position}
+        try:
+            self._change(table, change, free & older & behind, values)
+        except _Refused:
+            if self._passed(table, position):
+                return None
+            raise _leased(table) from None
+        return lease
+
+    def done(self, lease: Lease) -> None:
+        """Note that the table was brought there, and end the lease.
+
+        Raises Transient LEASED where it had ended already, and MARKS_UNAVAILABLE.
+        """
+        change = "SET #done = :done REMOVE #holder, #until"
+        try:
+            self._change(lease.table, change, _held_by(lease), {":done": lease.position})
+        except _Refused:
+            raise _leased(lease.table) from None
+
+    def free(self, lease: Lease) -> None:
+        """End a lease of which nothing goes on. Raises Transient MARKS_UNAVAILABLE."""
+        with suppress(_Refused):
+            self._change(lease.table, "REMOVE #holder, #until", _held_by(lease), {})
+
+    def _passed(self, table: str, position: int) -> bool:
         with _translated():
             found = self._table.get_item(Key={"table": table}, ConsistentRead=True)
-        return int(found.get("Item", {}).get("position", 0))
+        item = found.get("Item", {})
+        return item.get("done", 0) >= position or item.get("begun", 0) > position
 
-    def put(self, table: str, position: int) -> None:
-        """Note that a table was brought to a position, unless it was further already.
-
-        Raises Transient MARKS_UNAVAILABLE.
-        """
-        try:
-            with _translated():
-                self._table.put_item(
-                    Item={"table": table, "position": position},
-                    ConditionExpression="attribute_not_exists(#t) OR #p < :position",
-                    ExpressionAttributeNames={"#t": "table", "#p": "position"},
-                    ExpressionAttributeValues={":position": position},
-                )
-        except _Further:
-            return
+    def _change(
+        self, table: str, change: str, condition: ConditionBase, values: dict[str, Any]
+    ) -> None:
+        names = {word: word[1:] for word in change.replace(",", "").split() if word[0] == "#"}
+        given = {"ExpressionAttributeValues": values} if values else {}
+        with _translated():
+            self._table.update_item(
+                Key={"table": table},
+                UpdateExpression=change,
+                ConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                **given,
+            )
 
 
-class _Further(Exception):
+class _Refused(Exception):
     """The condition of a write did not hold."""
+
+
+def _held_by(lease: Lease) -> ConditionBase:
+    """It is, also when boto3 asks again because the answer was lost."""
+    return Attr("holder").eq(lease.holder)
+
+
+def _leased(table: str) -> Transient:
+    message = f"{table} is being brought along by another one; it will be tried again"
+    return Transient("LEASED", message)
 
 
 @contextmanager
@@ -49,7 +114,7 @@ def _translated() -> Iterator[None]:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-            raise _Further from error
+            raise _Refused from error
         raise Transient("MARKS_UNAVAILABLE", f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient("MARKS_UNAVAILABLE", f"DynamoDB did not answer: {error}") from error

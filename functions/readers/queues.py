@@ -27,8 +27,8 @@ class AnnouncementQueue:
 class RefreshQueue:
     """What one warehouse is to be brought to.
 
-    A queue of SQS's kind "FIFO": of one table no two refreshes are ever worked on at once, and what
-    is sent twice within five minutes is in it once (Amazon SQS, "Exactly-once processing").
+    A queue of SQS's kind "FIFO": of one table no two refreshes are handed out at once, and what is
+    sent twice within five minutes is in it once (Amazon SQS, "Exactly-once processing").
     """
 
     def __init__(self, client: Any, url: str) -> None:
@@ -51,7 +51,7 @@ class GivenUp:
     """The dead letters of a RefreshQueue, where what a warehouse refuses for good is put at once.
 
     From there people have it tried again (Amazon SQS, "Dead-letter queue redrive"), which leaves it
-    in its group: as in the RefreshQueue, of one table no two are then worked on at once.
+    in its group: as in the RefreshQueue, of one table no two are then handed out at once.
     """
 
     def __init__(self, client: Any, url: str) -> None:

@@ -47,13 +47,15 @@ class SnowflakeSettings:
 
     `snowflake_secret` is the name of the secret with the login, `snowflake_marks` of the DynamoDB
     table with the positions; `snowflake_dead_letters` is a queue's address. `snowflake_tables` are
-    those that Snowflake has, separated by commas; without any they are all.
+    those that Snowflake has, separated by commas; without any they are all. `function_timeout` is
+    how many seconds the function may take.
     """
 
     lake_bucket: str
     snowflake_secret: str
     snowflake_marks: str
     snowflake_dead_letters: str
+    function_timeout: int
     snowflake_tables: str = ""
 
     @classmethod

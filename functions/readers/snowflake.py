@@ -22,9 +22,8 @@ from functions.readers.snowflake_sql import refresh as refresh_statement
 from functions.secret_store import Secret
 from lakegate.errors import LakegateError, Permanent, Transient
 
-# Snowflake then ends it, long before the queue gives the message again: so no older refresh is
-# still under way when a newer one begins.
-_SECONDS = 30
+_SECONDS = 30  # Snowflake then ends a statement, also one whose function died
+_APART = 30  # how far clocks may be from each other, and an answer from what it answers
 _TIMEOUT = 10
 _PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
 _TRIES = 3
@@ -42,14 +41,19 @@ class Snowflake:
         marks: Marks,
         lake_bucket: str,
         now: Callable[[], datetime],
+        function_timeout: int,
         tables: Collection[str] = (),
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`tables` are those that Snowflake has, none for all; `secret` holds the login as JSON."""
+        """`tables` are those that Snowflake has, none for all; `secret` holds the login as JSON.
+
+        Whoever uses it works no longer than `function_timeout` seconds.
+        """
         self._secret = secret
         self._marks = marks
         self._base = base_url(lake_bucket)
         self._now = now
+        self._leased = function_timeout + _SECONDS + _APART
         self._tables = frozenset(tables)
         self._pause = pause
         self._session = requests.Session()
@@ -59,15 +63,20 @@ class Snowflake:
         """See Warehouse.refresh; a table that Snowflake is not to have is left alone.
 
         Raises Permanent SNOWFLAKE_REFUSED, as for a table that is not there, and OUTSIDE_VOLUME;
-        Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET.
+        Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET, and what Marks do.
         """
         if self._tables and refresh.table not in self._tables:
             return False
-        if self._marks.position(refresh.table) >= refresh.position:
-            return False
         path = relative(refresh.metadata, self._base)
-        self._carry_out(refresh.table, path)
-        self._marks.put(refresh.table, refresh.position)
+        lease = self._marks.lease(refresh.table, refresh.position, self._now(), self._leased)
+        if not lease:
+            return False
+        try:
+            self._carry_out(refresh.table, path)
+        except Permanent:  # after anything else a statement may still go on
+            self._marks.free(lease)
+            raise
+        self._marks.done(lease)
         return True
 
     def _carry_out(self, table: str, path: str) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -40,6 +41,7 @@ class Login:
     key: RSAPrivateKey = field(repr=False)
 
     @classmethod
+    @lru_cache(maxsize=2)  # the key is checked, which takes a tenth of a second
     def read(cls, secret: str, name: str) -> "Login":
         """The login that a secret's JSON tells; `name` is the secret's.
 

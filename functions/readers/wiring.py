@@ -43,6 +43,7 @@ def snowflake() -> Refreshing:
         marks=Marks(marks),
         lake_bucket=settings.lake_bucket,
         now=lambda: datetime.now(UTC),
+        function_timeout=settings.function_timeout,
         tables=settings.tables,
     )
     return Refreshing(warehouse, GivenUp(sqs, settings.snowflake_dead_letters))

@@ -1,8 +1,10 @@
 """How Snowflake follows main, through a double of its SQL API that checks what it is asked."""
 
 import json
+import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,11 +16,11 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from functions.readers.marks import Marks
+from functions.readers.marks import Lease, Marks
 from functions.readers.refresh import Refresh
 from functions.readers.snowflake import Snowflake
 from functions.readers.snowflake_key import Login
@@ -30,6 +32,9 @@ from tests.fakes.snowflake import SnowflakeDouble, fingerprint, running
 
 TABLE = "shop.orders"
 THERE = '"LAKE"."SHOP"."ORDERS"'
+FUNCTION_TIMEOUT = 60
+LONGEST = FUNCTION_TIMEOUT + 30  # that a statement of a function's may go on
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 KEYS = [rsa.generate_private_key(65537, 2048) for _ in range(2)]
 
 
@@ -57,25 +62,38 @@ class Vault:
 
 @dataclass
 class Bench:
-    """The adapter, Snowflake, the secret, and how long the adapter waited."""
+    """The adapter, Snowflake, the secret, and how long the adapter waited.
+
+    `looked` and `waiting` happen once: before it takes the lease, and while Snowflake is at work.
+    """
 
     there: SnowflakeDouble
     vault: Vault
-    marks: FakeMarks = field(default_factory=FakeMarks)
+    marks: Marks | FakeMarks = field(default_factory=FakeMarks)
     waited: list[float] = field(default_factory=list)
     tables: tuple[str, ...] = ()
+    looked: Callable[[], object] | None = None
+    waiting: Callable[[], object] | None = None
 
     def __post_init__(self) -> None:
         """Log in with what the secret holds."""
         secret = Secret(self.vault, "lakegate/dev/snowflake", lambda: self.vault.seconds)
+        marks: Any = self.marks
         self.snowflake = Snowflake(
-            secret,
-            self.marks,  # type: ignore[arg-type]
-            "lake",
-            lambda: datetime.now(UTC),
-            self.tables,
-            self.waited.append,
+            secret, marks, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
         )
+
+    def _now(self) -> datetime:
+        happens, self.looked = self.looked, None
+        if happens:
+            happens()
+        return self.there.now()
+
+    def _pause(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        happens, self.waiting = self.waiting, None
+        if happens:
+            happens()
 
     def refresh(self, position: int, table: str = TABLE) -> bool:
         """Have Snowflake brought to a position."""
@@ -107,6 +125,11 @@ def bench(there: SnowflakeDouble) -> Bench:
     return Bench(there, Vault(login(there)))
 
 
+def later(bench: Bench) -> None:
+    """Let the time go by after which a message comes again."""
+    bench.there.ahead += timedelta(seconds=6 * FUNCTION_TIMEOUT)
+
+
 def test_a_table_reads_what_was_published(bench: Bench) -> None:
     """The file is named relative to the external volume's base, in the role and warehouse given."""
     assert bench.refresh(3)
@@ -130,20 +153,23 @@ def test_a_statement_without_end_is_tried_again(bench: Bench) -> None:
     with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
         bench.refresh(3)
     assert 25 < sum(bench.waited) < 40
-    assert bench.marks.position(TABLE) == 0
+    bench.there.polls = 0
+    later(bench)
+    assert bench.refresh(3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=10))
-def test_in_whatever_order_they_come_it_only_goes_forward(positions: Sequence[int]) -> None:
+def test_in_whatever_order_they_come_it_only_goes_forward(
+    there: SnowflakeDouble, positions: Sequence[int]
+) -> None:
     """Of refreshes in any order, doubled or late, the newest so far is always the one read."""
-    double = SnowflakeDouble(key=KEYS[0].public_key(), tables={THERE: ""}, polls=0)
-    with running(double):
-        bench = Bench(double, Vault(login(double)))
-        for number, position in enumerate(positions, 1):
-            newest, before = max(positions[:number]), positions[: number - 1]
-            assert bench.refresh(position) is (position > max(before, default=0))
-            assert double.tables[THERE].endswith(f"/{newest}.metadata.json")
+    there.polls = 0
+    bench = Bench(there, Vault(login(there)))
+    for number, position in enumerate(positions, 1):
+        newest, before = max(positions[:number]), positions[: number - 1]
+        assert bench.refresh(position) is (position > max(before, default=0))
+        assert there.tables[THERE].endswith(f"/{newest}.metadata.json")
 
 
 @pytest.mark.parametrize("fault", [429, 500, 503, "lost"])
@@ -162,6 +188,7 @@ def test_an_outage_is_tried_again_later(bench: Bench, status: int) -> None:
     with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
         bench.refresh(3)
     bench.there.faults = []
+    later(bench)
     assert bench.refresh(3)
 
 
@@ -212,6 +239,7 @@ def test_a_key_that_is_replaced_meanwhile_begins_no_second_statement(bench: Benc
     with pytest.raises(Transient, match="SNOWFLAKE_LOGIN_REFUSED"):
         bench.refresh(4)
     assert bench.there.asked == ["POST", "GET"]
+    later(bench)
     assert bench.refresh(4)
 
 
@@ -277,7 +305,8 @@ def test_nonsense_is_tried_again(there: SnowflakeDouble, answer: bytes) -> None:
         bench = Bench(there, Vault(login(there, url=address)))
         with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
             bench.refresh(3)
-    assert bench.marks.position(TABLE) == 0
+    later(bench)
+    assert Bench(there, Vault(login(there)), bench.marks).refresh(3)
 
 
 def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None:
@@ -286,39 +315,195 @@ def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None
         Bench(there, Vault(login(there, url=wire.nobody()))).refresh(3)
 
 
+@contextmanager
+def dynamodb() -> Iterator[Any]:
+    """A table for marks, in this process."""
+    with mock_aws():
+        yield boto3.resource("dynamodb", region_name="us-east-1").create_table(
+            TableName=f"marks-{uuid.uuid4().hex}",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "table", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "table", "KeyType": "HASH"}],
+        )
+
+
+class Killed(BaseException):
+    """The function dies where it stands."""
+
+
+def die() -> None:
+    """Die."""
+    raise Killed
+
+
 @pytest.fixture(params=["in memory", "DynamoDB"])
 def marks(request: pytest.FixtureRequest) -> Iterator[Marks | FakeMarks]:
     """Marks where nothing was put."""
     if request.param == "in memory":
         yield FakeMarks()
         return
-    with mock_aws():
-        made = boto3.resource("dynamodb", region_name="us-east-1").create_table(
-            TableName=f"marks-{uuid.uuid4().hex}",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "table", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "table", "KeyType": "HASH"}],
-        )
-        yield Marks(made)
+    with dynamodb() as table:
+        yield Marks(table)
+
+
+def seconds(number: int) -> timedelta:
+    """So many of them."""
+    return timedelta(seconds=number)
 
 
 def test_a_mark_only_grows(marks: Marks | FakeMarks) -> None:
-    """Of a table the largest position stays, of others nothing is known."""
-    seen = []
-    for position in (3, 5, 4, 5):
-        marks.put(TABLE, position)
-        seen.append(marks.position(TABLE))
-    assert seen == [3, 5, 5, 5]
-    assert marks.position("shop.returns") == 0
+    """Who is as far already, or once began something newer, has no lease for what is older."""
+    for position in (3, 5):
+        lease = marks.lease(TABLE, position, NOW, 10)
+        assert lease
+        marks.done(lease)
+        assert [marks.lease(TABLE, older, NOW, 10) for older in (3, position)] == [None, None]
+    assert marks.lease(TABLE, 9, NOW, 10)
+    assert marks.lease(TABLE, 8, NOW + seconds(20), 10) is None
+    assert marks.lease("shop.returns", 1, NOW, 10)
+
+
+def test_a_lease_is_one_holders(marks: Marks | FakeMarks) -> None:
+    """Until it is freed or ends nobody else has it, whatever for; other tables are free."""
+    lease = marks.lease(TABLE, 3, NOW, 10)
+    for position, after in ((3, 0), (3, 9), (4, 9)):
+        with pytest.raises(Transient, match=f"LEASED.*{TABLE}"):
+            marks.lease(TABLE, position, NOW + seconds(after), 10)
+    assert marks.lease("shop.returns", 3, NOW, 10)
+    assert lease
+    marks.free(lease)
+    assert marks.lease(TABLE, 3, NOW, 10)
+
+
+def test_a_lease_ends(marks: Marks | FakeMarks) -> None:
+    """Of a holder that died it ends by itself; what that one says later is not taken."""
+    dead = marks.lease(TABLE, 3, NOW, 10)
+    assert dead
+    alive = marks.lease(TABLE, 3, NOW + seconds(10), 10)
+    with pytest.raises(Transient, match="LEASED"):
+        marks.done(dead)
+    marks.free(dead)
+    with pytest.raises(Transient, match="LEASED"):
+        marks.lease(TABLE, 3, NOW + seconds(19), 10)
+    assert alive
+    marks.done(alive)
+    assert marks.lease(TABLE, 3, NOW + seconds(19), 10) is None
+
+
+def test_a_lease_whose_answer_was_lost_is_had() -> None:
+    """boto3 asks again by itself: that the holder has it already is no refusal."""
+    with dynamodb() as marks:
+        lost = iter([0.0])
+        marks.meta.client.meta.events.register_first(
+            "needs-retry.dynamodb.UpdateItem", lambda **_: next(lost, None)
+        )
+        assert Marks(marks).lease(TABLE, 3, NOW, 10)
+        assert next(lost, None) is None
+
+
+def test_of_two_at_once_one_leaves_it_for_later(
+    there: SnowflakeDouble, marks: Marks | FakeMarks
+) -> None:
+    """While a refresh goes on Snowflake is asked for no other of the table."""
+    first, second = (Bench(there, Vault(login(there)), marks) for _ in range(2))
+
+    def meanwhile() -> None:
+        for position in (3, 4):
+            with pytest.raises(Transient, match="LEASED"):
+                second.refresh(position)
+        assert not second.refresh(2)
+
+    first.waiting = meanwhile
+    assert first.refresh(3)
+    assert len(there.ran) == 1
+    assert second.refresh(4)
+    assert there.tables[THERE].endswith("/4.metadata.json")
+
+
+def test_whoever_has_the_lease_looks_again(
+    there: SnowflakeDouble, marks: Marks | FakeMarks
+) -> None:
+    """What was newer when it looked may be older now, and is not sent then."""
+    first, second = (Bench(there, Vault(login(there)), marks) for _ in range(2))
+    first.looked = lambda: second.refresh(4)
+    assert not first.refresh(3)
+    assert len(there.ran) == 1
+    assert first.refresh(5)
+
+
+def test_who_died_is_waited_for(there: SnowflakeDouble, marks: Marks | FakeMarks) -> None:
+    """As long as the function could be at work, and then what it had Snowflake begin."""
+    bench = Bench(there, Vault(login(there)), marks, waiting=die)
+    with pytest.raises(Killed):
+        bench.refresh(3)
+    there.ahead = timedelta(seconds=LONGEST)
+    with pytest.raises(Transient, match="LEASED"):
+        bench.refresh(4)
+    later(bench)
+    assert bench.refresh(4)
+
+
+def test_what_is_refused_holds_up_nobody(bench: Bench) -> None:
+    """Nothing goes on of a statement that Snowflake refuses: the next refresh begins at once."""
+    there = bench.there.tables.pop(THERE)
+    with pytest.raises(Permanent, match="SNOWFLAKE_REFUSED"):
+        bench.refresh(3)
+    bench.there.tables[THERE] = there
+    assert bench.refresh(4)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(1, 9),
+        st.sampled_from(["alone", "looked", "waiting", "dies"]),
+        st.sampled_from([0, 25, 65, LONGEST - 1, 6 * FUNCTION_TIMEOUT]),
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STEPS)
+def test_however_functions_meet_it_only_goes_forward(
+    there: SnowflakeDouble, steps: Sequence[tuple[int, str, int]]
+) -> None:
+    """They overlap anywhere and die with a statement under way: no older file after a newer."""
+    marks, left, before = FakeMarks(), list(steps), len(there.ran)
+
+    def step() -> None:
+        if not left:
+            return
+        position, how, passes = left.pop(0)
+        bench = Bench(there, Vault(login(there)), marks)
+        bench.looked = step if how == "looked" else None
+        bench.waiting = {"waiting": step, "dies": die}.get(how)
+        there.hangs = how == "dies"
+        with suppress(Killed, Transient):
+            bench.refresh(position)
+        there.ahead += seconds(passes)
+        there.go_on()
+
+    while left:
+        step()
+    there.ahead += seconds(LONGEST)
+    there.go_on()
+    seen = [int(re.findall(r"(\d+)\.metadata", sql)[0]) for sql in there.ran[before:]]
+    assert seen == sorted(seen)
 
 
 def test_marks_that_cannot_be_read_are_tried_again() -> None:
     """What DynamoDB refuses is transient."""
     table = boto3.resource("dynamodb", region_name="us-east-1").Table("marks")
     with Stubber(table.meta.client) as stubber:
-        for method in ("get_item", "put_item"):
+        stubber.add_client_error("update_item", "ConditionalCheckFailedException")
+        for method in ("get_item", *["update_item"] * 3):
             stubber.add_client_error(method, "ThrottlingException")
-        with pytest.raises(Transient, match="MARKS_UNAVAILABLE"):
-            Marks(table).position(TABLE)
-        with pytest.raises(Transient, match="MARKS_UNAVAILABLE"):
-            Marks(table).put(TABLE, 1)
+        lease = Lease(TABLE, 1, "holder")
+        for call in (
+            *[lambda: Marks(table).lease(TABLE, 1, NOW, 10)] * 2,
+            lambda: Marks(table).done(lease),
+            lambda: Marks(table).free(lease),
+        ):
+            with pytest.raises(Transient, match="MARKS_UNAVAILABLE"):
+                call()

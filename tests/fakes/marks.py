@@ -1,16 +1,51 @@
 """Marks in memory."""
 
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from functions.readers.marks import Lease
+from lakegate.errors import Transient
+
+
+@dataclass
+class _Mark:
+    begun: int = 0
+    done: int = 0
+    lease: Lease | None = None
+    until: datetime | None = None
+
 
 class FakeMarks:
-    """Of each table the largest position that was ever put."""
+    """Of each table what was begun and done, and who is at it."""
 
     def __init__(self) -> None:
-        self._positions: dict[str, int] = {}
+        self._marks: dict[str, _Mark] = {}
 
-    def position(self, table: str) -> int:
-        """See Marks.position."""
-        return self._positions.get(table, 0)
+    def lease(self, table: str, position: int, now: datetime, seconds: int) -> Lease | None:
+        """See Marks.lease."""
+        mark = self._marks.setdefault(table, _Mark())
+        if mark.done >= position or mark.begun > position:
+            return None
+        if mark.until and now < mark.until:
+            raise _leased(table)
+        mark.begun, mark.until = position, now + timedelta(seconds=seconds)
+        mark.lease = Lease(table, position, uuid.uuid4().hex)
+        return mark.lease
 
-    def put(self, table: str, position: int) -> None:
-        """See Marks.put."""
-        self._positions[table] = max(position, self.position(table))
+    def done(self, lease: Lease) -> None:
+        """See Marks.done."""
+        mark = self._marks[lease.table]
+        if mark.lease != lease:
+            raise _leased(lease.table)
+        self._marks[lease.table] = _Mark(mark.begun, lease.position)
+
+    def free(self, lease: Lease) -> None:
+        """See Marks.free."""
+        mark = self._marks[lease.table]
+        if mark.lease == lease:
+            self._marks[lease.table] = _Mark(mark.begun, mark.done)
+
+
+def _leased(table: str) -> Transient:
+    return Transient("LEASED", f"{table} is being brought along by another one")

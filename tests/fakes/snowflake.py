@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import flask
@@ -41,7 +42,9 @@ class SnowflakeDouble:
     `polls` is how often a statement is still going on when it is asked for. `faults` go wrong one
     by one: an HTTP status, or "lost" for an answer that never comes although the work is done;
     "none" is that nothing does.
-    `ran` are the statements in the order in which they were carried out.
+    `ran` are the statements in the order in which they were carried out. `hangs` is that what
+    is begun is carried out just before its time is over, and not before.
+    `ahead` is by how much its clock is ahead.
     """
 
     user: str = "MYORG-ACCOUNT1.LAKEGATE"
@@ -53,7 +56,14 @@ class SnowflakeDouble:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     address: str = ""
+    hangs: bool = False
+    ahead: timedelta = timedelta(0)
+    _hanging: list[tuple[datetime, str]] = field(default_factory=list)
     _statements: dict[str, _Statement] = field(default_factory=dict)
+
+    def now(self) -> datetime:
+        """What its clock shows."""
+        return datetime.now(UTC) + self.ahead
 
     def submit(self) -> flask.Response:
         """POST /api/v2/statements."""
@@ -66,8 +76,10 @@ class SnowflakeDouble:
         if not (known and query.get("retry") == "true"):
             known = [str(uuid.uuid4())]
             self._statements[known[0]] = _Statement({request_id}, body["statement"], self.polls)
-            error = self._carry_out(body["statement"])
-            if error:
+            if self.hangs:
+                last = self.now() + timedelta(seconds=body["timeout"] - 1)
+                self._hanging.append((last, body["statement"]))
+            elif error := self._carry_out(body["statement"]):
                 return error
         if self.faults[:1] == ["lost"]:
             self.faults.pop(0)
@@ -82,6 +94,7 @@ class SnowflakeDouble:
     def refusal(self) -> flask.Response | None:
         """What is wrong with a request, or to go wrong with it."""
         self.asked.append(flask.request.method)
+        self.go_on()
         headers = flask.request.headers
         assert headers["User-Agent"].startswith("lakegate/")
         assert headers["Accept"] == "application/json"
@@ -96,14 +109,25 @@ class SnowflakeDouble:
                 self.faults.pop(0)
         return None
 
+    def go_on(self) -> None:
+        """Carry out what hung until now."""
+        due = [each for each in self._hanging if each[0] <= self.now()]
+        for each in due:
+            self._hanging.remove(each)
+            self._carry_out(each[1])
+
     def knows(self, token: str) -> bool:
         """Whether a bearer token is the user's, and good now."""
+        own_clock: Any = {"verify_exp": False, "verify_iat": False}
         try:
-            claims = jwt.decode(token, self.key, algorithms=["RS256"], issuer=self._issuer())
+            claims = jwt.decode(
+                token, self.key, algorithms=["RS256"], issuer=self._issuer(), options=own_clock
+            )
         except jwt.InvalidTokenError:
             return False
         short = 0 < claims["exp"] - claims["iat"] <= _LONGEST_LIFE
-        return short and claims["sub"] == self.user
+        good = claims["iat"] <= self.now().timestamp() < claims["exp"]
+        return short and good and claims["sub"] == self.user
 
     def _issuer(self) -> str:
         return f"{self.user}.{fingerprint(self.key)}"

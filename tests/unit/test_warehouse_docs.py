@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from cli.snowflake import Names, ddl
+from functions.readers.settings import SnowflakeSettings
 from functions.readers.snowflake_key import Login
 from functions.readers.snowflake_sql import Place, base_url, refresh, relative
 from infra import template
@@ -84,6 +85,17 @@ def test_the_owner_makes_the_tables() -> None:
     assert verbs[role + 1 :] == ["CREATE ICEBERG TABLE"] * 2
     assert {"CREATE EXTERNAL VOLUME", "CREATE CATALOG INTEGRATION"} <= set(verbs[:role])
     assert verbs.count("CREATE SCHEMA IF") == 1
+
+
+def test_a_refresh_has_what_it_needs() -> None:
+    """Snowflake's function knows how long it may take itself, and may keep its marks."""
+    function = APP.resources["OnSnowflakeLambdaFunction"]["Properties"]
+    told = APP.resolve(function["Environment"]["Variables"])
+    known = SnowflakeSettings.of({name: str(value) for name, value in told.items()})
+    assert known.function_timeout == int(APP.resolve(function["Timeout"]))
+    role, marks = APP.roles()["OnSnowflakeRole"], APP.arn("SnowflakeMarks")
+    may = [a for a in ("Get", "Update", "Put", "Delete") if role.may(f"dynamodb:{a}Item", marks)]
+    assert may == ["Get", "Update"]
 
 
 def redrive(reader: str) -> str:
