@@ -54,8 +54,10 @@ def ddl_command(
 def ddl(names: Names, lake_bucket: str, metadata: Mapping[str, str]) -> Iterator[str]:
     """The statements, in their order; `metadata` maps each table to its metadata file on main.
 
-    Only the owner of an Iceberg table refreshes it, so the role makes the tables itself.
+    Only the owner of an Iceberg table refreshes it, so the role makes the tables itself. Raises
+    Permanent NAME_TAKEN where two would be one.
     """
+    sql.refuse_clashes(names.place, metadata)
     volume, role = sql.identifier(names.name), sql.identifier(names.role)
     database = sql.identifier(names.place.database)
     yield "USE ROLE ACCOUNTADMIN"

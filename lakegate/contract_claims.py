@@ -34,16 +34,21 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
 def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
     """Refuses contracts, by the names of their texts, that cannot stand side by side.
 
-    Raises Permanent CONTRACTS_CLASH when two have one landing prefix or one table.
+    Raises Permanent CONTRACTS_CLASH when two have one landing prefix or one table; tables whose
+    names differ in capitals alone are one to Spark, AWS Glue and Snowflake.
     """
-    owners: dict[tuple[str, str], str] = {}
+    owners: dict[tuple[str, str], tuple[str, str]] = {}
     for source, contract in sorted(contracts.items()):
-        prefix = ("landing prefix", contract.landing_prefix)
-        for claim in (prefix, ("table", contract.table.lower())):
-            other = owners.setdefault(claim, source)
+        prefix, table = contract.landing_prefix, contract.table
+        for what, given, one in (
+            ("landing prefix", prefix, prefix),
+            ("table", table, table.lower()),
+        ):
+            other, theirs = owners.setdefault((what, one), (source, given))
             if other != source:
-                message = f"{other} and {source} have the same {claim[0]}, {claim[1]}"
-                raise Permanent("CONTRACTS_CLASH", message)
+                capitals = f": {theirs} and {given} differ in capitals alone"
+                message = f"{other} and {source} have the same {what}, {one}"
+                raise Permanent("CONTRACTS_CLASH", message + capitals * (theirs != given))
 
 
 def could_claim(refused: bytes, key: str) -> bool:

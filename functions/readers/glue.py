@@ -15,10 +15,10 @@ from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.exceptions import ValidationError
 
 from functions.file_io import CLIENT, S3FileIO
-from functions.readers.refresh import Refresh
+from functions.readers.refresh import Refresh, taken
 from lakegate.errors import Permanent, Transient
 
-POSITION = "lakegate.position"
+POSITION, TABLE = "lakegate.position", "lakegate.table"
 _METADATA, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _REFUSED = ("InvalidInputException", "ValidationException", "ResourceNumberLimitExceededException")
 _KEPT = ("Description", "Owner", "Retention")  # of a table, as people may have set it
@@ -26,7 +26,7 @@ _IO = f"{S3FileIO.__module__}.{S3FileIO.__qualname__}"
 
 
 class Glue:
-    """The tables of Glue's databases `<prefix><namespace>`; see Warehouse."""
+    """The tables of Glue's databases `<prefix><namespace>`, all of small letters; see Warehouse."""
 
     def __init__(self, client: Any, s3: Any, prefix: str) -> None:
         """`client` is boto3's `glue` client, `s3` its `s3` client."""
@@ -37,14 +37,15 @@ class Glue:
     def refresh(self, refresh: Refresh) -> bool:
         """See Warehouse.refresh; a table that is not there is made, with its database.
 
-        Raises Permanent FOREIGN_TABLE for a table that somebody else made, METADATA_GONE and
-        BAD_METADATA where there is nothing to point to, GLUE_REFUSED; Transient GLUE_UNAVAILABLE.
+        Raises Permanent FOREIGN_TABLE for a table that somebody else made and NAME_TAKEN for one
+        that follows another of main's, METADATA_GONE and BAD_METADATA where there is nothing to
+        point to, GLUE_REFUSED; Transient GLUE_UNAVAILABLE.
         """
-        namespace, _, name = refresh.table.rpartition(".")
+        namespace, _, name = refresh.table.lower().rpartition(".")
         database = f"{self._prefix}{namespace}"
         with _translated(refresh):
             there = self._table(database, name)
-            if there and _position(there) >= refresh.position:
+            if there and _position(there, refresh.table) >= refresh.position:
                 return False
             wanted = self._wanted(database, name, refresh)
             if there:
@@ -66,8 +67,8 @@ class Glue:
         io = {"py-io-impl": _IO, CLIENT: self._s3}
         given: Any = catalog
         GlueCatalog("glue", client=given, **io).register_table((database, name), refresh.metadata)
-        position = {POSITION: str(refresh.position)}
-        return {**catalog.input, "Parameters": {**catalog.input["Parameters"], **position}}
+        own = {POSITION: str(refresh.position), TABLE: refresh.table}
+        return {**catalog.input, "Parameters": {**catalog.input["Parameters"], **own}}
 
     def _make(self, database: str, wanted: dict[str, Any]) -> None:
         try:
@@ -104,11 +105,13 @@ class _Registering:
         return {"Table": {**self.input, "DatabaseName": DatabaseName, "Name": Name}}
 
 
-def _position(there: Mapping[str, Any]) -> int:
-    """Where the table was brought to last. Raises Permanent where that was not by Lakegate."""
+def _position(there: Mapping[str, Any], table: str) -> int:
+    """Where the table was brought to last. Raises Permanent where it does not follow this one."""
     parameters = there.get("Parameters", {})
+    where = f"{there['DatabaseName']}.{there['Name']}"
+    if parameters.get(TABLE, table) != table:
+        raise taken(table, parameters[TABLE], f"delete Glue's table {where}")
     if POSITION not in parameters or _METADATA not in parameters:
-        where = f"{there['DatabaseName']}.{there['Name']}"
         message = f"Lakegate did not make Glue's table {where}, and does not touch it"
         raise Permanent("FOREIGN_TABLE", f"{message}: delete it there, or set another prefix")
     return int(parameters[POSITION])

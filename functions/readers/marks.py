@@ -14,6 +14,7 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, ConditionBase
 from botocore.exceptions import BotoCoreError, ClientError
 
+from functions.readers.refresh import taken
 from lakegate.errors import Transient
 
 
@@ -30,7 +31,8 @@ class Marks:
     """Of each table, in a DynamoDB table (key `table`), what was begun and done, and who is at it.
 
     `begun` and `done` are positions, and `until` is when the lease of `holder` ends, in seconds
-    since 1970.
+    since 1970. Tables whose names differ in capitals alone are one to a warehouse, and so they are
+    here: it is for the one named in `of`, which came first.
     """
 
     def __init__(self, table: Any) -> None:
@@ -40,17 +42,19 @@ class Marks:
     def lease(self, table: str, position: int, now: datetime, seconds: int) -> Lease | None:
         """Let nobody else bring a table along until it is done, or `seconds` have gone by.
 
-        None where it was brought there already, or something newer was begun. Raises Transient
-        LEASED while somebody else is at it, and MARKS_UNAVAILABLE.
+        None where it was brought there already, or something newer was begun. Raises Permanent
+        NAME_TAKEN where it is another table's; Transient LEASED while somebody else is at it, and
+        MARKS_UNAVAILABLE.
         """
         lease, second = Lease(table, position, uuid.uuid4().hex), int(now.timestamp())
         free = Attr("until").not_exists() | Attr("until").lte(second) | _held_by(lease)
         older = Attr("begun").not_exists() | Attr("begun").lte(position)
         behind = Attr("done").not_exists() | Attr("done").lt(position)
-        change = "SET #holder = :holder, #until = :until, #begun = :begun"
+        own = Attr("of").not_exists() | Attr("of").eq(table)
+        change = "SET #holder = :holder, #until = :until, #begun = :begun, #of = :of"
         values = {":holder": lease.holder, ":until": second + seconds, ":begun": position}
         try:
-            self._change(table, change, free & older & behind, values)
+            self._change(table, change, free & older & behind & own, {**values, ":of": table})
         except _Refused:
             if self._passed(table, position):
                 return None
@@ -75,8 +79,10 @@ class Marks:
 
     def _passed(self, table: str, position: int) -> bool:
         with _translated():
-            found = self._table.get_item(Key={"table": table}, ConsistentRead=True)
+            found = self._table.get_item(Key=_key(table), ConsistentRead=True)
         item = found.get("Item", {})
+        if item.get("of", table) != table:
+            raise taken(table, item["of"], f"delete the item {table.lower()} of {self._table.name}")
         return item.get("done", 0) >= position or item.get("begun", 0) > position
 
     def _change(
@@ -86,12 +92,16 @@ class Marks:
         given = {"ExpressionAttributeValues": values} if values else {}
         with _translated():
             self._table.update_item(
-                Key={"table": table},
+                Key=_key(table),
                 UpdateExpression=change,
                 ConditionExpression=condition,
                 ExpressionAttributeNames=names,
                 **given,
             )
+
+
+def _key(table: str) -> dict[str, str]:
+    return {"table": table.lower()}
 
 
 class _Refused(Exception):

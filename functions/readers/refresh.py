@@ -30,3 +30,9 @@ class Refresh:
     def text(self) -> str:
         """The refresh as a message's body."""
         return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def taken(table: str, other: str, remedy: str) -> Permanent:
+    """That a table's name is another one's already, and what frees it."""
+    message = f"{table} and {other} are one table to the warehouse, which has it follow {other}"
+    return Permanent("NAME_TAKEN", f"{message}; to have it follow {table} instead, {remedy}")

@@ -62,7 +62,7 @@ class Snowflake:
     def refresh(self, refresh: Refresh) -> bool:
         """See Warehouse.refresh; a table that Snowflake is not to have is left alone.
 
-        Raises Permanent SNOWFLAKE_REFUSED, as for a table that is not there, and OUTSIDE_VOLUME;
+        Raises Permanent SNOWFLAKE_REFUSED, as for a table that is not there, and OUTSIDE_VOLUME,
         Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET, and what Marks do.
         """
         if self._tables and refresh.table not in self._tables:

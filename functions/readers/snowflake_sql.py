@@ -3,6 +3,7 @@
 Names are in capitals, as Snowflake has those that are written without quotes.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakegate.errors import Permanent
@@ -10,7 +11,11 @@ from lakegate.errors import Permanent
 
 @dataclass(frozen=True)
 class Place:
-    """Where in Snowflake tables are; without a `schema` each namespace has one of its own."""
+    """Where in Snowflake tables are; without a `schema` each namespace has one of its own.
+
+    In one for all the namespace begins a table's name, and a `$`, which no name of Lakegate's has,
+    ends it: so no two tables are one, but for capitals.
+    """
 
     database: str
     schema: str = ""
@@ -18,11 +23,22 @@ class Place:
     def table(self, name: str) -> str:
         """What Snowflake calls Lakegate's table `namespace.table`."""
         namespace, _, table = name.rpartition(".")
-        return f"{self.schema_of(namespace)}.{identifier(table.upper())}"
+        own = f"{namespace}${table}" if self.schema else table
+        return f"{self.schema_of(namespace)}.{identifier(own.upper())}"
 
     def schema_of(self, namespace: str) -> str:
         """What it calls the schema of a namespace."""
         return f"{identifier(self.database)}.{identifier(self.schema or namespace.upper())}"
+
+
+def refuse_clashes(place: Place, tables: Iterable[str]) -> None:
+    """Raises Permanent NAME_TAKEN where Snowflake would take two tables for one."""
+    known: dict[str, str] = {}
+    for table in sorted(tables):
+        other = known.setdefault(place.table(table), table)
+        if other != table:
+            message = f"{other} and {table} are one table to Snowflake, {place.table(table)}"
+            raise Permanent("NAME_TAKEN", f"{message}: name one of them in another way")
 
 
 def refresh(place: Place, table: str, path: str) -> str:

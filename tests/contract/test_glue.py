@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import boto3
@@ -108,6 +108,15 @@ def test_pyiceberg_reads_it(catalog: Catalog) -> None:
     io_ = {"py-io-impl": "functions.file_io.S3FileIO", CLIENT: catalog.s3}
     table = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
     assert table.schema().column_names == ["id", "amount"]
+
+
+def test_no_table_is_brought_where_another_one_is(catalog: Catalog) -> None:
+    """Glue has small letters alone: of tables that differ in capitals the second is refused."""
+    catalog.glue.refresh(replace(catalog.refresh(3), table="shop.Orders"))
+    before = catalog.table()
+    with pytest.raises(Permanent, match=r"NAME_TAKEN: shop\.orders and shop\.Orders .*pub_shop"):
+        catalog.glue.refresh(catalog.refresh(5))
+    assert catalog.table() == before
 
 
 @pytest.mark.parametrize("position", [2, 3])

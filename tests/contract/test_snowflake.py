@@ -24,6 +24,7 @@ from functions.readers.marks import Lease, Marks
 from functions.readers.refresh import Refresh
 from functions.readers.snowflake import Snowflake
 from functions.readers.snowflake_key import Login
+from functions.readers.snowflake_sql import Place, refuse_clashes
 from functions.secret_store import Secret
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
@@ -209,12 +210,31 @@ def test_only_the_tables_that_are_named_are_brought_along(there: SnowflakeDouble
 
 def test_names_and_paths_say_nothing_else(there: SnowflakeDouble) -> None:
     """Quotes and backslashes in names and paths end no name and no text."""
-    evil = '"LA""KE; --"."S""; DROP"."ORDERS"'
+    evil = '"LA""KE; --"."S""; DROP"."SHOP$ORDERS"'
     there.tables = {evil: ""}
     bench = Bench(there, Vault(login(there, database='LA"KE; --', schema='S"; DROP')))
     path = "a'; DROP TABLE x; --\\'/m.json"
     assert bench.snowflake.refresh(Refresh("shop.orders", 1, f"s3://lake/warehouse/{path}"))
     assert there.tables == {evil: path}
+
+
+def test_no_table_is_brought_where_another_one_is(bench: Bench) -> None:
+    """Snowflake is asked nothing for a table whose name there is another one's."""
+    bench.refresh(3)
+    with pytest.raises(Permanent, match=r"NAME_TAKEN: Shop\.Orders and shop\.orders are one"):
+        bench.refresh(4, "Shop.Orders")
+    assert len(bench.there.ran) == 1
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,6}\.[a-z][a-z0-9_]{0,6}", fullmatch=True)
+
+
+@given(st.sets(NAMES | st.sampled_from(["a.b_c", "a_b.c"]), min_size=2))
+@pytest.mark.parametrize("place", [Place("LAKE"), Place("LAKE", "ALL")])
+def test_two_tables_have_two_names(place: Place, tables: set[str]) -> None:
+    """Of tables that do not differ in capitals alone no two are one, whatever the namespaces."""
+    assert len({place.table(table) for table in tables}) == len(tables)
+    refuse_clashes(place, tables)
 
 
 def test_a_file_outside_the_volume_is_refused(bench: Bench) -> None:
@@ -388,6 +408,16 @@ def test_a_lease_ends(marks: Marks | FakeMarks) -> None:
     assert alive
     marks.done(alive)
     assert marks.lease(TABLE, 3, NOW + seconds(19), 10) is None
+
+
+def test_a_name_is_one_tables(marks: Marks | FakeMarks) -> None:
+    """Which differ in capitals alone are one to a warehouse: the second is refused, both named."""
+    lease = marks.lease("shop.Orders", 3, NOW, 10)
+    assert lease
+    marks.done(lease)
+    with pytest.raises(Permanent, match=r"NAME_TAKEN: shop\.orders and shop\.Orders are one"):
+        marks.lease("shop.orders", 4, NOW, 10)
+    assert marks.lease("shop.Orders", 4, NOW, 10)
 
 
 def test_a_lease_whose_answer_was_lost_is_had() -> None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from functions.readers.marks import Lease
+from functions.readers.refresh import taken
 from lakegate.errors import Transient
 
 
 @dataclass
 class _Mark:
+    of: str
     begun: int = 0
     done: int = 0
     lease: Lease | None = None
@@ -24,7 +26,9 @@ class FakeMarks:
 
     def lease(self, table: str, position: int, now: datetime, seconds: int) -> Lease | None:
         """See Marks.lease."""
-        mark = self._marks.setdefault(table, _Mark())
+        mark = self._marks.setdefault(table.lower(), _Mark(table))
+        if mark.of != table:
+            raise taken(table, mark.of, "delete its mark")
         if mark.done >= position or mark.begun > position:
             return None
         if mark.until and now < mark.until:
@@ -35,16 +39,16 @@ class FakeMarks:
 
     def done(self, lease: Lease) -> None:
         """See Marks.done."""
-        mark = self._marks[lease.table]
+        mark = self._marks[lease.table.lower()]
         if mark.lease != lease:
             raise _leased(lease.table)
-        self._marks[lease.table] = _Mark(mark.begun, lease.position)
+        mark.done, mark.lease, mark.until = lease.position, None, None
 
     def free(self, lease: Lease) -> None:
         """See Marks.free."""
-        mark = self._marks[lease.table]
+        mark = self._marks[lease.table.lower()]
         if mark.lease == lease:
-            self._marks[lease.table] = _Mark(mark.begun, mark.done)
+            mark.lease, mark.until = None, None
 
 
 def _leased(table: str) -> Transient:

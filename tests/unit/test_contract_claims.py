@@ -45,7 +45,11 @@ def test_an_unclaimed_key_is_told_with_the_prefixes_that_there_are() -> None:
     ("other", "shared"),
     [
         (landing_at("shop/orders/", "shop.other"), "landing prefix, shop/orders/"),
-        (landing_at("else/", "Shop.Orders"), "table, shop.orders"),
+        (landing_at("else/", "shop.orders"), "table, shop.orders$"),
+        (
+            landing_at("else/", "Shop.Orders"),
+            r"table, shop.orders: shop.orders and Shop.Orders differ in capitals alone",
+        ),
     ],
 )
 def test_contracts_that_share_a_prefix_or_a_table_clash(other: Contract, shared: str) -> None:

@@ -15,6 +15,7 @@ from functions.readers.settings import SnowflakeSettings
 from functions.readers.snowflake_key import Login
 from functions.readers.snowflake_sql import Place, base_url, refresh, relative
 from infra import template
+from lakegate.errors import Permanent
 from tests.compiled import ACCOUNT, Compiled
 from tests.fakes.schema import validate_announcement
 
@@ -85,6 +86,13 @@ def test_the_owner_makes_the_tables() -> None:
     assert verbs[role + 1 :] == ["CREATE ICEBERG TABLE"] * 2
     assert {"CREATE EXTERNAL VOLUME", "CREATE CATALOG INTEGRATION"} <= set(verbs[:role])
     assert verbs.count("CREATE SCHEMA IF") == 1
+
+
+def test_tables_of_one_name_are_not_written_down() -> None:
+    """The second would be left out by IF NOT EXISTS, and its refreshes go to the first."""
+    files = {t: f"s3://lake/warehouse/{t}/m.json" for t in ("shop.orders", "Shop.Orders")}
+    with pytest.raises(Permanent, match=r"NAME_TAKEN: Shop\.Orders and shop\.orders"):
+        list(ddl(Names(Place("LAKE"), "R", "V", "arn"), "lake", files))
 
 
 def test_a_refresh_has_what_it_needs() -> None:
