@@ -136,8 +136,11 @@ class Storage:
 
     def _is_newest(self) -> bool:
         landed = self.spec.landed
-        with _translated(landed.uri):
-            newest = self.s3.head_object(Bucket=landed.bucket, Key=landed.key)
+        try:
+            with _translated(landed.uri):
+                newest = self.s3.head_object(Bucket=landed.bucket, Key=landed.key)
+        except Permanent:  # a delete marker hides the key, and not the version that landed
+            return False
         return landed.version in (newest.get("VersionId"), newest["ETag"].strip('"'))
 
     def report(self, key: str) -> AuditReport:

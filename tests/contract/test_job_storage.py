@@ -1,0 +1,82 @@
+"""What the job reads of the two buckets, on S3."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject
+from spark_jobs.storage import Replaced, Storage
+from tests.unit.test_jobspec import SPEC
+
+ACCOUNT = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test",
+    "aws_secret_access_key": "test",
+}
+BODY = b"id\n1\n"
+
+
+@pytest.fixture
+def s3() -> Iterator[Any]:
+    """S3 in this process, with both buckets."""
+    with mock_aws():
+        client = boto3.client("s3", **ACCOUNT)
+        for bucket in (SPEC.landed.bucket, SPEC.lake_bucket):
+            client.create_bucket(Bucket=bucket)
+            kept = {"Status": "Enabled"}
+            client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=kept)
+        yield client
+
+
+def landed(s3: Any, key: str) -> JobSpec:
+    """What the job is told of a file that lands under a key."""
+    put = s3.put_object(Bucket="landing", Key=key, Body=BODY)
+    etag = put["ETag"].strip('"')
+    found = LandedObject("landing", key, put["VersionId"], etag, len(BODY))
+    return replace(SPEC, landed=found)
+
+
+def read(s3: Any, address: str) -> bytes:
+    """What lies at an address that the job gives to Spark."""
+    bucket, _, key = address.removeprefix("s3a://").partition("/")
+    return bytes(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+
+
+@pytest.mark.parametrize("key", ["shop/orders/monday.csv", "shop/orders/mon day.csv"])
+def test_a_version_behind_a_delete_marker_is_read(s3: Any, key: str) -> None:
+    """Whoever deletes a key hides its newest version: the one that landed is there, and is read."""
+    spec = landed(s3, key)
+    s3.delete_object(Bucket="landing", Key=key)
+    with Storage(spec, s3, None).pinned() as address:
+        assert read(s3, address) == BODY
+
+
+def test_a_key_deleted_while_it_was_read_is_read_again(s3: Any) -> None:
+    """A delete marker that comes in while Spark reads is no end: the next try takes a copy."""
+    spec = landed(s3, "shop/orders/monday.csv")
+    storage = Storage(spec, s3, None)
+    with ExitStack() as reading:
+        address = reading.enter_context(storage.pinned())
+        assert address == "s3a://landing/shop/orders/monday.csv"
+        s3.delete_object(Bucket="landing", Key=spec.landed.key)
+        with pytest.raises(Replaced):
+            reading.close()
+    with storage.pinned() as again:
+        assert read(s3, again) == BODY
+
+
+def test_a_version_that_was_deleted_itself_is_gone(s3: Any) -> None:
+    """Where the landed version is no more, whatever else the key has, that is said."""
+    spec = landed(s3, "shop/orders/monday.csv")
+    where = {"Bucket": "landing", "Key": spec.landed.key}
+    s3.put_object(**where, Body=b"id\n2\n")
+    s3.delete_object(**where, VersionId=spec.landed.version)
+    with pytest.raises(Permanent, match="OBJECT_GONE"), Storage(spec, s3, None).pinned():
+        pass
