@@ -21,6 +21,7 @@ from lakegate.contract import Contract, ContractInvalid, Problem, parse
 from lakegate.contract_claims import refuse_clashes
 from lakegate.contract_yaml import Node, load, suggestion
 from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
 
 _QUOTED = re.compile(r"'([^']+)'")
 _LONGEST_REASON = 200
@@ -41,7 +42,7 @@ class Checked:
     hints: tuple[Problem, ...] = ()
 
 
-def checked(file: Path) -> Checked:
+def checked(file: Path, limits: Limits) -> Checked:
     """A file, read and checked; whatever is wrong is in the answer."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -49,10 +50,10 @@ def checked(file: Path) -> Checked:
         reason = f"cannot be read: {error}"
         return Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))
     try:
-        found = check(text, str(file))
+        found = check(text, str(file), limits)
     except ContractInvalid as invalid:
         return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
-    return Checked(file, text, found, hints=hints(text, str(file)))
+    return Checked(file, text, found, hints=hints(text, str(file), limits))
 
 
 def clash(found: Iterable[Checked]) -> Permanent | None:
@@ -64,15 +65,15 @@ def clash(found: Iterable[Checked]) -> Permanent | None:
     return None
 
 
-def check(text: str, source: str) -> Contract:
+def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     """The contract in a text that keeps to the standard's schema, too; otherwise as `parse`.
 
     Raises ContractInvalid with the problems of both. Where both object, `parse` has the word.
     """
-    tree = load(text, source, [])
+    tree = load(text, source, [], limits)
     found: list[Problem] = []
     try:
-        contract = parse(text, source)
+        contract = parse(text, source, limits)
     except ContractInvalid as invalid:
         found.extend(invalid.problems)
     fields = [problem.field for problem in found]

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from cli.column_names import looks_like_a_key, looks_like_money, looks_personal
 from lakegate.contract_fields import Field
 from lakegate.contract_yaml import Problem, load
+from lakegate.limits import DEFAULTS, Limits
 
 _FLOATS = ("", "double", "float", "real", "double precision")
 
 
-def hints(text: str, source: str) -> tuple[Problem, ...]:
+def hints(text: str, source: str, limits: Limits = DEFAULTS) -> tuple[Problem, ...]:
     """What might be better in a contract that is taken as it is, in the order of the lines."""
-    root = Field(load(text, source, []), "", [])
+    root = Field(load(text, source, [], limits), "", [])
     found: list[Problem] = []
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):

@@ -1,6 +1,7 @@
 """`lakegate contract test`: the audit of local files, with nothing but this machine."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from cli import documents, view
 from cli.contract_check import check
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
+from lakegate.limits import Limits
 from lakegate.report import AuditReport, Verdict
 
 # As the job's own (spark_jobs/main.py), which cannot be imported without Spark.
@@ -30,7 +32,8 @@ def try_out(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Audit local files as the job would, with no stack: 0 passed, 3 rejected, 4 could not."""
-    contract = check(file.read_text(encoding="utf-8"), str(file))
+    limits = Limits.of(os.environ)
+    contract = check(file.read_text(encoding="utf-8"), str(file), limits)
     reports = list(_audits(contract, list(data_files(data)), pages=not as_json))
     if as_json:
         typer.echo(documents.text([json.loads(report.to_json()) for report in reports]))

@@ -1,5 +1,6 @@
 """`lakegate contract`: its commands, and those that check contracts and put them in force."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from lakegate.contract import Contract, ContractInvalid
 from lakegate.contract_claims import refuse_clashes
 from lakegate.contract_yaml import Problem
 from lakegate.errors import LakegateError
+from lakegate.limits import Limits
 from reading.deployment import find
 
 contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
@@ -32,7 +34,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check contracts against the standard and against Lakegate; nothing is sent anywhere."""
-    found = [checked(file) for file in contract_files(paths)]
+    limits = Limits.of(os.environ)
+    found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)
     if as_json:
         typer.echo(documents.text(_document(found, clashing)))
@@ -83,9 +86,10 @@ def withdraw(lake: Lake, name: str) -> str:
 def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None:
     """Put contracts, and all of directories, in force; none when one of them cannot stand.
 
-    Raises LakegateError with every problem in every file.
+    They may be as large as the lake's limits let them. Raises LakegateError with every problem in
+    every file.
     """
-    found = [checked(file) for file in contract_files(paths)]
+    found = [checked(file, lake.limits) for file in contract_files(paths)]
     _raise_refusals(found)
     given = {each.file: (each.text, each.contract) for each in found if each.contract}
     in_force = _in_force(lake)
@@ -100,9 +104,9 @@ def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None
             tell(f"contract {contract.table} put in force, from {file}")
 
 
-def refuse_invalid(paths: Iterable[Path]) -> None:
+def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
     """Raises LakegateError with every problem in every contract, or why they clash."""
-    found = [checked(file) for file in contract_files(paths)]
+    found = [checked(file, limits) for file in contract_files(paths)]
     _raise_refusals(found)
     if clashing := clash(found):
         raise clashing

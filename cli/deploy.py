@@ -26,6 +26,7 @@ from infra.aws.wanted import Wanted
 from infra.package import Package
 from infra.plans import Change
 from infra.stage import Stage
+from lakegate.limits import Limits
 from reading.deployment import ROOT, find
 
 _APP = ROOT / "template.yaml"
@@ -79,8 +80,8 @@ def deploy(
     """Deploy this checkout to a stage on AWS; where it was interrupted, this goes on."""
     tell = teller()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
-    refuse_invalid(CONTRACTS)
     chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
+    refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     wanted.refuse_unknown(chosen, (_APP, _PLATFORM))
     own = own_platform or has_own_platform(site)
     order = _Order(site, package.build(ROOT, tell), chosen, own)

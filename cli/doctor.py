@@ -27,6 +27,7 @@ from infra.aws.facts import JOB_RELEASE, PLATFORM, Facts
 from infra.local import settings
 from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
+from lakegate.limits import Limits
 from reading.deployment import ROOT, Deployment, find
 
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
@@ -62,7 +63,8 @@ def tell(found: Sequence[Finding], *, as_json: bool) -> None:
 
 def _given(found: Deployment, stage: Stage) -> Given:
     facts = Facts(boto3.client("ssm"), stage)
-    lake = Lake(boto3.client("s3"), found.settings.lake_bucket)
+    limits = found.settings.limits
+    lake = Lake(boto3.client("s3"), found.settings.lake_bucket, limits=limits)
     return Given(
         stage=stage,
         settings=found.settings,
@@ -70,7 +72,7 @@ def _given(found: Deployment, stage: Stage) -> Given:
         facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
         parameters=lambda: _parameters(found, stage),
         package=cache(lambda: package.build(ROOT, teller())),
-        contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS),
+        contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS, limits),
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
     )
 
@@ -96,7 +98,7 @@ def _finding(told: Mapping[str, Any]) -> Finding:
     return Finding(told["check"], Status(told["status"]), told["message"], told["fix"])
 
 
-def _contracts(directories: Iterable[Path]) -> dict[str, str]:
+def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:
     """The contracts of this checkout that can stand, their hashes by table."""
-    found = [checked(file).contract for file in contract_files(directories)]
+    found = [checked(file, limits).contract for file in contract_files(directories)]
     return {contract.table: contract.sha256 for contract in found if contract}

@@ -125,7 +125,7 @@ class Lake:
     ) -> None:
         """`client` is boto3's `s3` client; `clean_up` makes the one that deletes, if not this."""
         self._client = client
-        self._limits = limits
+        self.limits = limits
         self._clean_up = clean_up or (lambda: client)
         self._parsed: dict[tuple[str, str], StoredContract] = {}
         self.bucket = bucket
@@ -184,7 +184,7 @@ class Lake:
 
     def report(self, key: str) -> AuditReport:
         """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
-        return AuditReport.from_json(self._read(key, most=self._limits.largest_report)[0])
+        return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0])
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """What a table's published runs measured, and the etag of the document: "" for none.
@@ -244,8 +244,8 @@ class Lake:
             return None
 
     def _contract(self, key: str, wanted: str = "") -> StoredContract:
-        body, version = self._read(key, wanted, self._limits.largest_contract)
-        return StoredContract.read(body, key, wanted or version, self._limits)
+        body, version = self._read(key, wanted, self.limits.largest_contract)
+        return StoredContract.read(body, key, wanted or version, self.limits)
 
     def _read(self, key: str, version: str = "", most: int = _LONGEST) -> tuple[bytes, str]:
         """The bytes of an object, at most so many, and its version."""

@@ -1,6 +1,6 @@
 """How much is taken of what others bring: the limits of a deployment, which the job is told too."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
 from lakegate.errors import Permanent
@@ -36,9 +36,17 @@ class Limits:
 
         Raises Permanent BAD_SETTING when one is no whole number above zero.
         """
-        names = {f.name: f"{_PREFIX}{f.name.upper()}" for f in fields(cls)}
-        given = {n: _positive(v, environment[v]) for n, v in names.items() if environment.get(v)}
-        return cls(**given)
+        return cls._given(lambda name: f"{_PREFIX}{name.upper()}", environment)
+
+    @classmethod
+    def chosen(cls, parameters: Mapping[str, str]) -> "Limits":
+        """The limits among a template's parameters, as `LargestContract`. Raises as `of`."""
+        return cls._given(lambda name: name.title().replace("_", ""), parameters)
+
+    @classmethod
+    def _given(cls, named: Callable[[str], str], texts: Mapping[str, str]) -> "Limits":
+        names = {f.name: named(f.name) for f in fields(cls)}
+        return cls(**{n: _positive(v, texts[v]) for n, v in names.items() if texts.get(v)})
 
 
 DEFAULTS = Limits()

@@ -56,7 +56,7 @@ class Storage:
         version = {"VersionId": spec.contract_version} if spec.contract_version else {}
         with _translated(spec.contract_key):
             body = self.s3.get_object(**where, **version)["Body"].read()
-        return parse(body.decode(), spec.contract_key)
+        return parse(body.decode(), spec.contract_key, spec.limits)
 
     @property
     def size(self) -> int:

@@ -12,7 +12,9 @@ from moto import mock_aws
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
+from lakegate.limits import Limits
 from spark_jobs.storage import Replaced, Storage
+from tests.fakes.deployment import ORDERS
 from tests.unit.test_jobspec import SPEC
 
 ACCOUNT = {
@@ -80,3 +82,13 @@ def test_a_version_that_was_deleted_itself_is_gone(s3: Any) -> None:
     s3.delete_object(**where, VersionId=spec.landed.version)
     with pytest.raises(Permanent, match="OBJECT_GONE"), Storage(spec, s3, None).pinned():
         pass
+
+
+def test_a_contract_is_read_within_the_deployments_limits(s3: Any) -> None:
+    """The job takes a contract that the functions took, however large their limits let it be."""
+    text = f"{ORDERS}description: {{purpose: '{'x' * (1 << 20)}'}}\n"
+    key = "contracts/shop.orders.yaml"
+    version = s3.put_object(Bucket="lake", Key=key, Body=text.encode())["VersionId"]
+    limits = Limits(largest_contract=2 << 20)
+    spec = replace(SPEC, contract_key=key, contract_version=version, limits=limits)
+    assert Storage(spec, s3, None).contract().table == "shop.orders"

@@ -71,7 +71,7 @@ class FakeLake:
 
     def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
         self._clock = clock or FakeClock()
-        self._limits = limits
+        self.limits = limits
         self._changes: dict[str, tuple[bytes, str]] = {}
         self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
         self.deleted: dict[str, None] = {}
@@ -123,7 +123,7 @@ class FakeLake:
         """See Lake.report."""
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
-        _check_size(key, self._texts[key][-1], self._limits.largest_report)
+        _check_size(key, self._texts[key][-1], self.limits.largest_report)
         return AuditReport.from_json(self._texts[key][-1])
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
@@ -164,8 +164,8 @@ class FakeLake:
         self._texts[key].append(text)
 
     def _contract(self, text: bytes, key: str, version: str) -> StoredContract:
-        _check_size(key, text, self._limits.largest_contract)
-        return _read(text, key, version, self._limits)
+        _check_size(key, text, self.limits.largest_contract)
+        return _read(text, key, version, self.limits)
 
 
 _read = cache(StoredContract.read)

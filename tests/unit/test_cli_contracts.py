@@ -6,6 +6,7 @@ import pytest
 from cli.contracts import push, withdraw
 from functions.storage import Missing, StoredContract
 from lakegate.errors import LakegateError
+from lakegate.limits import Limits
 from tests.fakes.deployment import ORDERS
 from tests.fakes.storage import FakeLake
 
@@ -111,3 +112,14 @@ def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
 
     with pytest.raises(LakegateError, match="NO_CONTRACTS"):
         push(lake, [tmp_path], nothing)
+
+
+def test_a_push_takes_what_the_deployment_takes(tmp_path: Path) -> None:
+    """A contract is as large as the limits of whoever is to read it, not those of this release."""
+    write(tmp_path, "orders.yaml", f"{ORDERS}description: {{purpose: '{'x' * (1 << 20)}'}}\n")
+    lake: Any = FakeLake(limits=Limits(largest_contract=2 << 20))
+    push(lake, [tmp_path], nothing)
+    assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
+
+    with pytest.raises(LakegateError, match="longer than 1,048,576 characters"):
+        push(FakeLake(), [tmp_path], nothing)  # type: ignore[arg-type]

@@ -87,6 +87,7 @@ def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
     parameter = "".join(word.capitalize() for word in name.split("_"))
     assert template.defaults()[parameter] == str(getattr(DEFAULTS, name))
     assert f" LAKEGATE_{name.upper()}: !Ref {parameter}\n" in template.text()
+    assert Limits.chosen({parameter: "7", "SlackChannel": "#x"}) == replace(DEFAULTS, **{name: 7})
 
 
 @pytest.mark.parametrize(("chosen", "reserved"), [({}, None), ({"ActionConcurrency": "5"}, "5")])
