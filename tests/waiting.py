@@ -10,10 +10,16 @@ _PAUSE = 0.02
 Value = TypeVar("Value")
 
 
-def eventually(probe: Callable[[], Value | None], timeout: float = 30, message: str = "") -> Value:
-    """The first true value that `probe` gives within `timeout` seconds.
+def eventually(
+    probe: Callable[[], Value | None],
+    timeout: float = 30,
+    message: str = "",
+    pause: float = _PAUSE,
+) -> Value:
+    """The first true value that `probe` gives within `timeout` seconds, `pause` between two.
 
-    Raises AssertionError with the message and the last value where none comes.
+    A longer pause leaves the machine to what is waited for. Raises AssertionError with the message
+    and the last value where none comes.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -23,7 +29,7 @@ def eventually(probe: Callable[[], Value | None], timeout: float = 30, message: 
         if time.monotonic() > deadline:
             said = message or "what was waited for did not happen"
             raise AssertionError(f"{said} within {timeout} s; the last value was {value!r}")
-        time.sleep(_PAUSE)
+        time.sleep(pause)
 
 
 def listening(port: int) -> bool:

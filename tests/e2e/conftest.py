@@ -24,6 +24,8 @@ from reading import deployment
 from tests.waiting import eventually
 
 PATIENCE = 240
+# Between two looks at what takes seconds: the looks are work for the same few cores.
+PAUSE = 0.2
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,11 @@ class Gate:
                 return None
             return found if found.ended and not found.unfinished else None
 
-        return eventually(finished, PATIENCE, f"{landed.key} has not ended")
+        return eventually(finished, PATIENCE, f"{landed.key} has not ended", PAUSE)
 
     def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
         """The messages in Slack that name the ingestion, once all that was told is shown."""
-        eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty")
+        eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty", PAUSE)
         messages = requests.get(f"{self.stack.slack}/messages", timeout=10).json()
         return [message for message in messages if ingestion.id in str(message)]
 

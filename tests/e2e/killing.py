@@ -13,7 +13,7 @@ from cli import local
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from reading.deployment import ROOT
-from tests.e2e.conftest import PATIENCE, Gate
+from tests.e2e.conftest import PATIENCE, PAUSE, Gate
 from tests.waiting import eventually
 
 _PROC = Path("/proc")
@@ -109,7 +109,7 @@ def calm(gate: Gate) -> None:
         found = requests.get(f"{gate.stack.emr}/_health", timeout=30).json()["drivers"]
         return bool(found) and found[0]["warm"] and "run" not in spark(gate)
 
-    eventually(warm, PATIENCE, "Spark is not warm")
+    eventually(warm, PATIENCE, "Spark is not warm", PAUSE)
 
 
 def _connections(protocol: str) -> list[str]:

@@ -20,7 +20,7 @@ from functions.catalog import MAIN
 from functions.ingestion import Ingestion, State
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.e2e.killing import sweep_grace
 from tests.waiting import eventually
 
@@ -93,7 +93,7 @@ def _all(gate: Gate, landed: list[LandedObject], state: State) -> list[Ingestion
         found = [i for i in gate.world.ledger.in_state(state) if i.id in wanted]
         return found if len(found) == len(wanted) else None
 
-    return eventually(there, _PATIENCE, f"not all are {state}")
+    return eventually(there, _PATIENCE, f"not all are {state}", PAUSE)
 
 
 def _change_main(gate: Gate) -> list[tuple[Any, ...]]:
@@ -133,9 +133,8 @@ def _wait_for_jobs(gate: Gate) -> None:
         found: dict[str, int] = requests.get(f"{gate.stack.emr}/_health", timeout=60).json()["runs"]
         return found
 
-    eventually(
-        lambda: runs().keys() <= {"SUCCESS", "FAILED", "CANCELLED"}, _PATIENCE, "jobs still run"
-    )
+    ended = {"SUCCESS", "FAILED", "CANCELLED"}
+    eventually(lambda: runs().keys() <= ended, _PATIENCE, "jobs still run", PAUSE)
 
 
 def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:

@@ -22,7 +22,7 @@ from infra.local.key_files import KeyFiles
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
 from reading.deployment import ROOT
-from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.e2e.conftest import PATIENCE, PAUSE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
 from tests.waiting import eventually
 
@@ -100,7 +100,7 @@ def story(gate: Gate) -> Story:
 def test_files_go_on_over_a_rotation(story: Story) -> None:
     """With files at every stage new tokens change nothing: each is published, the old ones hold."""
     first = story.drop(1)
-    eventually(begun(story.gate, first), PATIENCE)
+    eventually(begun(story.gate, first), PATIENCE, pause=PAUSE)
 
     story.rotate()
 
@@ -117,7 +117,7 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     """
     gate = story.gate
     first = story.drop(3)
-    eventually(begun(gate, first), PATIENCE)
+    eventually(begun(gate, first), PATIENCE, pause=PAUSE)
 
     unknown = keys.due({}, datetime.now(UTC))[keys.SIGNING_KEY]
     KeyFiles(gate.home / "keys").write(keys.SIGNING_KEY, unknown)
@@ -126,7 +126,7 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     boto3.client("secretsmanager").put_secret_value(SecretId=UPLOADER, SecretString=BAD_SECRET)
     waiting = story.drop(4)
     log = gate.home / "logs" / "ministack.log"
-    eventually(lambda: "TOKEN_REFUSED" in log.read_text(errors="replace"), PATIENCE)
+    eventually(lambda: b"TOKEN_REFUSED" in log.read_bytes(), PATIENCE, pause=PAUSE)
     story.rotate("--key")
 
     assert story.ends(first, waiting) == [State.PUBLISHED] * 2
