@@ -20,6 +20,7 @@ from lakegate.contract import parse
 from reading.deployment import find
 
 _PATIENCE = 900.0  # seconds
+_NULL_RATE = 0.1
 _FEWEST = 20  # rows that a file needs for its faults to show
 _HELP_FAULT = "What is wrong with the last file: " + "; ".join(
     f"{fault}: {meaning}" for fault, meaning in MEANING.items()
@@ -40,8 +41,14 @@ def generate(
     ] = 1_000,
     files: Annotated[int, typer.Option(help="How many files.", min=1, max=999)] = 1,
     null_rate: Annotated[
-        float, typer.Option(help="Share of nulls where there may be any.", min=0, max=1)
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            help="Share of nulls where there may be any.",
+            min=0,
+            max=1,
+            show_default=str(_NULL_RATE),
+        ),
+    ] = None,
     no_null: Annotated[bool, typer.Option("--no-null", help="No nulls: --null-rate 0.")] = False,
     fault: Annotated[list[Fault] | None, typer.Option(help=_HELP_FAULT)] = None,
     seed: Annotated[int, typer.Option(help="Another seed, other rows.", min=0, max=1_000_000)] = 0,
@@ -64,8 +71,10 @@ def generate(
 
     faults = frozenset(fault or ())
     _refuse_senseless(rows, format_, faults)
+    if wait and not upload:
+        raise typer.BadParameter("there is nothing to wait for: add --upload", param_hint="--wait")
+    rate = _rate(null_rate, no_null=no_null)
     world = find(context.obj).world() if upload else None
-    rate = 0.0 if no_null else null_rate
     wanted = [parcels.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
     made = {out / f"parcels-{seed}-{each.file:03}.{format_}": each for each in wanted}
     contract = parcel_files.write_contract(out, format_)
@@ -93,6 +102,14 @@ def _refuse_senseless(rows: int, format_: Format, faults: frozenset[Fault]) -> N
         raise typer.BadParameter("only lines can be ragged: add --format csv", param_hint="--fault")
     if faults and rows < _FEWEST:
         raise typer.BadParameter(f"{_FEWEST} at least, for faults to show", param_hint="--rows")
+
+
+def _rate(null_rate: float | None, *, no_null: bool) -> float:
+    if no_null and null_rate is not None:
+        raise typer.BadParameter("give --null-rate or --no-null, not both", param_hint="--no-null")
+    if no_null:
+        return 0.0
+    return _NULL_RATE if null_rate is None else null_rate
 
 
 @contextmanager

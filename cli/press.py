@@ -7,6 +7,7 @@ import typer
 
 from cli import view
 from cli.slack import message_about
+from functions.ingestion import ALERTED
 from functions.people.buttons import LABELS, REASON, Verb
 from infra.local import stack
 from lakegate.errors import LakegateError, Transient
@@ -35,6 +36,8 @@ def press(
     if context.obj:
         raise LakegateError("NOT_LOCAL", "only in the local Slack can people be played")
     ingestion = identified(find().world().ledger, identity)
+    if not any(state.value in ingestion.times for state in ALERTED):
+        raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail: no alert is about it")
     address = stack.read(home()).slack
     asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
     before = _ask(address, "_person", {"as": person})
@@ -55,7 +58,7 @@ def _alert(address: str, ingestion: str) -> str:
     messages = _ask(address, "messages", None)
     times = [m["ts"] for m in messages if ingestion in str(m["blocks"]) and _has_buttons(m)]
     if not times:
-        message = "no alert about it has buttons: it did not fail, or is settled"
+        message = "no alert about it has buttons: it is settled"
         raise LakegateError("NO_BUTTONS", message)
     return str(times[-1])
 

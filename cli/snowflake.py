@@ -1,5 +1,6 @@
 """`lakegate snowflake ddl`: what Snowflake is to be told once, so that it can follow main."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,6 +13,8 @@ from functions.readers.snowflake_sql import Place
 from functions.world import World
 from lakegate.errors import LakegateError
 from reading.deployment import find
+
+_ROLE_ARN = re.compile(r"arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
 
 snowflake = typer.Typer(no_args_is_help=True, help="Have Snowflake follow main.")
 
@@ -26,6 +29,13 @@ class Names:
     aws_role: str
 
 
+def _role_arn(given: str) -> str:
+    if not _ROLE_ARN.fullmatch(given):
+        example = "arn:aws:iam::123456789012:role/snowflake"
+        raise typer.BadParameter(f"{given!r} is not the ARN of a role, such as {example}")
+    return given
+
+
 @snowflake.callback()
 def begin() -> None:
     """A group of commands, though it has one."""
@@ -34,7 +44,9 @@ def begin() -> None:
 @snowflake.command("ddl")
 def ddl_command(
     context: typer.Context,
-    aws_role: Annotated[str, typer.Option(help="ARN of the role that Snowflake reads as.")],
+    aws_role: Annotated[
+        str, typer.Option(help="ARN of the role that Snowflake reads as.", callback=_role_arn)
+    ],
     table: Annotated[list[str] | None, typer.Option(help="A table; default: all of them.")] = None,
     database: Annotated[str, typer.Option(help="The database, which must be there.")] = "LAKE",
     schema: Annotated[str, typer.Option(help="One for all; default: one a namespace.")] = "",

@@ -81,6 +81,15 @@ def test_runs_and_show_tell_the_same_story(dropped: dict[str, Result]) -> None:
     assert "rows that break" in lakegate("show", newest["id"]).stdout
 
 
+def test_what_did_not_fail_has_no_buttons(dropped: dict[str, Result]) -> None:
+    """Who presses a button of a published file is told that there is none, and why."""
+    pressed = lakegate("slack", "press", dropped["good.csv"].stdout.split()[0], "replay")
+
+    assert pressed.exit_code == 1
+    assert "good.csv did not fail" in pressed.stderr
+    assert "NO_BUTTONS" in pressed.stderr
+
+
 def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -> None:
     """Of the rejected file's rows only the broken one is shown, of main's none."""
     newest = document("runs", "--table", TABLE, "--state", "rejected")[0]

@@ -82,8 +82,8 @@ def test_nulls_are_where_they_may_be(rate: float, seed: int, rows: int) -> None:
 
 
 def test_no_null_leaves_none(generate: Generate) -> None:
-    """--no-null has a value in every cell, whatever --null-rate says."""
-    (table,) = read(generate("a", "--no-null", "--null-rate", "1"))
+    """--no-null has a value in every cell."""
+    (table,) = read(generate("a", "--no-null"))
     assert sum(column.null_count for column in table.columns) == 0
 
 
@@ -114,6 +114,8 @@ def test_damage_of_columns_goes_through_all_parts(generate: Generate) -> None:
         (["--fault", "haunted"], "haunted"),
         (["-n", "0"], "-n"),
         (["--null-rate", "2"], "--null-rate"),
+        (["--null-rate", "0.1", "--no-null"], "not both"),
+        (["--wait"], "--upload"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, options: list[str], said: str) -> None:

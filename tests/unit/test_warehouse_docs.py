@@ -9,7 +9,9 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from typer.testing import CliRunner
 
+from cli.main import app
 from cli.snowflake import Names, ddl
 from functions.readers.settings import SnowflakeSettings
 from functions.readers.snowflake_key import Login
@@ -125,3 +127,13 @@ def test_the_command_is_the_alarms() -> None:
     """The command that is shown is the one of Snowflake's alarm, in another account."""
     shown = blocks("sh")[-1].replace("eu-central-1:123456789012", f"us-east-1:{ACCOUNT}")
     assert " ".join(shown.replace("\\\n", "").split()) == redrive("Snowflake")
+
+
+@pytest.mark.parametrize(
+    "given", ["x", "arn:aws:iam::123456789012:user/ada", "arn:aws:iam:::role/r"]
+)
+def test_a_role_that_is_none_is_refused(given: str) -> None:
+    """A mistyped ARN is told before anybody runs the SQL."""
+    done = CliRunner().invoke(app, ["snowflake", "ddl", "--aws-role", given])
+    assert done.exit_code == 2
+    assert "ARN" in done.stderr
