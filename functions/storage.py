@@ -235,9 +235,9 @@ class Lake:
                 raise Transient("STORAGE_UNAVAILABLE", message)
 
     def _concerning(self, landed: str, key: str) -> StoredContract | None:
-        body, version = self._read(key, most=self._limits.largest_contract)
+        body, version = self._read(key, most=self.limits.largest_contract)
         try:
-            return StoredContract.read(body, key, version, self._limits)
+            return StoredContract.read(body, key, version, self.limits)
         except ContractInvalid:
             if could_claim(body, landed):
                 raise
