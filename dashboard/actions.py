@@ -89,8 +89,7 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
 
 def _which_contract(ingestion: Ingestion) -> bool:
     """Whether to go by the original contract."""
-    versions = [part.contract_version for part in ingestion.parts] or [ingestion.contract_version]
-    if not all(versions):
+    if not all(version for _, version in ingestion.contracts):
         return False
     return st.radio("By", list(_CONTRACTS), format_func=_CONTRACTS.__getitem__, horizontal=True)
 

@@ -107,10 +107,9 @@ def _replay(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[s
 
 def _contracts(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
     """The contract, or those of a batch's files; where one is new, that is said."""
-    before = {(part.contract_key, part.contract_version) for part in ingestion.parts}
-    before |= {(ingestion.contract_key, ingestion.contract_version)}
+    before = sorted(set(ingestion.contracts))
     if original:
-        found = [world.lake.contract_at(*each) for each in sorted(before) if all(each)]
+        found = [world.lake.contract_at(*each) for each in before if all(each)]
     elif ingestion.parts:
         found = [s for s in world.lake.contracts() if s.contract.table in ingestion.tables]
     else:

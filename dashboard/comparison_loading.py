@@ -75,8 +75,8 @@ def knows_contract(ingestion: Ingestion, table: str) -> bool:
 
 
 def _contract(ingestion: Ingestion, table: str) -> tuple[str, str]:
-    texts = {part.table: (part.contract_key, part.contract_version) for part in ingestion.parts}
-    return texts.get(table, (ingestion.contract_key, ingestion.contract_version))
+    tables = [part.table for part in ingestion.parts] or [table]
+    return dict(zip(tables, ingestion.contracts, strict=True)).get(table, ("", ""))
 
 
 @contextmanager

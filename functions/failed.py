@@ -274,8 +274,7 @@ def _require_branch(world: World, ingestion: Ingestion) -> None:
 
 
 def _require_contract(world: World, ingestion: Ingestion) -> None:
-    originals = [(part.contract_key, part.contract_version) for part in ingestion.parts]
-    for key, version in originals or [(ingestion.contract_key, ingestion.contract_version)]:
+    for key, version in ingestion.contracts:
         _require_original(world, key, version)
 
 

@@ -155,6 +155,12 @@ class Ingestion:
         return tables_of(self.parts) or ((self.table,) if self.table else ())
 
     @property
+    def contracts(self) -> tuple[tuple[str, str], ...]:
+        """Key and version of each of its files' contracts: of one, or of a batch's parts."""
+        parts = tuple((part.contract_key, part.contract_version) for part in self.parts)
+        return parts or ((self.contract_key, self.contract_version),)
+
+    @property
     def intent(self) -> Intent:
         """What may be merged for it; nothing was audited yet where the hash is empty."""
         return Intent(self.branch, self.audited_hash)

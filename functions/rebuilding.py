@@ -253,9 +253,8 @@ def _together(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Inge
     Its job then runs again where main refuses its branch.
     """
     stored = [contracts[table] for table in batch.tables if table in contracts]
-    known = {(part.contract_key, part.contract_version) for part in batch.parts}
     told = terms(stored)
-    if known != {(each.key, each.version) for each in stored}:
+    if set(batch.contracts) != {(each.key, each.version) for each in stored}:
         told["demands"] = "unknown"
     return replace(batch, **told)
 

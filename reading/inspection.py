@@ -1,6 +1,6 @@
 """What is wrong with an ingestion's rows, check by check, and whether the report says the same."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -91,21 +91,14 @@ def inspection(
         return Inspection(ingestion, report, unread)
     found = [
         _of_single(world, single, contract, _own(results, report, number), question, evidence_of)
-        for number, (single, contract) in enumerate(_judged(ingestion, report))
+        for number, (single, contract) in enumerate(
+            zip(report.singles, ingestion.contracts, strict=True)
+        )
     ]
     findings = tuple(finding for each, _ in found for finding in each)
     return Inspection(
         ingestion, report, findings, tuple(path for _, each in found for path in each)
     )
-
-
-def _judged(
-    ingestion: Ingestion, report: AuditReport
-) -> Iterator[tuple[AuditReport, tuple[str, str]]]:
-    """The reports of single files, each with its contract's key and version."""
-    own = [(part.contract_key, part.contract_version) for part in ingestion.parts]
-    contracts = own or [(ingestion.contract_key, ingestion.contract_version)]
-    yield from zip(report.singles, contracts, strict=True)
 
 
 def _own(

@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,18 @@ def manifest(*entries: object) -> str:
 def entry(key: str = "a.csv", table: str = "shop.orders") -> dict[str, str]:
     """A good entry."""
     return {"key": key, "table": table}
+
+
+def test_each_file_has_its_contract() -> None:
+    """What a batch was judged by is its parts' contracts, in their order; otherwise it is one."""
+    other = replace(PART, contract_key="contracts/shop.lines.yaml", contract_version="v9")
+    batch = Ingestion("a", MANIFEST, parts=(PART, other))
+    assert batch.contracts == (
+        ("contracts/shop.orders.yaml", "v2"),
+        ("contracts/shop.lines.yaml", "v9"),
+    )
+    single = Ingestion("a", MANIFEST, contract_key="k", contract_version="v1")
+    assert single.contracts == (("k", "v1"),)
 
 
 def test_the_guides_manifest_is_taken() -> None:
