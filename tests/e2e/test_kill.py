@@ -23,7 +23,7 @@ from functions.ledger import UnknownIngestion
 from functions.storage import Missing
 from infra.local.parts import NAMES
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import (
     calm,
     freeze,
@@ -40,6 +40,7 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
+_PATIENCE = 900  # a file may have to wait for all others that were dropped, and for a new Spark
 _GRACE_SECONDS = 2
 _SECONDS_BETWEEN_SWEEPS = 1  # more often they would only hold up what they wait for
 _WAY = tuple(State)
@@ -78,7 +79,7 @@ class Case:
             found = self.look(landed)
             return found if found and _WAY.index(found.state) >= _WAY.index(state) else None
 
-        return eventually(there, PATIENCE, f"{landed.key} is never {state}")
+        return eventually(there, _PATIENCE, f"{landed.key} is never {state}")
 
     def head(self) -> str:
         """The hash that main stands at."""
@@ -104,7 +105,7 @@ class Case:
             return None
 
         late = f"not all files for {self.table} have ended"
-        return eventually(over, PATIENCE, late, _SECONDS_BETWEEN_SWEEPS)
+        return eventually(over, _PATIENCE, late, _SECONDS_BETWEEN_SWEEPS)
 
     def check(self) -> dict[LandedObject, Ingestion]:
         """Main has the published files' rows, each once, and people were told of the others."""
@@ -138,9 +139,9 @@ def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
     """A job that dies with data files written, and their commit on its way, runs again."""
     calm(case.gate)
     landed = case.drop(_MANY)
-    eventually(case.data_files, PATIENCE, "no data file was written")
+    eventually(case.data_files, _PATIENCE, "no data file was written")
     with frozen(case.gate, "nessie"):
-        eventually(lambda: request_waits(case.gate, "nessie"), PATIENCE, "nothing is committed")
+        eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is committed")
         os.kill(spark(case.gate)[victim], signal.SIGKILL)
     ended = case.check()[landed]
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
@@ -170,7 +171,7 @@ def _under_way(case: Case) -> None:
     before = case.data_files()
     case.drop()
     waiting = case.drop()
-    eventually(lambda: case.data_files() > before, PATIENCE, "no data file was written")
+    eventually(lambda: case.data_files() > before, _PATIENCE, "no data file was written")
     case.reaches(waiting, State.SUBMITTED)
     case.drop()
 
@@ -180,10 +181,10 @@ def _merge_is_asked_for(case: Case) -> None:
     landed = case.drop()
     report = case.reaches(landed, State.SUBMITTED).report_key
     lake = case.gate.world.lake
-    eventually(lambda: _is_there(lambda: lake.report(report)), PATIENCE, "there is no report")
+    eventually(lambda: _is_there(lambda: lake.report(report)), _PATIENCE, "there is no report")
     freeze(case.gate, "nessie")
     case.reaches(landed, State.AUDITED)
-    eventually(lambda: request_waits(case.gate, "nessie"), PATIENCE, "nothing is merged")
+    eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is merged")
 
 
 def _audited(case: Case) -> None:
@@ -195,7 +196,7 @@ def _merged(case: Case) -> None:
     before = case.head()
     case.drop()
     case.drop()
-    eventually(lambda: case.head() != before, PATIENCE, "nothing was merged")
+    eventually(lambda: case.head() != before, _PATIENCE, "nothing was merged")
 
 
 def _published(case: Case) -> None:
