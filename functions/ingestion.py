@@ -256,8 +256,11 @@ class Ingestion:
 
     @property
     def unrecorded(self) -> bool:
-        """Whether what its runs left must still be entered into main's tables of results."""
-        return self.ended and bool(self.table) and self.recorded < self.attempt
+        """Whether what its runs left must still be entered into main's tables of results.
+
+        Not before all else is done: to note it would disturb who is just telling of its end.
+        """
+        return not self.unfinished and bool(self.table) and self.recorded < self.attempt
 
     def rebased(
         self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]

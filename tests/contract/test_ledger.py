@@ -84,7 +84,7 @@ def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
 
 
 def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
-    """Whatever ended in a table, and of which a run is not recorded yet, and nothing else."""
+    """Whatever ended in a table, and of which nothing but a run's record is due; nothing else."""
     for number, (state, table, recorded) in enumerate(
         [
             (State.PUBLISHED, "shop.orders", 0),
@@ -95,8 +95,10 @@ def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
         ],
         1,
     ):
-        begun = ledger.begin(ingestion(number))
+        begun = ledger.begin(ingestion(number, alerted=True, announced=True))
         ledger.save(replace(begun, state=state, table=table, attempt=2, recorded=recorded))
+    untold = replace(ingestion(6), state=State.REJECTED, table="shop.orders")
+    ledger.begin(untold)
     assert sorted(ids(ledger.unrecorded())) == [1, 2]
     ledger.save(replace(ledger.get(ingestion(2).id), recorded=2))
     assert ids(ledger.unrecorded()) == [1]

@@ -163,6 +163,19 @@ def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
     check_promises(deployment)
 
 
+@pytest.mark.parametrize("call", ["alerts.post", "announcements.send"])
+def test_who_tells_of_an_end_is_not_disturbed(deployment: Deployment, call: str) -> None:
+    """What somebody is just telling is recorded after that: it is told once, and at once."""
+    deployment.journal.strike(call, Fault(partial(record_recent, deployment.world), "after"))
+    landed = deployment.land(KEY, script=rejected)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.deliver()
+    assert len(deployment.alerts.posted) == len(deployment.announcements.sent) == 1
+    assert not deployment.ingestion(landed).unfinished
+    check_promises(deployment)
+
+
 def test_files_of_others_are_left_out(deployment: Deployment) -> None:
     """A report that names what is not its run's own gets nothing else into the tables."""
     landed = deployment.land(KEY)
