@@ -89,7 +89,6 @@ class Scheduler:
         self._pace = pace
         self._lock = threading.RLock()
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._unfinished = 0
         self._busy: dict[str, Driver] = {}
         self._slots = [
             _Slot(partial(new_driver, number)) for number in range(application.max_concurrent_runs)
@@ -117,8 +116,8 @@ class Scheduler:
     def submit(self, run_id: str) -> None:
         """Put a SUBMITTED run in the queue; it is QUEUED where it has to wait for another."""
         with self._lock:
-            self._unfinished += 1
-            if self._unfinished > self._application.max_concurrent_runs:
+            unfinished = sum(run.state not in runs.FINAL for run in self._runs.all())
+            if unfinished > self._application.max_concurrent_runs:
                 with contextlib.suppress(WrongState):  # cancelled already
                     self._move(run_id, "QUEUED")
             self._queue.put(run_id)
@@ -145,7 +144,6 @@ class Scheduler:
     def _take_up(self, run: JobRun) -> None:
         """Go on with a run that an earlier process of this service had not finished."""
         if run.state in runs.WAITING:
-            self._unfinished += 1
             self._queue.put(run.id)
         elif run.state not in runs.FINAL:
             self._fail(run.id, f"The service died while the job run was {run.state}.")
@@ -171,10 +169,8 @@ class Scheduler:
                 _LOG.exception("job run %s", run_id)
                 slot.drop()
                 failure = f"Internal error: {error!r}"
-            with self._lock:
-                self._unfinished -= 1
-                if failure:
-                    self._fail(run_id, failure)
+            if failure:
+                self._fail(run_id, failure)
 
     def _carry_out(self, run_id: str, slot: _Slot) -> str:
         """Make one attempt at a run; the answer is why it failed, where it did."""
