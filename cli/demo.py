@@ -23,7 +23,7 @@ from lakegate.landing import ID_PART
 from reading.deployment import ROOT, Deployment, home, of_stack
 
 _DAYS = 5
-_SECONDS = 300.0
+_SECONDS = 900.0
 _NEW_YEAR, _LAST_DAY = date(2013, 1, 1), date(2013, 12, 31)
 _CONTRACT = "contracts/nyc.flights.yaml"
 _BY_AIRPORT = "SELECT origin, count(*) AS flights FROM nyc.flights GROUP BY origin"

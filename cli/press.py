@@ -14,7 +14,7 @@ from lakegate.errors import LakegateError, Transient
 from reading.deployment import find, home
 from reading.identity import identified
 
-_SECONDS = 30
+_SECONDS = 120  # the local Slack tells the app more than once, and a busy machine is slow
 
 slack = typer.Typer(no_args_is_help=True, help="Play people in the local Slack.")
 

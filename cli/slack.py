@@ -12,7 +12,7 @@ from rich.text import Text
 from functions.people.plain_text import MARKS, SIGNS
 from lakegate.errors import LakegateError, Transient
 
-_PATIENCE, _PAUSE = 30, 0.2  # seconds
+_PATIENCE, _PAUSE = 240, 0.2  # seconds
 _STYLES = {
     "block": "cyan",
     "code": "cyan",
@@ -45,7 +45,7 @@ def _about(every: list[Mapping[str, Any]], ingestion: str) -> list[Mapping[str, 
 
 def _messages(address: str) -> list[Mapping[str, Any]]:
     try:
-        answer = requests.get(f"{address}/messages", timeout=10)
+        answer = requests.get(f"{address}/messages", timeout=30)
         answer.raise_for_status()
         return list(answer.json())
     except (requests.RequestException, ValueError) as error:

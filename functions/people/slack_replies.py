@@ -21,8 +21,12 @@ _SECONDS = 1  # of the 3 that Slack waits for all of it
 class SlackReplies:
     """What is shown to one person: a form, or words that nobody else sees."""
 
-    def __init__(self, client: WebClient, secret: Secret, slack_url: str = "") -> None:
+    def __init__(
+        self, client: WebClient, secret: Secret, slack_url: str = "", seconds: int = _SECONDS
+    ) -> None:
         """`slack_url` is what replaces Slack's own address, "" where nothing does.
+
+        `seconds` is how long a response address may take.
 
         Nothing is sent anywhere but there and to where Slack has its response addresses.
         """
@@ -30,6 +34,7 @@ class SlackReplies:
         if slack_url:
             client.base_url = slack_url
         self._secret = secret
+        self._seconds = seconds
         self._places = {urlsplit(url)[:2] for url in (_RESPONSES, slack_url) if url}
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
@@ -45,7 +50,7 @@ class SlackReplies:
         if not _is_in(self._places, address):
             raise Permanent("NOT_SLACK", "that is not where Slack takes responses")
         with _translated():
-            answer = WebhookClient(address, timeout=_SECONDS).send(
+            answer = WebhookClient(address, timeout=self._seconds).send(
                 text=words, response_type="ephemeral", replace_original=False
             )
         if answer.status_code >= 300:

@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import requests
+from botocore.config import Config
 
 from infra.local import processes
 
@@ -15,6 +16,8 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 # ministack takes these for the account's root. The Lambdas run as the roles of the template.
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+# It is here, so what does not answer yet is only slow; a function may take as long as on AWS.
+_PATIENT = Config(read_timeout=900)
 _SERVER = Path(__file__).with_name("ministack_server.py")
 
 
@@ -58,7 +61,7 @@ def prepare(home: Path, endpoint: str, now: datetime) -> None:
 def answers(endpoint: str) -> bool:
     """Whether ministack serves requests."""
     try:
-        return requests.get(f"{endpoint}/_ministack/health", timeout=5).ok
+        return requests.get(f"{endpoint}/_ministack/health", timeout=30).ok
     except requests.RequestException:
         return False
 
@@ -71,6 +74,7 @@ def client(service: str, endpoint: str) -> Any:
         region_name=REGION,
         aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        config=_PATIENT,
     )
 
 

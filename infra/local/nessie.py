@@ -12,7 +12,7 @@ from infra.local.key_files import KeyFiles
 from infra.local.processes import Command
 from infra.nessie_options import S3, options
 
-_TIMEOUT = 10
+_TIMEOUT = 30
 
 
 def command(home: Path, port: int, management_port: int, s3: str, warehouse: str) -> Command:

@@ -16,7 +16,7 @@ from lakegate.errors import LakegateError
 
 # In the order in which they are started.
 NAMES = ("ministack", "nessie", "emr", "slack")
-_SECONDS_TO_START = 120.0
+_SECONDS_TO_START = 300.0  # on a busy machine; who dies is noticed at once
 _OWN_PORTS = (*NAMES, "nessie_management")
 _EMR_FLAGS = (
     *("--application-id", settings.APPLICATION),
@@ -113,7 +113,7 @@ def _address(port: int) -> str:
 def _answers(address: str) -> bool:
     """Whether a server answers at all; what it answers to a bare request does not matter."""
     try:
-        requests.get(address, timeout=5)
+        requests.get(address, timeout=30)  # a busy machine is not ill
     except requests.RequestException:
         return False
     return True

@@ -46,7 +46,8 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
     """The template's parameters; `at` maps the parts to their addresses.
 
     Times are short, so that a person sees a retry happen: a message comes again after 10 seconds,
-    on a slow machine even while its first delivery is still worked on, which must do no harm.
+    on a slow machine even while its first delivery is still worked on, which must do no harm. How
+    long a function may take is the template's own: a slow machine must get to the end of it.
     """
     return {
         "SlackTokenSecret": _slack_secret(),
@@ -58,8 +59,6 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
         "GlueDatabasePrefix": GLUE_PREFIX,
         "SweepSchedule": "rate(1 minute)",
         "GraceSeconds": "30",
-        "FunctionTimeout": "20",
-        "SweepTimeout": "60",
         "VisibilityTimeout": "10",
     }
 

@@ -19,7 +19,8 @@ from infra.local.emr.faults import Faults
 from infra.local.emr.runs import Application, JobRun
 
 _LOG = logging.getLogger(__name__)
-_ONE_TRY = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1})
+# A bus that is only slow takes the event all the same.
+_ONE_TRY = Config(connect_timeout=2, read_timeout=60, retries={"total_max_attempts": 1})
 
 Event = dict[str, Any]
 
