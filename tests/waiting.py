@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 _PAUSE = 0.02
+PATIENCE = 600.0  # seconds: who waits for what will happen waits no longer than it takes
 
 Value = TypeVar("Value")
 
 
 def eventually(
     probe: Callable[[], Value | None],
-    timeout: float = 30,
+    timeout: float = PATIENCE,
     message: str = "",
     pause: float = _PAUSE,
 ) -> Value:

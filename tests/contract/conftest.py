@@ -15,7 +15,8 @@ from infra import keys
 from infra.keys import Keys
 from infra.local import nessie, processes
 from infra.local.key_files import KeyFiles
-from tests.fakes import wire
+from infra.local.parts import choose_ports
+from tests.waiting import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,19 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     home = tmp_path_factory.mktemp("servers")
     (home / "tmp").mkdir()
     held = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC))
-    storage, address, management = wire.nobody(), wire.nobody(), wire.nobody()
+    ports = choose_ports(home)
+    storage, address = (f"http://127.0.0.1:{ports[name]}" for name in ("ministack", "nessie"))
     warehouse = "s3://lake/warehouse"
     commands = (
-        _s3(home, _port(storage)),
-        nessie.command(home, _port(address), _port(management), storage, warehouse),
+        _s3(home, ports["ministack"]),
+        nessie.command(home, ports["nessie"], ports["nessie_management"], storage, warehouse),
     )
     checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, held.tokens)}
     try:
         for command in commands:
             processes.start(home, command)
         for name, answers in checks.items():
-            processes.wait_until(home, name, answers, timeout=90)
+            processes.wait_until(home, name, answers, timeout=PATIENCE)
         several = [Catalog(address, held.tokens["publisher"]) for _ in range(4)]
         with ThreadPoolExecutor() as at_once:
             began = list(at_once.map(lambda catalog: catalog.begin("ops"), several))
@@ -79,7 +81,3 @@ def _bucket(storage: str) -> bool:
 
 def _answers(address: str, tokens: Mapping[str, str]) -> bool:
     return nessie.answers(address, tokens["reader"])
-
-
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2])

@@ -83,12 +83,12 @@ class _Writer:
 
     def _content(self, branch: str, key: str) -> dict[str, Any] | None:
         path = f"{self._trees}/{quote(branch, safe='')}/contents/{key}"
-        answer = requests.get(path, headers=self._headers, timeout=30)
+        answer = requests.get(path, headers=self._headers, timeout=600)
         return dict(answer.json()["content"]) if answer.ok else None
 
     def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         url = f"{self._trees}/{path}"
-        answer = requests.request(method, url, headers=self._headers, timeout=30, **arguments)
+        answer = requests.request(method, url, headers=self._headers, timeout=600, **arguments)
         answer.raise_for_status()
         return dict(answer.json())
 

@@ -21,6 +21,7 @@ from functions.job_run import RunState
 from functions.jobs import Jobs, UnknownRun
 from functions.narrowing import run_policy
 from functions.submission import monitoring, spark_submit
+from infra.local.parts import free_port
 from lakegate import times
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -79,7 +80,7 @@ class Application:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """boto3's client of the stand-in, which runs the driver above."""
-    port = int(wire.nobody().rpartition(":")[2])
+    port = free_port(set())
     home = tmp_path_factory.mktemp("emr")
     flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2}
     flags["driver"] = shlex.join([sys.executable, str(DRIVER)])
@@ -97,8 +98,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def _answers(url: str) -> bool:
     try:
-        return requests.get(f"{url}/_health", timeout=1).ok
-    except requests.ConnectionError:
+        return requests.get(f"{url}/_health", timeout=5).ok
+    except requests.RequestException:
         return False
 
 

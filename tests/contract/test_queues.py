@@ -19,7 +19,6 @@ from lakegate.errors import Permanent, Transient
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
 from tests.fakes.slack import FakeActions
-from tests.waiting import eventually
 
 ACCOUNT = {
     "region_name": "us-east-1",
@@ -30,11 +29,11 @@ ACCOUNT = {
 
 @dataclass(frozen=True)
 class Queue:
-    """The adapter, and how SQS puts a message there that was received too often."""
+    """The adapter, how SQS puts a message there that was received too often, and gives it again."""
 
     dead_letters: DeadLetters | FakeDeadLetters
     send: Callable[[str], object]
-    is_waiting: Callable[[], bool]
+    comes_again: Callable[[DeadLetter], object]
 
     def bodies(self) -> list[str]:
         """What one reading gives."""
@@ -50,21 +49,21 @@ def sqs() -> Iterator[Any]:
 
 @pytest.fixture(params=["in memory", "SQS"])
 def queue(request: pytest.FixtureRequest, sqs: Any) -> Queue:
-    """An empty queue whose messages, once read, come again after a second."""
+    """An empty queue whose messages, once read, come again when a test says so."""
     name = f"dead-{uuid.uuid4().hex}"
     if request.param == "in memory":
         fake = FakeDeadLetters(name)
-        return Queue(fake, fake.send, lambda: True)
-    url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "1"})["QueueUrl"]
+        return Queue(fake, fake.send, lambda _: None)
+    url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "3600"})["QueueUrl"]
     real = DeadLetters(sqs, url)
     assert real.name == name
-    waiting = ["ApproximateNumberOfMessages"]
-
-    def is_waiting() -> bool:
-        told = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=waiting)
-        return told["Attributes"][waiting[0]] != "0"
-
-    return Queue(real, lambda body: sqs.send_message(QueueUrl=url, MessageBody=body), is_waiting)
+    return Queue(
+        real,
+        lambda body: sqs.send_message(QueueUrl=url, MessageBody=body),
+        lambda letter: sqs.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=letter.receipt, VisibilityTimeout=0
+        ),
+    )
 
 
 def test_one_reading_gives_all(queue: Queue) -> None:
@@ -78,10 +77,11 @@ def test_one_reading_gives_all(queue: Queue) -> None:
 def test_a_reading_ends_although_one_stays(queue: Queue) -> None:
     """What is there again before it was dealt with is left to the next reading."""
     queue.send("not to be dealt with now")
-    for times, _ in enumerate(queue.dead_letters.read(), 1):
-        assert times == 1
-        eventually(queue.is_waiting, timeout=10)
-    assert eventually(queue.bodies, timeout=10) == ["not to be dealt with now"]
+    for times, letter in enumerate(queue.dead_letters.read()):
+        assert not times
+        queue.comes_again(letter)
+    queue.comes_again(letter)
+    assert queue.bodies() == ["not to be dealt with now"]
 
 
 def test_an_empty_queue_gives_nothing(queue: Queue) -> None:
@@ -93,10 +93,12 @@ def test_what_is_forgotten_is_gone(queue: Queue) -> None:
     """A message that was dealt with does not come again; one that was not does."""
     queue.send("done")
     queue.send("not done")
-    for letter in queue.dead_letters.read():
+    for letter in list(queue.dead_letters.read()):
         if letter.body == "done":
             queue.dead_letters.forget(letter)
-    assert eventually(queue.bodies, timeout=10) == ["not done"]
+        else:
+            queue.comes_again(letter)
+    assert queue.bodies() == ["not done"]
 
 
 def test_forgetting_twice_is_no_error(queue: Queue) -> None:

@@ -40,7 +40,7 @@ class Bearer:
             f"{self.nessie}/api/v2/trees{path}",
             headers={"Authorization": f"Bearer {self.token}"},
             json=body,
-            timeout=30,
+            timeout=600,
         )
 
     def at(self, branch: str) -> str:
@@ -159,7 +159,7 @@ def test_a_bad_token_opens_no_door(servers: Servers, bad: str, path: str) -> Non
     """Whoever has no token that the key signed, for now and here, is answered 401 everywhere."""
     token = BAD_TOKENS[bad](servers.keys, _forged())
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    answer = requests.get(f"{servers.nessie}/{path}", headers=headers, timeout=30)
+    answer = requests.get(f"{servers.nessie}/{path}", headers=headers, timeout=600)
     assert answer.status_code == 401
 
 

@@ -182,7 +182,7 @@ class IcebergWriter:
             f"{self._uri}/iceberg/v1/{prefix}/namespaces/{namespace}/tables/{name}",
             headers={"Authorization": f"Bearer {self._token}"},
             json={"requirements": [], "updates": updates},
-            timeout=30,
+            timeout=600,
         )
         assert answer.ok, answer.text
 

@@ -16,6 +16,7 @@ from infra.local import ministack, processes
 from infra.local.parts import free_port
 from infra.stage import Stage
 from infra.template import Template
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "infra" / "platform.yml"
@@ -137,7 +138,7 @@ def account(home: Path) -> Iterator[Account]:
     python = ROOT / ".venv-ministack" / "bin" / "python"
     try:
         processes.start(home, ministack.command(home, python, port))
-        processes.wait_until(home, "ministack", lambda: ministack.answers(endpoint), timeout=60)
+        processes.wait_until(home, "ministack", lambda: ministack.answers(endpoint), PATIENCE)
         yield Account(endpoint)
     finally:
         processes.stop(home, "ministack")

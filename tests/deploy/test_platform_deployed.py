@@ -18,6 +18,7 @@ from infra.nessie_options import S3, options
 from infra.stage import Stage
 from tests.deploy.platform import APPLICATION, ROOT, Account, account, read
 from tests.postgres import postgres
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -40,7 +41,7 @@ class Server:
             method,
             url,
             headers=headers,
-            timeout=30,
+            timeout=PATIENCE,
             **arguments,  # type: ignore[arg-type]
         ).status_code
 
@@ -50,7 +51,7 @@ class Server:
 
     def health(self, kind: str) -> int:
         """The status of a health check's answer."""
-        return requests.get(f"{self.management}/q/health/{kind}", timeout=30).status_code
+        return requests.get(f"{self.management}/q/health/{kind}", timeout=PATIENCE).status_code
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,8 @@ def test_the_container_is_told_what_every_nessie_is_told(
 
 def test_nessie_is_live_and_ready_before_there_is_a_lake(server: Server) -> None:
     """The service settles in the platform's deployment: the lake's bucket comes after it."""
-    assert (server.health("live"), server.health("ready")) == (200, 200)
+    for kind in ("live", "ready"):
+        eventually(lambda: server.health(kind) == 200, message=f"it is not {kind}")  # noqa: B023
 
 
 def test_the_containers_health_check_asks_nessie(server: Server) -> None:
@@ -163,7 +165,7 @@ def test_the_containers_health_check_asks_nessie(server: Server) -> None:
     here = server.management.rpartition(":")[2]
     for port, healthy in ((here, True), ("1", False)):
         asked = [word.replace("/9000", f"/{port}") for word in command]
-        done = subprocess.run(asked, capture_output=True, timeout=30, check=False)
+        done = subprocess.run(asked, capture_output=True, timeout=PATIENCE, check=False)
         assert (done.returncode == 0) is healthy
 
 
@@ -223,7 +225,8 @@ def _started(
     (home / "tmp").mkdir()
     servers = {}
     for store, environment in environments.items():
-        port, management = free_port(set()), free_port(set())
+        port = free_port(set())
+        management = free_port({port})
         here = {
             "quarkus.http.host": "127.0.0.1",
             "quarkus.http.port": str(port),
@@ -235,7 +238,7 @@ def _started(
         at = "http://127.0.0.1:{}".format
         servers[store] = Server(at(port), at(management), tokens)
     for store, server in servers.items():
-        processes.wait_until(home, store, server.answers, timeout=240)
+        processes.wait_until(home, store, server.answers, timeout=PATIENCE)
     return servers
 
 

@@ -19,6 +19,7 @@ from infra.local.key_files import KeyFiles
 from infra.stage import Stage
 from reading import deployment
 from tests.e2e.conftest import Gate
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 STAGE = Stage(settings.STAGE, ministack.ACCOUNT, ministack.REGION)
@@ -85,7 +86,7 @@ def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
     ministack.prepare(home, address, datetime.now(UTC))
     try:
         processes.start(home, command)
-        processes.wait_until(home, command.part, lambda: ministack.answers(address), 60)
+        processes.wait_until(home, command.part, lambda: ministack.answers(address), PATIENCE)
         yield partial(ministack.client, endpoint=address)
     finally:
         processes.stop(home, command.part)

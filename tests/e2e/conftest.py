@@ -21,9 +21,8 @@ from infra.local.stack import Stack
 from lakegate.contract import parse
 from lakegate.landing import LandedObject, ingestion_id
 from reading import deployment
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
-PATIENCE = 240
 # Between two looks at what takes seconds: the looks are work for the same few cores.
 PAUSE = 0.2
 
@@ -61,7 +60,7 @@ class Gate:
     def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
         """The messages in Slack that name the ingestion, once all that was told is shown."""
         eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty", PAUSE)
-        messages = requests.get(f"{self.stack.slack}/messages", timeout=10).json()
+        messages = requests.get(f"{self.stack.slack}/messages", timeout=PATIENCE).json()
         return [message for message in messages if ingestion.id in str(message)]
 
     def _all_is_shown(self) -> bool:
@@ -74,7 +73,7 @@ class Gate:
     def misbehave(self, part: str, told: Mapping[str, Any]) -> None:
         """Tell a stand-in what is to go wrong; an empty mapping ends it."""
         address = {"emr": self.stack.emr, "slack": self.stack.slack}[part]
-        requests.put(f"{address}/_control", json=told, timeout=10).raise_for_status()
+        requests.put(f"{address}/_control", json=told, timeout=PATIENCE).raise_for_status()
 
     def rows(self, table: str, ref: str = "main") -> list[tuple[Any, ...]]:
         """A table's rows, sorted."""

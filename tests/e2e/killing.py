@@ -72,7 +72,7 @@ def request_waits(gate: Gate, part: str) -> bool:
 
 def spark(gate: Gate) -> dict[str, int]:
     """The processes of the warm Spark: "driver", its "jvm", and the "run" where one is on."""
-    found = requests.get(f"{gate.stack.emr}/_health", timeout=30).json()["drivers"]
+    found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
     if not found:
         return {}
     driver = int(found[0]["pid"])
@@ -106,7 +106,7 @@ def calm(gate: Gate) -> None:
     """Return when a warm Spark waits for work."""
 
     def warm() -> bool:
-        found = requests.get(f"{gate.stack.emr}/_health", timeout=30).json()["drivers"]
+        found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
         return bool(found) and found[0]["warm"] and "run" not in spark(gate)
 
     eventually(warm, PATIENCE, "Spark is not warm", PAUSE)

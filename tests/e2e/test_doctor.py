@@ -15,10 +15,26 @@ from tests.e2e.conftest import Gate
 pytestmark = pytest.mark.stack
 
 SECRET = "lakegate/local/nessie/{}"
+FAULTY = (
+    *("queues' functions", "landing bucket's events", "uploader's token", "job's token"),
+    *("publisher's token", "publisher and main"),
+)
 
 
-def doctor() -> tuple[dict[str, dict[str, str]], int]:
-    """What fails, by check, and the exit code."""
+def doctor(*expected: str) -> tuple[dict[str, dict[str, str]], int]:
+    """What fails, by check, and the exit code; once it is what is expected, or after some looks.
+
+    To the doctor what does not answer for seconds is ill, and a busy machine only is slow.
+    """
+    for _ in range(10):
+        found, code = looked()
+        if found.keys() == set(expected):
+            break
+    return found, code
+
+
+def looked() -> tuple[dict[str, dict[str, str]], int]:
+    """What fails at one look, by check, and the exit code."""
     said = CliRunner().invoke(app, ["doctor", "--json"], env={"LAKEGATE_LEDGER_TABLE": None})
     found = json.loads(said.stdout)["findings"]
     assert len(found) > 12, found
@@ -96,12 +112,9 @@ def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
         faults.enter_context(no_secret(client, SECRET.format("uploader")))
         faults.enter_context(other_secret(client, SECRET.format("job"), gate.stack.reader_token))
         faults.enter_context(other_secret(client, SECRET.format("publisher"), "wrong"))
-        found, code = doctor()
+        found, code = doctor(*FAULTY)
     assert code == 1
-    assert found.keys() == {
-        *("queues' functions", "landing bucket's events", "uploader's token", "job's token"),
-        *("publisher's token", "publisher and main"),
-    }
+    assert found.keys() == set(FAULTY)
     assert "JobRunMapping is Disabled" in found["queues' functions"]["message"]
     assert "--enabled --uuid" in found["queues' functions"]["fix"]
     assert "told to nobody" in found["landing bucket's events"]["message"]
@@ -119,7 +132,7 @@ def test_a_checkup_that_fails_hides_nothing(gate: Gate, client: Any) -> None:
         FunctionName=name, Handler="functions.no.handler"
     )
     try:
-        found, code = doctor()
+        found, code = doctor("checkup")
     finally:
         client("lambda").update_function_configuration(FunctionName=name, Handler=right)
     assert code == 1

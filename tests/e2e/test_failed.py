@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import boto3
@@ -16,7 +17,7 @@ from functions.removal import WAREHOUSE
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -130,21 +131,19 @@ def test_people_act_in_slack(gate: Gate) -> None:
     gate.misbehave("slack", {"app_seconds": 30, "sends_again": 1})
     name = table(gate, "pressed")
     landed, ended = rejected(gate, "pressed")
-    assert "You may not" in run("slack", "press", ended.id, "replay", "--as", "bob")
+    eventually(lambda: "You may not" in pressed(ended, "--as", "bob"))
     gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
-    assert "under way" in run("slack", "press", ended.id, "replay")
-    eventually(lambda: gate.world.ledger.get(ended.id).attempt == 2, 60)
+    is_replayed = partial(is_at, gate, ended, attempt=2)
+    eventually(lambda: "under way" in pressed(ended) or is_replayed())
+    eventually(is_replayed)
     assert gate.end(landed).state is State.PUBLISHED
     gate.put_contract(contract(name, "parquet"))
     again, held = rejected(gate, "pressed/again")
-    for _ in range(5):
-        assert press(gate, held, "Publish anyway")["ok"]
-    forms = requests.get(f"{gate.stack.slack}/_person", {"as": "ada"}, timeout=10).json()["forms"]
     told = {"values": {"reason": "a refund"}, "as": "ada"}
     with ThreadPoolExecutor(5) as at_once:
-        presses = [{"view": form["id"], **told} for form in forms * 10]
+        presses = [{"view": form["id"], **told} for form in five_forms(gate, held) * 10]
         list(at_once.map(lambda asked: ask(gate, "_submit", asked), presses))
-    eventually(lambda: gate.world.ledger.get(held.id).approval, 60)
+    eventually(lambda: gate.world.ledger.get(held.id).approval)
     assert gate.end(again).state is State.PUBLISHED
     gate.misbehave("slack", {})
     by = [(each.what, each.by) for each in gate.world.ledger.get(held.id).actions]
@@ -155,13 +154,31 @@ def test_people_act_in_slack(gate: Gate) -> None:
     assert texts[-1].startswith("Published after replay")
 
 
-def press(gate: Gate, ingestion: Ingestion, button: str) -> dict[str, Any]:
-    """What Slack makes of ada's press at the ingestion's alert."""
+def pressed(ingestion: Ingestion, *person: str) -> str:
+    """What who presses Replay is told, which on a busy machine may fail: they press again."""
+    return CliRunner().invoke(app, ["slack", "press", ingestion.id, "replay", *person]).output
+
+
+def is_at(gate: Gate, ingestion: Ingestion, attempt: int) -> bool:
+    """Whether that attempt at it has begun."""
+    return gate.world.ledger.get(ingestion.id).attempt == attempt
+
+
+def five_forms(gate: Gate, ingestion: Ingestion) -> list[dict[str, Any]]:
+    """Forms that are open for ada, who presses Publish at the ingestion's alert until there are."""
     alerts = [m for m in gate.alerts(ingestion) if "actions" in str(m["blocks"])]
-    return ask(gate, "_press", {"ts": alerts[-1]["ts"], "button": button, "as": "ada"})
+    asked = {"ts": alerts[-1]["ts"], "button": "Publish anyway", "as": "ada"}
+
+    def opened() -> list[dict[str, Any]]:
+        ask(gate, "_press", asked)
+        url = f"{gate.stack.slack}/_person"
+        forms = requests.get(url, {"as": "ada"}, timeout=PATIENCE).json()["forms"]
+        return list(forms[:5]) if len(forms) >= 5 else []
+
+    return eventually(opened)
 
 
 def ask(gate: Gate, what: str, asked: dict[str, Any]) -> dict[str, Any]:
     """Have a person in Slack do something."""
-    answer = requests.post(f"{gate.stack.slack}/{what}", json=asked, timeout=30)
+    answer = requests.post(f"{gate.stack.slack}/{what}", json=asked, timeout=PATIENCE)
     return dict(answer.json())

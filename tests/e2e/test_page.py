@@ -44,7 +44,7 @@ class Visit:
         context = self.browser.new_context(**options)  # type: ignore[arg-type]
         asked: list[str] = []
         context.on("request", lambda request: asked.append(request.url))
-        context.set_default_timeout(PATIENCE * 1000 / 4)
+        context.set_default_timeout(PATIENCE * 1000)
         try:
             page = context.new_page()
             page.goto(self.address + path)
@@ -68,11 +68,18 @@ def visit(gate: Gate) -> Iterator[Visit]:
     environment = {**own, "LAKEGATE_HOME": str(gate.home)}
     with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL) as server:
         try:
-            eventually(lambda: listening(port), PATIENCE, "the page is not served")
+            eventually(lambda: listening(port) or server.poll() is not None)
+            assert server.poll() is None, "the page is not served"
             with chromium() as browser:
                 yield Visit(f"http://127.0.0.1:{port}", browser, good, bad)
         finally:
             server.terminate()
+
+
+def settled(page: Page) -> None:
+    """Wait until the page's script is done: nothing on it comes or moves any more by itself."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    page.locator(_CHART).first.wait_for()
 
 
 def keep(page: Page, name: str) -> None:
@@ -106,7 +113,7 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
 def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
     """The link of an alert is reached by the tabulator and followed by Enter; focus is seen."""
     with visit.page("/", color_scheme="dark") as page:
-        page.locator(_CHART).first.wait_for()
+        settled(page)
         for _ in range(60):
             page.keyboard.press("Tab")
             if "/ingestion?id=" in (page.evaluate("document.activeElement.href || ''")):
@@ -127,11 +134,11 @@ def test_it_fits_a_phone(visit: Visit, scheme: str) -> None:
         "table": f"/table?name={TABLE}",
     }.items():
         with visit.page(path, viewport=_PHONE, color_scheme=scheme) as page:
-            page.locator(_CHART).first.wait_for()
+            settled(page)
             expect(page.get_by_text("the local stack")).to_be_visible()
             keep(page, f"{name}-phone-{scheme}")
             wide = "document.querySelector('[data-testid=stMain]').scrollWidth"
-            assert page.evaluate(wide) <= _PHONE["width"]
+            page.wait_for_function(f"{wide} <= {_PHONE['width']}")  # charts are fitted when drawn
 
 
 def test_a_table_tells_its_story(visit: Visit) -> None:

@@ -42,7 +42,6 @@ def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, s
         env=newcomer,
         capture_output=True,
         text=True,
-        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -30,7 +30,7 @@ _FILES = 64
 _ROWS = 1000
 _TABLE = "many.orders"
 _SMALL = 10.0  # amounts below it are deleted from main
-_PATIENCE = 900
+_PATIENCE = 1500
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_sixty_four_at_once(gate: Gate) -> None:
     """All branches are cut from one main, which is then altered, deleted from and compacted."""
     gate.put_contract(contract(_TABLE, "parquet"))
     old = [gate.end(_drop(gate, number)) for number in (0, 1)]
-    eventually(lambda: all(gate.world.ledger.get(each.id).recorded for each in old), 60)
+    eventually(lambda: all(gate.world.ledger.get(each.id).recorded for each in old))
     base = gate.world.catalog.head(MAIN)
     gate.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS"]}})
     landed = [_drop(gate, number) for number in range(2, 2 + _FILES)]
@@ -66,8 +66,8 @@ def test_sixty_four_at_once(gate: Gate) -> None:
     merges = _merges(gate, base)
     assert sorted(id_ for ids in merges for id_ in ids) == sorted(each.id for each in ended)
     assert len(merges) < _FILES
-    assert gate.world.catalog.branches(f"ingest/{_TABLE}/") == []
-    assert gate.world.catalog.branches(f"publish/{_TABLE}/") == []
+    own = (f"ingest/{_TABLE}/", f"publish/{_TABLE}/")
+    eventually(lambda: not gate.world.catalog.branches(*own))  # who came too late tidies up
 
 
 def _rows(number: int) -> pa.Table:

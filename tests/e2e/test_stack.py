@@ -19,7 +19,7 @@ from infra.local import ministack, processes, stack
 from infra.local.parts import NAMES
 from infra.local.stack import Stack
 from lakegate.errors import LakegateError
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -54,14 +54,14 @@ class Local:
             f"{stack.read(self.home).nessie}/api/v2/trees{path}",
             headers={"Authorization": f"Bearer {token}"},
             json=content,
-            timeout=30,
+            timeout=PATIENCE,
         ).status_code
 
     def main(self) -> dict[str, str]:
         """Main and the hash it stands at."""
         uri = f"{stack.read(self.home).nessie}/api/v2/trees/main"
         token = stack.read(self.home).reader_token
-        answer = requests.get(uri, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        answer = requests.get(uri, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
         return dict(answer.json()["reference"])
 
 
@@ -158,7 +158,7 @@ def test_a_part_that_died_is_started_again(local: Local) -> None:
     """`up` starts what died, at its old address, and leaves the others alone."""
     before, address = local.pids(), stack.read(local.home).slack
     os.kill(before["slack"], signal.SIGKILL)
-    eventually(lambda: local.health()["slack"] == "down", 20)
+    eventually(lambda: local.health()["slack"] == "down")
 
     local.up()
 
@@ -176,7 +176,7 @@ def test_a_stack_that_was_killed_comes_up_again(local: Local) -> None:
     before = local.main()
     for pid in local.pids().values():
         os.kill(pid, signal.SIGKILL)
-    eventually(lambda: set(local.health().values()) == {"down"}, 20)
+    eventually(lambda: set(local.health().values()) == {"down"})
 
     local.up()
 

@@ -20,7 +20,7 @@ from moto.server import ThreadedMotoServer
 from infra.local.emr.drivers import Driver
 from infra.local.jars import spark_jars
 from infra.local.java import java_home
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -79,7 +79,7 @@ class Bench:
 
     def said(self, run: str) -> dict[str, Any]:
         """The driver's next word about the run."""
-        return self.ready_driver().answer(run, time.monotonic() + 120)
+        return self.ready_driver().answer(run, time.monotonic() + PATIENCE)
 
     def end(self, run: str) -> Ended:
         """The run, once it has ended."""
@@ -305,7 +305,7 @@ finally:
     print("cleaned up")"""
     )
     eventually(lambda: "running" in bench.output(run, "stdout"))
-    eventually(lambda: _cancelled(bench, run), timeout=60)
+    eventually(lambda: _cancelled(bench, run))
     assert bench.output(run, "stdout") == "running\ncleaned up\n"
 
 
@@ -342,7 +342,7 @@ def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
     ) as driver:
         print(json.dumps(order), file=driver.stdin, flush=True)
         Path(order["stdout"]).touch()
-        eventually(lambda: bench.output(order["run"], "stdout"), timeout=120)
+        eventually(lambda: bench.output(order["run"], "stdout"))
     eventually(lambda: _group_is_gone(driver.pid))
 
 

@@ -126,7 +126,7 @@ def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
         with told():
             comparison_view.show(opened)
 
-    app = AppTest.from_function(script, kwargs={"opened": opened}, default_timeout=60)
+    app = AppTest.from_function(script, kwargs={"opened": opened}, default_timeout=600)
     if landed:
         app.query_params["id"] = seen(opened, landed).id
     return app.run()
@@ -346,7 +346,7 @@ def dialog(opened: FakeOpened, landed: LandedObject, verb: Verb) -> AppTest:
         actions.ask(verb, opened, seen)
 
     kwargs = {"opened": opened, "verb": verb, "seen": seen(opened, landed)}
-    return AppTest.from_function(script, kwargs=kwargs, default_timeout=60).run()
+    return AppTest.from_function(script, kwargs=kwargs, default_timeout=600).run()
 
 
 def test_a_publication_asks_for_a_reason_and_is_made_once(opened: FakeOpened) -> None:

@@ -87,7 +87,7 @@ def test_without_a_stack_the_page_says_how_to_start_one(
     """Where nothing runs, a person reads what to do and of which deployment, and no traceback."""
     monkeypatch.setenv("LAKEGATE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["app.py", json.dumps(asdict(_LOCAL))])
-    app = AppTest.from_file(str(_APP), default_timeout=60).run()
+    app = AppTest.from_file(str(_APP), default_timeout=600).run()
     assert any("NO_STACK" in text.value for text in app.text)
     assert any("lakegate up" in markdown.value for markdown in app.markdown)
     assert "`the local stack`" in [caption.value for caption in app.caption]

@@ -35,7 +35,7 @@ def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) ->
 
     nowhere: Any = None
     opened = Opened(nowhere, deployment.world, "stage trial in eu-central-1")
-    app = AppTest.from_function(script, default_timeout=60, args=(show, opened))
+    app = AppTest.from_function(script, default_timeout=600, args=(show, opened))
     for name, value in address.items():
         app.query_params[name] = value
     return app.run()

@@ -13,7 +13,7 @@ import pytest
 from infra.local import processes
 from infra.local.processes import Command
 from lakegate.errors import LakegateError
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 _SLEEP = "import time; print('begun', flush=True); time.sleep(600)"
 _DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + _SLEEP
@@ -43,7 +43,7 @@ def begin(home: Path, code: str = _SLEEP) -> int:
     """Start the part and wait until its code runs; returns its pid."""
     processes.start(home, command(home, code))
     log = processes.log_file(home, "part")
-    eventually(lambda: log.exists() and "begun" in log.read_text(), 20)
+    eventually(lambda: log.exists() and "begun" in log.read_text())
     found = processes.running(home, "part")
     assert found
     return found.pid
@@ -73,7 +73,7 @@ def test_a_killed_part_is_gone_only_with_its_port(home: Path) -> None:
     port = int(processes.log_file(home, "part").read_text().split()[0])
 
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: processes.running(home, "part") is None, 20)
+    eventually(lambda: processes.running(home, "part") is None)
 
     socket.create_server(("127.0.0.1", port)).close()
 
@@ -82,7 +82,7 @@ def test_a_part_that_died_is_not_running(home: Path) -> None:
     """A record of a process that was killed does not pass for a running part."""
     os.kill(begin(home), signal.SIGKILL)
 
-    eventually(lambda: processes.running(home, "part") is None, 10)
+    eventually(lambda: processes.running(home, "part") is None)
 
 
 def test_a_part_that_ignores_the_request_to_end_is_killed(home: Path) -> None:
@@ -95,10 +95,10 @@ def test_a_part_that_ignores_the_request_to_end_is_killed(home: Path) -> None:
 
 def test_what_a_crashed_part_left_behind_is_stopped(home: Path) -> None:
     """Children of a part that was killed are found and ended, though their parent is gone."""
-    os.kill(begin(home, _PARENT), signal.SIGKILL)
-    log = processes.log_file(home, "part")
-    eventually(lambda: log.read_text().count("begun") == 2, 20)
-    eventually(lambda: processes.running(home, "part") is None, 10)
+    parent, log = begin(home, _PARENT), processes.log_file(home, "part")
+    eventually(lambda: log.read_text().count("begun") == 2)  # whichever of the two is first
+    os.kill(parent, signal.SIGKILL)
+    eventually(lambda: processes.running(home, "part") is None)
 
     assert processes.stop(home, "part")
     assert not processes.stop(home, "part")
@@ -145,7 +145,7 @@ def test_a_part_that_dies_at_its_start_is_told_with_the_end_of_its_log(home: Pat
     processes.start(home, command(home, "print('no such port'); raise SystemExit(3)"))
 
     with pytest.raises(LakegateError) as caught:
-        processes.wait_until(home, "part", lambda: False, timeout=20)
+        processes.wait_until(home, "part", lambda: False, timeout=PATIENCE)
 
     told = str(caught.value)
     assert "part did not come up: it ended" in told
@@ -166,7 +166,7 @@ def test_the_log_is_the_one_of_this_start(home: Path) -> None:
     begin(home)
     processes.start(home, command(home, "raise SystemExit"))
 
-    eventually(lambda: processes.running(home, "part") is None, 10)
+    eventually(lambda: processes.running(home, "part") is None)
     assert "begun" not in processes.log_file(home, "part").read_text()
     assert "begun" in (home / "logs" / "part.log.1").read_text()
 

@@ -121,7 +121,7 @@ def test_two_clones_at_once_fetch_once(tmp_path: Path) -> None:
     server, together = Server(), Barrier(4)
 
     def clone() -> None:
-        together.wait(timeout=10)
+        together.wait()
         jars.ensure([ONE, TWO], tmp_path, server.resolve)
         assert files(tmp_path).keys() >= {ONE.file_name, TWO.file_name}
 

@@ -18,7 +18,8 @@ def _deal_with(record: dict[str, Any]) -> bool:
     for upload in json.loads(record["body"]).get("Records", []):
         landed = upload["s3"]["object"]
         key = landed["key"]
-        _note(f"{key}#{delivery}", version=landed["versionId"], breach=_breach())
+        seen = {"version": landed["versionId"], "receipt": record["receiptHandle"]}
+        _note(f"{key}#{delivery}", breach=_breach(), **seen)
         if "poison" in key or ("flaky" in key and delivery == "1"):
             return False
     return True
