@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -58,10 +59,15 @@ class Gate:
         return eventually(finished, PATIENCE, f"{landed.key} has not ended", PAUSE)
 
     def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
-        """The messages in Slack that name the ingestion, once all that was told is shown."""
+        """The messages in Slack that name the ingestion, once all is told of its end, and shown."""
+        told = partial(self._is_told, ingestion.id)
+        eventually(told, PATIENCE, f"{ingestion.landed.key} is not told", PAUSE)
         eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty", PAUSE)
         messages = requests.get(f"{self.stack.slack}/messages", timeout=PATIENCE).json()
         return [message for message in messages if ingestion.id in str(message)]
+
+    def _is_told(self, ingestion: str) -> bool:
+        return not self.world.ledger.get(ingestion).unfinished
 
     def _all_is_shown(self) -> bool:
         counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]

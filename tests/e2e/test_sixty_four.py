@@ -124,13 +124,15 @@ def _add_column(gate: Gate, name: str) -> None:
         f"{gate.stack.iceberg}/v1/{prefix}/namespaces/{namespace}/tables/{table}",
         headers={"Authorization": f"Bearer {_token(gate)}"},
         json={"requirements": [], "updates": updates},
-        timeout=60,
+        timeout=_PATIENCE,
     ).raise_for_status()
 
 
 def _wait_for_jobs(gate: Gate) -> None:
     def runs() -> dict[str, int]:
-        found: dict[str, int] = requests.get(f"{gate.stack.emr}/_health", timeout=60).json()["runs"]
+        found: dict[str, int] = requests.get(f"{gate.stack.emr}/_health", timeout=_PATIENCE).json()[
+            "runs"
+        ]
         return found
 
     ended = {"SUCCESS", "FAILED", "CANCELLED"}

@@ -54,7 +54,7 @@ def statuses(gate: Gate, held: Keys) -> set[int]:
     """What Nessie answers to those tokens."""
     url = f"{gate.stack.nessie}/api/v2/trees/main"
     headers = [{"Authorization": f"Bearer {token}"} for token in held.tokens.values()]
-    return {requests.get(url, headers=each, timeout=10).status_code for each in headers}
+    return {requests.get(url, headers=each, timeout=PATIENCE).status_code for each in headers}
 
 
 def begun(gate: Gate, landed: LandedObject) -> Callable[[], bool]:
@@ -190,7 +190,7 @@ def answers(story: Story) -> Iterator[Place]:
     runs = emr.list_job_runs(**application)["jobRuns"]
     found: dict[str, Any] = {
         "ledger": table.scan()["Items"],
-        "Slack": requests.get(f"{gate.stack.slack}/messages", timeout=10).json(),
+        "Slack": requests.get(f"{gate.stack.slack}/messages", timeout=PATIENCE).json(),
         "functions": functions,
         "job runs": [emr.get_job_run(**application, jobRunId=run["id"]) for run in runs],
         "stacks": boto3.client("cloudformation").describe_stacks()["Stacks"],
