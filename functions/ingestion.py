@@ -284,4 +284,12 @@ class Ingestion:
 
     def step(self, name: str, at: str, **changes: Any) -> "Ingestion":
         """This ingestion after the step `name` was done at the time `at`."""
-        return replace(self, times={**self.times, name: at}, **changes)
+        return self.but(times={**self.times, name: at}, **changes)
+
+    def but(self, **changes: Any) -> "Ingestion":
+        """This ingestion with these fields changed, as `replace` has it, which takes far longer."""
+        if unknown := changes.keys() - vars(self).keys():
+            raise TypeError(f"an ingestion has no {', '.join(sorted(unknown))}")
+        changed = object.__new__(Ingestion)
+        vars(changed).update(vars(self), **changes)
+        return changed

@@ -193,8 +193,8 @@ class AuditReport:
     def to_json(self) -> str:
         """The report as the JSON document that lies beside the lake."""
         once = dataclasses.replace(self, checks=()) if self.parts else self
-        document = {"schema": SCHEMA, **dataclasses.asdict(once)}
-        return json.dumps(document, indent=2, ensure_ascii=False)
+        document = {"schema": SCHEMA, **vars(once)}
+        return json.dumps(document, indent=2, ensure_ascii=False, default=vars)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "AuditReport":

@@ -72,6 +72,8 @@ class Journal:
         return [fault for fault in (*due, *self._arrived(call)) if fault]
 
     def _arrived(self, call: str) -> list[Fault]:
+        if not self._coming:
+            return []
         arrived = [coming for coming in self._coming if coming.call == call and not coming.skipped]
         self._coming = [coming for coming in self._coming if coming not in arrived]
         for coming in self._coming:
@@ -87,24 +89,26 @@ class _Watched:
         found = getattr(self._adapter, name)
         if not callable(found):
             return found
-        call = f"{self._name}.{name}"
-        if inspect.isgeneratorfunction(found):
-            return lambda *args: _iterated(self._journal, call, partial(found, *args))
-        return lambda *args, **named: _called(self._journal, call, partial(found, *args, **named))
+        made = _iterated if inspect.isgeneratorfunction(found) else _called
+        watched = partial(made, self._journal, f"{self._name}.{name}", found)
+        setattr(self, name, watched)  # the next look finds it there
+        return watched
 
 
-def _called(journal: Journal, call: str, made: Callable[[], Any]) -> Any:
+def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, **named: Any) -> Any:
     faults = journal.enter(call)
     _strike(faults, "before")
-    result = made()
+    result = made(*args, **named)
     _strike(faults, "after")
     return result
 
 
-def _iterated(journal: Journal, call: str, made: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+def _iterated(
+    journal: Journal, call: str, made: Callable[..., Iterator[Any]], *args: Any
+) -> Iterator[Any]:
     faults = journal.enter(call)
     _strike(faults, "before")
-    yield from made()
+    yield from made(*args)
     _strike(faults, "after")
 
 

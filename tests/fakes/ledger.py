@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from functions.brief import Brief
 from functions.ingestion import Ingestion, State
@@ -114,7 +113,7 @@ class FakeLedger:
         landed = ingestion.landed
         if not landed.landed_at:
             raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
-        saved = replace(ingestion, revision=ingestion.revision + 1)
+        saved = ingestion.but(revision=ingestion.revision + 1)
         self._revisions[ingestion.id].append(saved)
         return saved
 

@@ -12,7 +12,7 @@ PUBLISHED = _DOCS / "audit-report-1.schema.json"
 ANNOUNCEMENT = _DOCS / "announcement-1.schema.json"
 
 
-@lru_cache(maxsize=1_000)  # thousands of stories write the same few reports
+@lru_cache(maxsize=10_000)  # thousands of stories write the same few reports
 def validate_report(text: str) -> None:
     """Raise ValidationError where the text is no audit report as the schema has it."""
     _validator(PUBLISHED).validate(json.loads(text))

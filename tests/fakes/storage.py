@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import md5
 
 from functions.storage import CONTRACTS, YAML, Missing, Overwritten, StoredContract, contract_key
@@ -56,7 +56,7 @@ class FakeLanding:
     def announced(self, landed: LandedObject) -> LandedObject:
         """A landed object as S3's event names it: when it landed, and in which order."""
         for number, listed in enumerate(self._landed, _FIRST_SEQUENCER):
-            if replace(listed, landed_at="") == landed:
+            if (listed.key, listed.version) == (landed.key, landed.version):
                 return replace(listed, sequencer=f"{number:X}")
         return landed
 
@@ -124,7 +124,7 @@ class FakeLake:
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
-        return AuditReport.from_json(self._texts[key][-1])
+        return _read_report(self._texts[key][-1])
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """See Lake.baselines."""
@@ -168,7 +168,9 @@ class FakeLake:
         return _read(text, key, version, self.limits)
 
 
+# Frozen values, of texts that thousands of stories have in common.
 _read = cache(StoredContract.read)
+_read_report = lru_cache(maxsize=10_000)(AuditReport.from_json)
 
 
 def _check_size(key: str, text: bytes, most: int) -> None:

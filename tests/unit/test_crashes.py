@@ -29,6 +29,29 @@ KINDS: dict[str, tuple[Callable[[], None], When]] = {
     "timed out although done": (unavailable, "after"),
     "died after": (die, "after"),
 }
+# Calls that change nothing, and whose whole answer comes at once: failing or dying after one of
+# them is failing or dying before it.
+READS = {
+    "landing.newest",
+    "landing.manifest",
+    "lake.contracts",
+    "lake.change",
+    "lake.report",
+    "lake.baselines",
+    "ledger.get",
+    "ledger.together",
+    "ledger.waiting",
+    "ledger.going_first",
+    "ledger.versions",
+    "ledger.known",
+    "catalog.head",
+    "catalog.tip",
+    "catalog.metadata",
+    "catalog.branches",
+    "jobs.get",
+    "jobs.spec",
+    "jobs.runs",
+}
 
 
 def published(deployment: Deployment) -> None:
@@ -223,6 +246,8 @@ def test_a_fault_anywhere_changes_no_end(story: Story, kind: str) -> None:
     undisturbed = _told(story)
     effect, when = KINDS[kind]
     for number, call in enumerate(undisturbed.journal.calls):
+        if when == "after" and call in READS:
+            continue
         disturbed = _told(story, number, lambda _: Fault(effect, when))
         where = f"{kind} at call {number}, {call}"
         assert ends(disturbed) == ends(undisturbed), where
