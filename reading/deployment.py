@@ -78,7 +78,7 @@ class Choice:
         if not stage and not ledger:
             return cls("the local stack", local=True)
         called = stage or os.environ.get("LAKEGATE_STAGE")
-        region = boto3.session.Session().region_name or os.environ.get("AWS_REGION")
+        region = _region()
         named = f"stage {called}" if called else f"ledger {ledger}"
         return cls(f"{named} in {region}" if region else named, stage or "")
 
@@ -125,11 +125,15 @@ def enter(env: Mapping[str, str]) -> None:
             del os.environ[name]
 
 
+def _region() -> str:
+    """The region of boto3's clients, or else the one a Lambda is told; "" where there is none."""
+    return boto3.session.Session().region_name or os.environ.get("AWS_REGION", "")
+
+
 def _of_environment() -> Deployment:
     settings = Settings.of(os.environ)
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", "")
     addresses = {
-        "s3": os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{region}.amazonaws.com",
+        "s3": os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{_region()}.amazonaws.com",
         "nessie": settings.nessie_uri,
         "iceberg": f"{settings.nessie_uri}/iceberg",
     }

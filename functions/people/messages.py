@@ -1,6 +1,5 @@
 """The words of an alert, of what became of it, and of other things that people are told."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +8,7 @@ from urllib.parse import quote
 from functions.ingestion import Ingestion, State
 from functions.people.blocks import SECTION as _SECTION
 from functions.people.blocks import Block, code, cut, escaped, header, link, plain, section
+from functions.people.subjects import digest
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.visible import one_line, visible
 
@@ -115,9 +115,8 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     title = "Errored: an event could not be handled"
     lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
     blocks = (section("\n".join([f"*{title}*", *lines])),)
-    cause = f"UNREADABLE_EVENT {queue}"
-    digest = hashlib.sha256(visible(body).encode()).hexdigest()
-    return Alert(title, blocks, about=f"{queue} {digest}", kind=Kind.NOTICE, cause=cause)
+    about, cause = f"{queue} {digest(visible(body))}", f"UNREADABLE_EVENT {queue}"
+    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
 
 
 def seen(ingestion: Ingestion) -> str:

@@ -12,7 +12,8 @@ from functions.people.alerts import LogAlerts, Place, SlackAlerts, ThreadGone
 from functions.people.blocks import context
 from functions.people.buttons import buttons
 from functions.people.messages import Alert, Kind
-from functions.people.threads import Thread, Threads, digest
+from functions.people.subjects import digest
+from functions.people.threads import Thread, Threads
 from functions.people.topic import Topic
 from functions.queues import Queued
 from functions.telemetry import logger

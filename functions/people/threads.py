@@ -7,7 +7,6 @@ Three kinds of items in one DynamoDB table (key `id`), each deleted some time af
 * of an ingestion: its thread, and what people were told of it
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.people.alerts import Place, ThreadGone
 from functions.people.messages import Alert
+from functions.people.subjects import digest, member
 from functions.queues import Queued
 from lakegate.errors import Transient
 
 _LEASE = 120  # seconds, longer than a function runs: who claimed and has not posted is dead
 _TAKES = "attribute_exists(id) AND (size(members) < :most OR contains(members, :it))"
-_SHORT = 32  # characters, as an ingestion's id has
 _MOST = 1000  # members of a thread: nobody finds anything in a longer one
 
 
@@ -175,19 +174,6 @@ class Threads:
 
     def _expires(self) -> int:
         return int(self._now() + self._kept)
-
-
-def digest(text: str) -> str:
-    """Text of any length as a short name."""
-    return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
-
-
-def member(subject: str) -> str:
-    """A subject as its thread names it: an ingestion by its id, what is longer by a digest.
-
-    An item of DynamoDB's has 400 KB at most.
-    """
-    return subject if len(subject) <= _SHORT else digest(subject)
 
 
 def _id(kind: str, name: str) -> str:

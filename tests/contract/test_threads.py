@@ -13,7 +13,8 @@ from moto import mock_aws
 
 from functions.people.alerts import Place, ThreadGone
 from functions.people.messages import Kind, alert
-from functions.people.threads import Known, Threads, digest
+from functions.people.subjects import digest
+from functions.people.threads import Known, Threads
 from infra import template
 from lakegate.errors import Transient
 from tests.fakes.examples import INGESTION, REPORT

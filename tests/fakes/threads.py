@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from functions.people.alerts import Place, ThreadGone
 from functions.people.messages import Alert
-from functions.people.threads import Known, Thread, digest, member
+from functions.people.subjects import digest, member
+from functions.people.threads import Known, Thread
 from lakegate.errors import Transient
 
 _LEASE, _MOST = 120, 1000

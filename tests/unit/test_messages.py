@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from functions.ingestion import State
 from functions.people.messages import Alert, alert, duplicate, unreadable_event
+from functions.people.subjects import digest
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
@@ -156,3 +157,10 @@ def test_an_unreadable_event_says_where_it_came_from() -> None:
     text = shown(unreadable_event("uploads-dead", '{"x": 1}', "no records"))
     for part in ("uploads-dead", '{"x": 1}', "no records"):
         assert part in text
+
+
+def test_an_unreadable_event_is_about_its_body() -> None:
+    """The same body of the same queue is told of once; its short name is as threads make theirs."""
+    first, again, other = (unreadable_event("q", body, "why").about for body in ("a", "a", "b"))
+    assert first == again == f"q {digest('a')}"
+    assert first != other

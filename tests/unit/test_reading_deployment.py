@@ -94,6 +94,18 @@ def test_an_environment_that_names_a_ledger_is_a_deployment() -> None:
     assert found.reader_token == ""
 
 
+def test_a_region_has_one_source(tmp_path: Path) -> None:
+    """What is shown, and where S3 is looked for, is the region that boto3's clients go to."""
+    (tmp_path / "config").write_text("[default]\nregion = eu-west-3\n")
+    os.environ |= {**settings(), "AWS_CONFIG_FILE": str(tmp_path / "config")}
+    for name, value in (("AWS_REGION", "us-west-2"), ("AWS_DEFAULT_REGION", "ap-south-1")):
+        region = boto3.session.Session().region_name
+        assert deployment.find().addresses["s3"] == f"https://s3.{region}.amazonaws.com"
+        assert deployment.Choice.of(None).name.endswith(f" in {region}")
+        os.environ[name] = value
+    assert deployment.find().addresses["s3"] == "https://s3.ap-south-1.amazonaws.com"
+
+
 def test_without_anything_a_person_is_told_to_start_the_stack() -> None:
     """Neither settings nor a stack: the error says what to do."""
     with pytest.raises(LakegateError, match="lakegate up"):
