@@ -13,6 +13,7 @@ from cli import local, slack, view
 from cli.drop import showing
 from cli.follow import Sight, dropped, finished, follow
 from cli.query import rows
+from cli.way import way
 from functions.catalog import MAIN
 from functions.ingestion import State
 from functions.world import World
@@ -52,7 +53,7 @@ def _perform(console: Console, deployment: Deployment, tell: local.Tell) -> None
     with showing(console) as show:
         sights = follow(world, sights, finished, _SECONDS, show)
     if not console.is_terminal:
-        console.print(view.way(sights))
+        console.print(way(sights))
     after = _count(deployment, contract.table)
     *good, bad = sights
     refuse_surprises(good, bad, written, after - before)

@@ -14,6 +14,7 @@ from rich.live import Live
 from cli import view
 from cli.batch import is_manifest, put_batch
 from cli.follow import Show, Sight, dropped, ended, follow, sentence
+from cli.way import way
 from functions.ingestion import State
 from functions.storage import Lake
 from functions.world import World
@@ -95,7 +96,7 @@ def showing(console: Console) -> Iterator[Show]:
         yield _lines(console, began)
         return
     with Live(console=console, refresh_per_second=10) as live:
-        yield lambda sights: live.update(view.way(sights, time.monotonic() - began))
+        yield lambda sights: live.update(way(sights, time.monotonic() - began))
 
 
 def exit_code(sights: Iterable[Sight]) -> int:

@@ -4,18 +4,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from cli.follow import Sight, job_state
 from functions import diagnosis
 from functions.diagnosis import Finding
 from functions.ingestion import Ingestion, State
@@ -45,8 +42,6 @@ _FINDING_MARKS = {
     diagnosis.Status.WARN: "!",
     diagnosis.Status.FAIL: "✗",
 }
-_DONE = Text("✓", "green")
-_NONE = Text("")
 
 
 def out() -> Console:
@@ -112,26 +107,6 @@ def source(ingestion: Ingestion) -> str:
         return one_line(ingestion.landed.key)
     text = " ".join(ingestion.change.statement.split())
     return text if len(text) <= _STATEMENT else f"{text[:_STATEMENT]}…"
-
-
-def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
-    """Dropped files and how far each is, with its seconds from landing to its end.
-
-    While that is to come, the seconds are those that a person has waited, `elapsed`.
-    """
-    made = table("file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"])
-    for sight in sights:
-        took = sight.seconds(sight.ingestion.state.value) if sight.ingestion.ended else elapsed
-        made.add_row(
-            sight.name,
-            _DONE if sight.ingestion.times else _busy("uploaded"),
-            _branch(sight.ingestion),
-            _job(sight),
-            _audit(sight),
-            _main(sight.ingestion),
-            Text("" if took is None else f"{took:.1f}", "" if sight.ingestion.ended else "dim"),
-        )
-    return made
 
 
 def checks(results: Iterable[Mapping[str, Any]]) -> Table:
@@ -227,42 +202,6 @@ def _rows(rows: Sequence[Mapping[str, str | None]]) -> Table:
     for row in shown:
         made.add_row(*(cell(value) for value in row.values()))
     return made
-
-
-def _branch(ingestion: Ingestion) -> RenderableType:
-    if ingestion.branch:
-        return _DONE
-    return _NONE if ingestion.ended or not ingestion.times else _busy("cutting")
-
-
-def _job(sight: Sight) -> RenderableType:
-    if sight.ingestion.state is State.SUBMITTED:
-        return _busy(job_state(sight))
-    return _DONE if sight.ingestion.job_run else _NONE
-
-
-def _audit(sight: Sight) -> Text:
-    many = sum(sight.ingestion.tally.values())
-    if not many:
-        return _NONE
-    if sight.blocking:
-        return Text(f"✗ {sight.blocking} of {many}", "red")
-    return Text(f"✓ {many}", "green")
-
-
-def _main(ingestion: Ingestion) -> RenderableType:
-    if ingestion.state is State.PUBLISHED:
-        less = f" −{ingestion.replaced_rows:,}" if ingestion.change else ""  # noqa: RUF001
-        return Text(f"+{ingestion.rows:,}{less} rows", "green")
-    if ingestion.ended:
-        return coloured(ingestion.state)
-    return _busy("publishing") if ingestion.state is State.AUDITED else _NONE
-
-
-@cache
-def _busy(words: str) -> Spinner:
-    """What is being done. One object for the same words, or the spinner would start anew."""
-    return Spinner("dots", Text(words, "yellow"), style="yellow")
 
 
 def _clock(time: str) -> str:

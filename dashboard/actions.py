@@ -11,8 +11,8 @@ from dashboard.actions_plan import Plan, Verb, Wish, carry_out, offered, plan
 from dashboard.failing import tell
 from dashboard.opening import Opened
 from dashboard.words import code, count
-from functions.failed import standing
 from functions.ingestion import ALERTED, Ingestion
+from functions.standing import standing
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
 from lakegate.visible import visible

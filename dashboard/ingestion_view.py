@@ -12,8 +12,8 @@ from dashboard.opening import Opened
 from dashboard.overview import Window, bounds
 from dashboard.timeline import total
 from dashboard.words import code, count, duration, harmless, moment
-from functions.failed import standing
 from functions.ingestion import Ingestion, State
+from functions.standing import standing
 from lakegate.report import CheckResult, Status
 from lakegate.visible import visible
 from reading.identity import identified

@@ -8,14 +8,19 @@ that write can be done again: by the sweep, or by running the command once more.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from functions.catalog import UnknownBranch
-from functions.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.ending import finish, report_of
-from functions.ingestion import ALERTED, IN_FLIGHT, Approval, Ingestion, State
+from functions.ingestion import Approval, Ingestion, State
 from functions.intake import submit
+from functions.preconditions import (
+    require_branch,
+    require_contract,
+    require_failed,
+    require_new,
+    require_rows,
+)
 from functions.publishing import publish
 from functions.removal import Removal, remove
-from functions.storage import Missing
+from functions.standing import standing
 from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
@@ -41,7 +46,7 @@ def replay(world: World, ingestion: Ingestion, *, by: str = "", original: bool =
     errored, or has no such contract.
     """
     if original:
-        _require_contract(world, ingestion)
+        require_contract(world, ingestion)
     replayed = _decided(
         world, ingestion, lambda now: _replayed(now, by, world.now(), original=original)
     )
@@ -59,9 +64,9 @@ def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> 
     if not by.strip() or not reason.strip():
         message = "say who publishes it and why: both are written down in main's log"
         raise LakegateError("NAME_NEEDED", message)
-    _require_rows(ingestion)
-    _require_branch(world, ingestion)
-    _require_new(world, ingestion)
+    require_rows(ingestion)
+    require_branch(world, ingestion)
+    require_new(world, ingestion)
     report = report_of(world, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
     approved = _decided(
@@ -95,20 +100,6 @@ def give_up(world: World, ingestion: Ingestion, before: str = "", by: str = "") 
     Raises as `discard` does.
     """
     return _decided(world, ingestion, lambda now: _discarded(world, now, before or "~", by))
-
-
-def standing(ingestion: Ingestion) -> str:
-    """What has become of an ingestion, for somebody who wanted something else of it."""
-    state, times = ingestion.state, ingestion.times
-    since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
-    words = f"it is {state} now"
-    if ingestion.approval:
-        words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
-    elif ingestion.discarded:
-        words += f", and was discarded ({times.get('discarded', '')})"
-    elif ingestion.tries_from and state in IN_FLIGHT:
-        words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
-    return words
 
 
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
@@ -152,7 +143,7 @@ def _decided(
 
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
-    _require_failed(now, "replayed")
+    require_failed(now, "replayed")
     if now.doomed:
         message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
@@ -183,7 +174,7 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
 
 
 def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, ...]) -> Ingestion:
-    _require_rows(now)
+    require_rows(now)
     approval = Approval(by.strip(), reason.strip(), at, checks)
     # Main's tables of results are to say that it is published after all.
     recorded = min(now.recorded, now.attempt - 1)
@@ -194,7 +185,7 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
 
 
 def _discarded(world: World, now: Ingestion, before: str, by: str) -> Ingestion:
-    _require_failed(now, "discarded")
+    require_failed(now, "discarded")
     if now.doomed:
         return now
     if now.discarded:
@@ -227,66 +218,3 @@ def _latest(world: World, ingestion: Ingestion) -> Ingestion:
         return world.ledger.get(ingestion.id)
     except Transient:
         return ingestion
-
-
-def _require_failed(now: Ingestion, done: str) -> None:
-    if now.state not in ALERTED:
-        message = f"only what was rejected or errored can be {done}: {standing(now)}"
-        raise LakegateError("NOT_FAILED", message)
-
-
-def _require_rows(now: Ingestion) -> None:
-    _require_failed(now, "published anyway")
-    if now.discarded:
-        message = (
-            f"it was discarded, and its rows with it: `lakegate replay {now.id}` reads them anew"
-        )
-        raise LakegateError("DISCARDED", message)
-    if now.state is State.ERRORED:
-        message = "it could not be judged, so there are no audited rows to publish: mend what its"
-        raise LakegateError("NO_ROWS", f"{message} reason names, then `lakegate replay {now.id}`")
-    if not now.has_audited_rows:
-        message = "it was rejected before any row was written: correct the contract, then"
-        other = "ask for another change" if now.change else "drop a corrected file"
-        todo = f"`lakegate replay {now.id}`, or {other}"
-        raise LakegateError("NO_ROWS", f"{message} {todo}")
-
-
-def _require_new(world: World, ingestion: Ingestion) -> None:
-    """Of a batch, no file may be on main already; what was rejected for just that, people know."""
-    known = ingestion.reason and ingestion.reason.code == LIKELY_DUPLICATE
-    if not ingestion.parts or known:
-        return
-    other = brought_besides(ingestion, world.ledger.versions(ingestion.landed))
-    if other:
-        message = f"some of its files came with another manifest, too ({other.id}, {other.state})"
-        todo = "discard this one, and land what is missing as a batch of its own"
-        raise LakegateError(LIKELY_DUPLICATE, f"{message}, and must not come twice: {todo}")
-
-
-def _require_branch(world: World, ingestion: Ingestion) -> None:
-    try:
-        world.catalog.head(ingestion.branch)
-    except UnknownBranch as error:
-        _require_rows(world.ledger.get(ingestion.id))  # somebody may just have been faster
-        message = f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}`"
-        raise LakegateError("BRANCH_GONE", f"{message} makes it anew") from error
-
-
-def _require_contract(world: World, ingestion: Ingestion) -> None:
-    for key, version in ingestion.contracts:
-        _require_original(world, key, version)
-
-
-def _require_original(world: World, key: str, version: str) -> None:
-    if not key:
-        message = "it went by no contract that is known: replay it with --contract current"
-        raise LakegateError("NO_ORIGINAL_CONTRACT", message)
-    if not version:
-        message = "the lake bucket keeps no versions of contracts: replay it with --contract"
-        raise LakegateError("NO_ORIGINAL_CONTRACT", f"{message} current")
-    try:
-        world.lake.contract_at(key, version)
-    except Missing as error:
-        message = f"{error.message} any more: replay it with --contract current"
-        raise LakegateError("NO_ORIGINAL_CONTRACT", message) from error

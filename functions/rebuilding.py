@@ -15,18 +15,16 @@ from itertools import islice, takewhile
 
 from functions import commits, restored
 from functions.arrivals import arrivals
-from functions.batches import terms
 from functions.catalog import MAIN
 from functions.history import Commit
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.jobs import UnknownRun
 from functions.ledger import Moved
-from functions.storage import Missing, StoredContract
+from functions.restored_terms import in_force, with_terms
+from functions.storage import Missing
 from functions.traces import Trace, traces
 from functions.world import World
 from lakegate import times
-from lakegate.change import Change, parse_change_key
-from lakegate.contract import ContractInvalid
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, fresh_branch, ingestion_id
@@ -94,10 +92,9 @@ def _begun(world: World, ids: Sequence[str]) -> dict[str, Ingestion]:
 
 
 def _entered(world: World, search: _Search, found: Iterable[Ingestion]) -> Iterator[Ingestion]:
-    contracts = _contracts(world)
+    contracts = in_force(world)
     for ingestion in found:
-        told = _together(contracts, ingestion) if ingestion.parts else ingestion
-        judged = _asked(world, _under(contracts.get(ingestion.table), told))
+        judged = with_terms(world, contracts, ingestion)
         yield from _enter(world, judged.step("restored", world.now()), search.begun)
 
 
@@ -216,58 +213,6 @@ def _report(world: World, key: str) -> AuditReport | None:
         return world.lake.report(key) if key else None
     except (Missing, Permanent):
         return None
-
-
-def _contracts(world: World) -> dict[str, StoredContract]:
-    try:
-        return {stored.contract.table: stored for stored in world.lake.contracts()}
-    except ContractInvalid:
-        return {}  # alerts then go to the default channel
-
-
-def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
-    """With what the contract in force says; its demands are other ones in another version."""
-    if stored is None:
-        return ingestion
-    told = replace(
-        ingestion,
-        channel=stored.contract.channel,
-        owner=stored.contract.owner,
-        on_duplicate=stored.contract.on_duplicate,
-        on_new_version=stored.contract.on_new_version,
-    )
-    if (stored.key, stored.version) != (told.contract_key, told.contract_version):
-        return told
-    contract = stored.contract
-    return replace(
-        told,
-        demands=contract.demands,
-        looks_beyond=contract.looks_beyond,
-        reads_others=contract.reads_others or told.change is not None,
-    )
-
-
-def _together(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Ingestion:
-    """A batch with what its contracts say; they ask other things than is known in other versions.
-
-    Its job then runs again where main refuses its branch.
-    """
-    stored = [contracts[table] for table in batch.tables if table in contracts]
-    told = terms(stored)
-    if set(batch.contracts) != {(each.key, each.version) for each in stored}:
-        told["demands"] = "unknown"
-    return replace(batch, **told)
-
-
-def _asked(world: World, ingestion: Ingestion) -> Ingestion:
-    """With the change that a person asked for, where it is one."""
-    if ingestion.change or ingestion.landed.bucket != world.lake.bucket:
-        return ingestion
-    try:
-        change = world.lake.change(ingestion.landed.key)
-    except (Missing, Permanent) as error:  # it is a change all the same, and never a file
-        change = Change(parse_change_key(ingestion.landed.key)[0], error.message, token="")
-    return replace(ingestion, change=change, on_duplicate="publish", on_new_version="add")
 
 
 def _at(commit: Commit) -> str:

@@ -6,12 +6,13 @@ what was done before for the same person is not done again. Either is told in th
 
 from collections.abc import Callable, Mapping
 
-from functions.failed import Outcome, give_up, publish_anyway, replay, standing
+from functions.failed import Outcome, give_up, publish_anyway, replay
 from functions.ingestion import ALERTED, UNNEEDED, Ingestion
 from functions.people.blocks import code, escaped, section
 from functions.people.buttons import Seen, Verb
 from functions.people.messages import Alert, Kind, seen
 from functions.people.wishes import Wish
+from functions.standing import standing
 from functions.telemetry import logger
 from functions.world import World
 from lakegate.errors import LakegateError, Transient

@@ -6,6 +6,7 @@ from rich.console import Console, RenderableType
 
 from cli import view
 from cli.follow import Sight
+from cli.way import way
 from functions.ingestion import Ingestion
 from functions.job_run import RunState
 from tests.unit.cli_examples import (
@@ -64,7 +65,7 @@ def test_the_way_shows_how_far_a_file_is(
     ingestion: Ingestion, run: RunState | None, line: str
 ) -> None:
     """Each step is done, under way or still to come; the seconds stop at the end."""
-    assert shown(view.way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
+    assert shown(way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
 
 
 def test_a_check_that_was_not_asked_says_why() -> None:

@@ -1,0 +1,17 @@
+"""What has become of an ingestion, in words."""
+
+from functions.ingestion import IN_FLIGHT, Ingestion
+
+
+def standing(ingestion: Ingestion) -> str:
+    """What has become of an ingestion, for somebody who wanted something else of it."""
+    state, times = ingestion.state, ingestion.times
+    since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
+    words = f"it is {state} now"
+    if ingestion.approval:
+        words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
+    elif ingestion.discarded:
+        words += f", and was discarded ({times.get('discarded', '')})"
+    elif ingestion.tries_from and state in IN_FLIGHT:
+        words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
+    return words
