@@ -23,10 +23,11 @@ _LONGEST = 7_500
 def told(world: World, ingestion: Ingestion) -> dict[str, Any]:
     """What a batch's ingestion is to know of its files and contracts: its fields, by name.
 
-    The files' versions are those that were there when that was first asked. Raises Permanent, with
-    what to do, where the manifest is none, or a file or a contract is not there or will not do.
+    The files' versions are those that were there when the manifest landed, whenever that is asked.
+    Only in a replay what was not there then is taken as it is now. Raises Permanent, with what to
+    do, where the manifest is none, or a file or a contract is not there or will not do.
     """
-    parts = ingestion.parts or _pinned(world, ingestion.landed)
+    parts = ingestion.parts or _pinned(world, ingestion)
     stored = _contracts(world, ingestion, parts)
     parts = tuple(_under(stored[part.table], part) for part in parts)
     if len(json.dumps([asdict(part) for part in parts])) > _LONGEST:
@@ -67,18 +68,22 @@ def enter_again(world: World, ingestion: Ingestion, fresh: str) -> tuple[Part, .
     return tuple(replace(part, hash=head) for part in ingestion.parts)
 
 
-def _pinned(world: World, manifest: LandedObject) -> tuple[Part, ...]:
-    """The files that a manifest names, in the versions that are there now."""
+def _pinned(world: World, ingestion: Ingestion) -> tuple[Part, ...]:
+    """The files that a manifest names, in the versions that were there when it landed."""
+    manifest = ingestion.landed
     try:
-        text = world.landing.manifest(manifest)
+        text, at = world.landing.manifest(manifest)
     except Missing as error:
         message = f"the manifest is gone: {error.message}; upload it once more"
         raise Permanent("MANIFEST_GONE", message) from error
     listed = read_manifest(text, world.settings.limits)
-    there = world.landing.newest(folder(manifest.key))
-    found = [(each, there.get(folder(manifest.key) + each.key)) for each in listed]
+    prefix = folder(manifest.key)
+    there = world.landing.newest(prefix, at)
+    if ingestion.tries_from:  # it was replayed, so a person may have brought what was missing
+        there = world.landing.newest(prefix) | there
+    found = [(each, there.get(prefix + each.key)) for each in listed]
     if missing := [each.key for each, landed in found if landed is None]:
-        message = f"the manifest names what is not in its folder: {one_line(', '.join(missing))}"
+        message = f"not in the manifest's folder when it landed: {one_line(', '.join(missing))}"
         todo = "upload the files first, then the manifest once more"
         raise Permanent("FILE_NOT_THERE", f"{message}; {todo}")
     return tuple(_part(world, each, landed) for each, landed in found if landed)

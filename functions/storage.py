@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -23,6 +24,7 @@ _OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409"
 _MOST_DELETED = 1000
 _LONGEST = 16 << 20  # bytes of what has no limit of its own
 _LONGEST_MANIFEST = 64 << 10
+_NOW = "9999"  # as a time
 
 
 class Overwritten(Transient):
@@ -74,24 +76,42 @@ class Landing:
                 for found in page.get("Versions", []):
                     yield self._landed(found)
 
-    def newest(self, prefix: str) -> dict[str, LandedObject]:
-        """The newest version of every key that begins so, by key; deleted ones are not there."""
+    def newest(self, prefix: str, at: str = _NOW) -> dict[str, LandedObject]:
+        """The newest version of every key that begins so, by key; deleted ones are not there.
+
+        `at` (ISO 8601, UTC) asks for what was there at that time by S3's clock, which tells whole
+        seconds, and of a multipart upload when it began. What was put or deleted in that very
+        second counts, so whatever was uploaded in order is found. At worst it is what followed at
+        once in its place: then whoever names that next is held for a duplicate, and people know.
+        """
+        there: dict[str, dict[str, Any]] = {}
+        gone: dict[str, dict[str, Any]] = {}
         with _translated(f"{prefix}*"):
             pages = self._client.get_paginator("list_object_versions").paginate(
                 Bucket=self.bucket, Prefix=prefix
             )
-            every = (found for page in pages for found in page.get("Versions", []))
-            return {each["Key"]: self._landed(each) for each in every if each["IsLatest"]}
+            for page in pages:
+                for newest, kind in ((there, "Versions"), (gone, "DeleteMarkers")):
+                    for found in page.get(kind, []):  # of a key the newest first
+                        if times.second(times.text(found["LastModified"])) <= times.second(at):
+                            newest.setdefault(found["Key"], found)
+        return {
+            key: self._landed(found)
+            for key, found in there.items()
+            if key not in gone or _rank(gone[key]) <= _rank(found)
+        }
 
-    def manifest(self, landed: LandedObject) -> bytes:
-        """The text of a batch's manifest as it landed.
+    def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
+        """The text of a batch's manifest as it landed, and when that was by S3's clock.
 
+        An event tells when S3 was done with the upload, so its time is not that of a listing.
         Raises Missing where that version is gone, Permanent TOO_LARGE.
         """
         version = {} if landed.version == landed.etag else {"VersionId": landed.version}
         with _translated(landed.uri):
             found = self._client.get_object(Bucket=self.bucket, Key=landed.key, **version)
-            return _body(found, landed.key, _LONGEST_MANIFEST)
+            body = _body(found, landed.key, _LONGEST_MANIFEST)
+            return body, times.text(found["LastModified"])
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """Put an object as an uploader would; returns what landed."""
@@ -259,6 +279,11 @@ def _body(found: dict[str, Any], key: str, most: int) -> bytes:
     if found["ContentLength"] > most:
         raise Permanent("TOO_LARGE", f"{key} has more than the {most:,} bytes that are read")
     return bytes(found["Body"].read())
+
+
+def _rank(found: dict[str, Any]) -> tuple[bool, datetime]:
+    """How new an entry of a listing of versions is among those of its key."""
+    return found["IsLatest"], found["LastModified"].replace(microsecond=0)
 
 
 @contextmanager

@@ -4,6 +4,9 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import boto3
@@ -11,6 +14,7 @@ import pytest
 from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
+from moto.s3.models import s3_backends
 
 from functions.storage import Lake, Landing, Missing, Overwritten
 from lakegate.baselines import Baselines, Series, Value
@@ -35,11 +39,13 @@ ITEMS = ORDERS.replace("shop.orders", "shop.items")
 
 @dataclass(frozen=True)
 class Buckets:
-    """The adapters, and how somebody else puts a text into the lake bucket."""
+    """The adapters, and what others do: put a text into the lake, delete what landed, wait."""
 
     landing: Landing | FakeLanding
     lake: Lake | FakeLake
     put_text: Callable[[str, bytes], object]
+    delete: Callable[[str], object]
+    wait: Callable[[float], object]
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +59,24 @@ def s3() -> Iterator[Any]:
 def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
     """Two empty buckets that keep versions."""
     if request.param == "in memory":
-        lake = FakeLake(limits=LIMITS)
-        return Buckets(FakeLanding(FakeClock()), lake, lake.put_text)
+        lake, clock = FakeLake(limits=LIMITS), FakeClock()
+        fake = FakeLanding(clock)
+        return Buckets(fake, lake, lake.put_text, fake.delete, clock.pass_)
     landing, name = bucket(s3), bucket(s3)
     return Buckets(
         Landing(s3, landing),
         Lake(s3, name, limits=LIMITS),
         lambda key, body: s3.put_object(Bucket=name, Key=key, Body=body),
+        lambda key: s3.delete_object(Bucket=landing, Key=key),
+        partial(aged, landing),
     )
+
+
+def aged(name: str, seconds: float) -> None:
+    """Have all that was put into a bucket of moto's, or deleted, be older by so much."""
+    keys = s3_backends["123456789012"]["aws"].buckets[name].keys
+    for entry in chain.from_iterable(entries for _, entries in keys.iterlists()):
+        entry.last_modified -= timedelta(seconds=seconds)
 
 
 def bucket(s3: Any, *, versioned: bool = True) -> str:
@@ -103,10 +119,67 @@ def test_what_is_newest_in_a_folder(buckets: Buckets) -> None:
     assert replace(found["batches/a/one.csv"], landed_at="") == newest
 
 
+def test_what_was_newest_at_a_time(buckets: Buckets) -> None:
+    """What was put or deleted later is as it was before, whatever became of it since."""
+    put = buckets.landing.put
+    story: list[Callable[[], object]] = [
+        lambda: put("batches/a/one.csv", b"1"),
+        lambda: put("batches/a/two.csv", b"1"),
+        lambda: put("batches/a/one.csv", b"22"),
+        lambda: buckets.delete("batches/a/one.csv"),
+        lambda: put("batches/a/one.csv", b"333"),
+        lambda: buckets.delete("batches/a/two.csv"),
+    ]
+    marks = []
+    for happens in story:
+        happens()
+        marks.append(put("batches/a/_manifest.json", b"{}"))
+        buckets.wait(60)
+    found = []
+    for mark in marks:
+        _, at = buckets.landing.manifest(mark)
+        newest = buckets.landing.newest("batches/a/", at)
+        assert newest.pop("batches/a/_manifest.json").version == mark.version
+        found.append({key.removeprefix("batches/a/"): each.size for key, each in newest.items()})
+    assert found == [
+        {"one.csv": 1},
+        {"one.csv": 1, "two.csv": 1},
+        {"one.csv": 2, "two.csv": 1},
+        {"two.csv": 1},
+        {"one.csv": 3, "two.csv": 1},
+        {"one.csv": 3},
+    ]
+    assert set(buckets.landing.newest("batches/a/")) == {
+        "batches/a/_manifest.json",
+        "batches/a/one.csv",
+    }
+
+
+SECOND = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("latest", "found"), [("marker", []), ("version", ["v2"]), ("neither", ["v2"])]
+)
+def test_within_one_second(latest: str, found: list[str]) -> None:
+    """Of what has one time the version that is listed first is there, if that may be."""
+    client = boto3.client("s3", **ACCOUNT)
+    entry = {"Key": "a/b.csv", "LastModified": SECOND, "IsLatest": False}
+    one, two = ({**entry, "VersionId": v, "ETag": '"e"', "Size": 1} for v in ("v1", "v2"))
+    marker = {**entry, "VersionId": "v3"}
+    for which, is_latest in ((marker, latest == "marker"), (two, latest == "version")):
+        which["IsLatest"] = is_latest
+    with Stubber(client) as stubber:
+        page = {"Versions": [two, one], "DeleteMarkers": [marker]}
+        stubber.add_response("list_object_versions", page)
+        newest = Landing(client, "landing").newest("a/", "2026-03-01T12:00:00.999+00:00")
+    assert [each.version for each in newest.values()] == found
+
+
 def test_a_manifest_is_read_as_it_landed(buckets: Buckets) -> None:
     """Each version has its own text; one that is not there is missing, and a huge one not read."""
     first, second = (buckets.landing.put("batches/a/_manifest.json", body) for body in (b"1", b"2"))
-    assert [buckets.landing.manifest(each) for each in (first, second)] == [b"1", b"2"]
+    assert [buckets.landing.manifest(each)[0] for each in (first, second)] == [b"1", b"2"]
     with pytest.raises(Missing):
         buckets.landing.manifest(replace(first, key="batches/b/_manifest.json"))
     with pytest.raises(Permanent, match="TOO_LARGE"):

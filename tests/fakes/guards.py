@@ -470,6 +470,18 @@ GUARDS = (
         opening="BATCHES",
     ),
     Guard(
+        "a batch brings what was there when its manifest landed",
+        "LIKELY_DUPLICATE|when the manifest landed",
+        (
+            Cut(
+                "functions.batches",
+                "    there = world.landing.newest(prefix, at)\n",
+                "    there = world.landing.newest(prefix)\n",
+            ),
+        ),
+        opening="BATCHES",
+    ),
+    Guard(
         "a batch is published only where all of its files passed",
         "REJECTED must not end",
         (

@@ -18,6 +18,7 @@ from functions.world import World
 from lakegate.errors import Permanent
 from lakegate.history import TABLES
 from lakegate.landing import ingestion_id, parse_report_key
+from lakegate.times import second
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.others import Row, rows_of
@@ -30,6 +31,7 @@ def check_promises(deployment: Deployment) -> None:
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
     _batches_come_whole(deployment, [i for i in published if i.parts])
+    _batches_bring_what_was_there(deployment, [i for i in deployment.ledger.all() if i.parts])
     _no_file_comes_twice_unknown_to_people(deployment, published)
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
@@ -127,6 +129,23 @@ def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> Non
         gained = rows_of(deployment.catalog, commit.hash)
         gained.subtract(rows_of(deployment.catalog, commit.parent))
         assert all(gained[row] for row in _rows(batch)), f"not by one commit: {batch}"
+
+
+def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestion]) -> None:
+    """Each file is as it was when its manifest landed, or within that second.
+
+    Only a replay may bring one that was missing then.
+    """
+    landed = list(deployment.landing.landed()) if batches else []
+    times = {ingestion_id(each): each.landed_at for each in landed}
+    for batch in (each for each in batches if each.id in times):
+        at = times[batch.id]
+        then = {each.key: each.version for each in landed if each.landed_at <= at}
+        just = {(e.key, e.version) for e in landed if second(e.landed_at) == second(at)}
+        for file in (part.landed(batch.landed) for part in batch.parts):
+            known = then.get(file.key, file.version if batch.tries_from else "missing")
+            right = file.version == known or (file.key, file.version) in just
+            assert right, f"{file.key} was {known} when the manifest landed: {batch}"
 
 
 def _no_file_comes_twice_unknown_to_people(

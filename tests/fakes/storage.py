@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from hashlib import md5
 
 from functions.storage import CONTRACTS, YAML, Missing, Overwritten, StoredContract, contract_key
+from lakegate import times
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change
 from lakegate.contract import Contract, ContractInvalid
@@ -26,32 +27,42 @@ class FakeLanding:
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
         self._landed: list[LandedObject] = []
-        self._bodies: dict[tuple[str, str], bytes] = {}
+        self._bodies: dict[tuple[str, str], tuple[bytes, str]] = {}
+        self._deleted: list[tuple[str, str]] = []
         self.bucket = "landing"
 
     def landed(self) -> Iterator[LandedObject]:
         """See Landing.landed."""
         yield from sorted(self._landed, key=lambda landed: landed.key)
 
-    def newest(self, prefix: str) -> dict[str, LandedObject]:
+    def newest(self, prefix: str, at: str = "9999") -> dict[str, LandedObject]:
         """See Landing.newest."""
-        return {each.key: each for each in self._landed if each.key.startswith(prefix)}
+        then = [each for each in self._landed if _was(each.landed_at, at)]
+        there = {each.key: each for each in then if each.key.startswith(prefix)}
+        gone = {key: time for key, time in self._deleted if _was(time, at)}
+        return {k: each for k, each in there.items() if gone.get(k, "") < each.landed_at}
 
-    def manifest(self, landed: LandedObject) -> bytes:
+    def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
         """See Landing.manifest."""
         if (landed.key, landed.version) not in self._bodies:
             raise Missing("MISSING_OBJECT", f"there is no object {landed.uri}")
-        _check_size(landed.key, self._bodies[landed.key, landed.version], 64 << 10)
-        return self._bodies[landed.key, landed.version]
+        body, at = self._bodies[landed.key, landed.version]
+        _check_size(landed.key, body, 64 << 10)
+        return body, at
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """See Landing.put."""
         etag = md5(body, usedforsecurity=False).hexdigest()
         version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
         landed = LandedObject(self.bucket, key, version, etag, len(body))
-        self._landed.append(replace(landed, landed_at=self._clock.now()))
-        self._bodies[key, version] = body
+        at = self._clock.now()
+        self._landed.append(replace(landed, landed_at=at))
+        self._bodies[key, version] = body, at
         return landed
+
+    def delete(self, key: str) -> None:
+        """Delete a key as people do: its versions stay, behind a delete marker."""
+        self._deleted.append((key, self._clock.now()))
 
     def announced(self, landed: LandedObject) -> LandedObject:
         """A landed object as S3's event names it: when it landed, and in which order."""
@@ -171,6 +182,11 @@ class FakeLake:
 # Frozen values, of texts that thousands of stories have in common.
 _read = cache(StoredContract.read)
 _read_report = lru_cache(maxsize=10_000)(AuditReport.from_json)
+
+
+def _was(time: str, at: str) -> bool:
+    """Whether something had been by then, for all that whole seconds tell."""
+    return times.second(time) <= times.second(at)
 
 
 def _check_size(key: str, text: bytes, most: int) -> None:

@@ -19,6 +19,7 @@ from tests.fakes.job import ROWS, crashed_once, errored, passed, rejected
 from tests.fakes.promises import check_promises, publishing
 
 FILES = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
+MANIFEST = json.dumps({"files": [{"key": "orders.parquet", "table": TABLE}]}).encode()
 
 
 @pytest.fixture
@@ -141,10 +142,40 @@ def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
     assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
 
 
+@pytest.mark.parametrize("first", ["earlier", "later"])
+def test_each_manifest_brings_what_was_there_when_it_landed(
+    deployment: Deployment, first: str
+) -> None:
+    """Whenever a manifest is taken in, and after which: newer files are those of the next one."""
+    deployment.loses_events = first == "later"
+    deployment.batch("hourly", FILES)
+    deployment.loses_events = False
+    deployment.clock.pass_(3600)
+    deployment.batch("hourly", FILES)
+    deployment.settle()
+    check_promises(deployment)
+    for table, name in zip((TABLE, OTHER_TABLE), FILES, strict=True):
+        landed = f"s3://landing/batches/hourly/{name}"
+        assert rows(deployment)[table] == [f"{landed}@v1", f"{landed}@v2"]
+
+
+def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Deployment) -> None:
+    """It may be the next manifest's: nothing is published before a person replays this one."""
+    manifest = deployment.land("batches/monday/_manifest.json", MANIFEST)
+    deployment.clock.pass_(60)
+    deployment.land("batches/monday/orders.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    reason = deployment.ingestion(manifest).reason
+    assert reason is not None
+    assert reason.code == "FILE_NOT_THERE"
+    assert "orders.parquet" in reason.message
+
+
 def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deployment) -> None:
     """Two manifests that name one version of a file: the later one is held, and not doubled."""
     first = deployment.batch("monday", FILES)
-    text = deployment.landing.manifest(first)
+    text, _ = deployment.landing.manifest(first)
     second = deployment.land("batches/monday/_manifest.json", text)
     deployment.settle()
     check_promises(deployment)
@@ -162,7 +193,7 @@ def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(
     first = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet", b"corrected")
-    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first))
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
     deployment.settle()
     check_promises(deployment)
     assert deployment.ingestion(second).state is State.PUBLISHED
@@ -286,7 +317,7 @@ def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
     first = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet", b"corrected")
-    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first))
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
     deployment.settle()
     with pytest.raises(LakegateError, match=ingestion_id(second)) as refused:
         publish_anyway(deployment.world, deployment.ingestion(first), "Ann", "it is right")
@@ -299,7 +330,7 @@ def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deploymen
     """Who was told that it comes twice, and wants it twice, has it."""
     first = deployment.batch("monday", FILES)
     deployment.settle()
-    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first))
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
     deployment.settle()
     publish_anyway(deployment.world, deployment.ingestion(second), "Ann", "it is right")
     deployment.settle()
@@ -338,14 +369,31 @@ def test_a_report_that_leaves_a_file_out_is_none(deployment: Deployment) -> None
 
 def test_a_replay_finds_the_file_that_was_missing(deployment: Deployment) -> None:
     """A manifest that came too early is replayed once its files are there."""
-    manifest = json.dumps({"files": [{"key": "orders.parquet", "table": TABLE}]}).encode()
-    landed = deployment.land("batches/monday/_manifest.json", manifest)
+    landed = deployment.land("batches/monday/_manifest.json", MANIFEST)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet")
     replay(deployment.world, deployment.ingestion(landed))
     deployment.settle()
     check_promises(deployment)
     assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_a_replay_takes_the_other_files_as_they_were(deployment: Deployment) -> None:
+    """Of what was there when the manifest landed, no later version is taken for it."""
+    deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+    deployment.land("batches/monday/orders.parquet")
+    listed = [{"key": key, "table": table} for key, table in FILES.items()]
+    text = json.dumps({"files": listed}).encode()
+    landed = deployment.land("batches/monday/_manifest.json", text)
+    deployment.settle()
+    deployment.clock.pass_(60)
+    deployment.land("batches/monday/orders.parquet", b"the next one's")
+    deployment.land("batches/monday/returns.parquet")
+    replay(deployment.world, deployment.ingestion(landed))
+    deployment.settle()
+    check_promises(deployment)
+    assert [part.version for part in deployment.ingestion(landed).parts] == ["v1", "v1"]
+    assert all(rows(deployment).values())
 
 
 def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
