@@ -13,8 +13,8 @@ from cli import local
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from reading.deployment import ROOT
-from tests.e2e.conftest import PATIENCE, PAUSE, Gate
-from tests.waiting import eventually
+from tests.e2e.conftest import PAUSE, Gate
+from tests.waiting import PATIENCE, eventually
 
 _PROC = Path("/proc")
 _ESTABLISHED = "01"

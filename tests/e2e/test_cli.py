@@ -10,8 +10,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from tests.e2e.conftest import PATIENCE, Gate, contract
-from tests.waiting import eventually
+from tests.e2e.conftest import Gate, contract
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 

@@ -14,9 +14,9 @@ from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e import bare
 from tests.e2e.bare import ROOT, STAGE, Cloud
-from tests.e2e.conftest import PATIENCE, Gate, contract
+from tests.e2e.conftest import Gate, contract
 from tests.e2e.tools import Checkout
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 

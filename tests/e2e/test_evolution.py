@@ -7,8 +7,8 @@ import pytest
 from functions.ingestion import State
 from functions.ledger import UnknownIngestion
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e.conftest import PATIENCE, Gate, contract
-from tests.waiting import eventually
+from tests.e2e.conftest import Gate, contract
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 

@@ -17,9 +17,9 @@ from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
 from reading.deployment import ROOT
-from tests.e2e.conftest import PATIENCE, PAUSE, Gate, contract
+from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.fakes.schema import validate_announcement
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 from functions.ingestion import Ingestion, State
 from infra.local.parts import free_port
 from tests.browser import chromium
-from tests.e2e.conftest import PATIENCE, Gate, contract
-from tests.waiting import eventually, listening
+from tests.e2e.conftest import Gate, contract
+from tests.waiting import PATIENCE, eventually, listening
 
 pytestmark = pytest.mark.stack
 

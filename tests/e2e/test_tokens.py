@@ -22,9 +22,9 @@ from infra.local.key_files import KeyFiles
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
 from reading.deployment import ROOT
-from tests.e2e.conftest import PATIENCE, PAUSE, Gate, contract
+from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
