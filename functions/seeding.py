@@ -29,9 +29,14 @@ def seed(world: World) -> Seeded:
     return Seeded(began, _tables(world))
 
 
+def is_seeded(world: World) -> bool:
+    """Whether main has all that it gets."""
+    return not _lacking(world, world.catalog.head(MAIN))
+
+
 def _tables(world: World) -> tuple[str, ...]:
     for _ in range(_MOST_TRIES):
-        if not _lacking(world, world.catalog.head(MAIN)):
+        if is_seeded(world):
             return ()
         with suppress(MergeConflict):  # somebody else makes them
             return _make(world)

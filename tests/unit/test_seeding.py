@@ -62,6 +62,24 @@ def test_two_at_once_make_everything_once(virgin: Deployment, point: str) -> Non
     assert virgin.catalog.branches("publish/") == []
 
 
+@pytest.mark.parametrize("point", ["catalog.create_branch", "tables.make", "catalog.head"])
+def test_a_sweep_meanwhile_leaves_it_alone(virgin: Deployment, point: str) -> None:
+    """The branch on which the tables are made is not taken for one that somebody left behind."""
+    virgin.journal.strike(point, Fault(virgin.sweep, "after", times=2))
+    assert seed(virgin.world).tables == BOTH
+    assert on_main(virgin) == set(BOTH)
+
+
+def test_what_a_dead_one_left_is_swept(virgin: Deployment) -> None:
+    """Once main has its tables nobody needs another branch that they were made on."""
+    virgin.journal.strike("catalog.delete_branch", Fault(die))
+    with suppress(ProcessDied):
+        seed(virgin.world)
+    assert virgin.catalog.branches("publish/")
+    virgin.sweep()
+    assert virgin.catalog.branches("publish/") == []
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("effect", [unavailable, die])
 def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[], None]) -> None:
