@@ -39,3 +39,9 @@ def problems_of(text: str) -> tuple[Problem, ...]:
     except ContractInvalid as invalid:
         return invalid.problems
     return ()
+
+
+def assert_refused(text: str, field: str, reason: str) -> None:
+    """Hold that a text is refused at a field, for a reason that has these words."""
+    found = problems_of(text)
+    assert [p for p in found if p.field == field and reason in p.reason], found
