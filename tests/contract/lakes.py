@@ -1,0 +1,259 @@
+"""A lake with somebody who writes to it, in memory and in Iceberg, for tests of its tables."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import boto3
+import pytest
+import requests
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, NestedField
+
+from functions.catalog import Catalog
+from functions.file_io import CLIENT
+from functions.ingestion import Intent
+from functions.storage import Lake as Storage
+from functions.tables import Tables
+from tests.contract.conftest import Servers
+from tests.contract.test_ledger import ACCOUNT
+from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables
+from tests.fakes.clock import FakeClock
+from tests.fakes.storage import FakeLake
+
+MERGED = 4
+_PROPERTIES = {
+    "format-version": "2",
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": str(MERGED),
+}
+
+
+class Writer(Protocol):
+    """Somebody who writes the test's table on any branch."""
+
+    def append(self, branch: str, file: str) -> str:
+        """Enter a new data file, into a new table where there is none; returns the new head."""
+
+    def add_column(self, branch: str, *, required: bool = False) -> None:
+        """Give the table one more column."""
+
+    def drop(self, branch: str) -> None:
+        """Drop the table."""
+
+    def files(self, reference: str) -> list[str]:
+        """The names of the data files that a reader sees."""
+
+    def address(self, file: str) -> str:
+        """Where the data file of that name lies."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The adapters, and somebody who writes."""
+
+    process: Callable[[], Tables | FakeTables]
+    catalog: Catalog | FakeCatalog
+    writer: Writer
+    table: str
+    delete: Callable[[str], object]
+
+    @property
+    def tables(self) -> Tables | FakeTables:
+        """The adapter of a process that has read nothing yet."""
+        return self.process()
+
+    def branch(self, name: str) -> str:
+        """A branch off main as it is now, used by no other test."""
+        branch = f"ingest/{self.table}/{name}"
+        self.catalog.create_branch(branch)
+        return branch
+
+    def written(self, file: str) -> tuple[str, str]:
+        """A branch off main to which a file was appended, and its head."""
+        branch = self.branch(f"{file}-branch")
+        return branch, self.writer.append(branch, file)
+
+    def publish(self, branch: str, at: str) -> None:
+        """Merge into main."""
+        assert self.catalog.merge(branch, at, "Publish", {"k": "v"})
+
+    def enter(self, target: str, *sources: tuple[str, str]) -> None:
+        """Enter the files of branches, each as it was at a hash, into the table on `target`."""
+        intents = [Intent(*source) for source in sources]
+        assert self.tables.append_again(self.table, intents, target) == {}
+
+    def replace(self, target: str, source: tuple[str, str], *removed: str) -> None:
+        """Enter a branch's files into the table on `target` in place of others."""
+        addresses = [self.writer.address(file) for file in removed]
+        self.tables.replace(self.table, Intent(*source), addresses, target)
+
+    def on_main(self) -> list[str]:
+        """The files that a reader of main sees."""
+        return self.writer.files("main")
+
+
+class FakeWriter:
+    """Writes into a FakeCatalog."""
+
+    def __init__(self, catalog: FakeCatalog, table: str) -> None:
+        self._catalog, self._table = catalog, table
+
+    def append(self, branch: str, file: str) -> str:
+        """See Writer."""
+        table = self._catalog.table(branch, self._table) or FakeTable(uuid.uuid4().hex)
+        return self._catalog.commit(branch, self._table, table.append(file))
+
+    def add_column(self, branch: str, *, required: bool = False) -> None:
+        """See Writer."""
+        table = self._there(branch)
+        added = ("new!" if required else "new",)
+        self._catalog.commit(branch, self._table, replace(table, columns=table.columns + added))
+
+    def drop(self, branch: str) -> None:
+        """See Writer."""
+        self._catalog.commit(branch, self._table, None)
+
+    def files(self, reference: str) -> list[str]:
+        """See Writer."""
+        return sorted(self._there(reference).files)
+
+    def address(self, file: str) -> str:
+        """See Writer."""
+        return file
+
+    def _there(self, reference: str) -> FakeTable:
+        table = self._catalog.table(reference, self._table)
+        assert table
+        return table
+
+
+class IcebergWriter:
+    """Writes by pyiceberg, but for new columns: its own way Nessie 0.99 does not take."""
+
+    def __init__(self, uri: str, token: str, s3: Any, table: str) -> None:
+        self._uri, self._token, self._s3, self._name = uri, token, s3, table
+
+    def append(self, branch: str, file: str) -> str:
+        """See Writer."""
+        catalog = self._catalog(branch)
+        try:
+            table = catalog.load_table(self._name)
+        except NoSuchTableError:
+            catalog.create_namespace_if_not_exists(self._name.split(".")[0])
+            table = catalog.create_table(
+                self._name,
+                Schema(NestedField(1, "id", LongType())),
+                partition_spec=UNPARTITIONED_PARTITION_SPEC,
+                properties=_PROPERTIES,
+            )
+        with table.transaction() as change, change.update_snapshot().fast_append() as append:
+            append.append_data_file(_data_file(f"{table.location()}/data/{file}"))
+        return Catalog(self._uri, self._token).head(branch)
+
+    def add_column(self, branch: str, *, required: bool = False) -> None:
+        """See Writer."""
+        columns = [
+            {"id": 1, "name": "id", "type": "long", "required": False},
+            {"id": 2, "name": "new", "type": "long", "required": required},
+        ]
+        schema = {"type": "struct", "fields": columns, "schema-id": 1}
+        namespace, _, name = self._name.partition(".")
+        prefix = quote(f"{branch}|lake", safe="")
+        updates: list[dict[str, Any]] = [
+            {"action": "add-schema", "schema": schema, "last-column-id": 2},
+            {"action": "set-current-schema", "schema-id": -1},
+        ]
+        answer = requests.post(
+            f"{self._uri}/iceberg/v1/{prefix}/namespaces/{namespace}/tables/{name}",
+            headers={"Authorization": f"Bearer {self._token}"},
+            json={"requirements": [], "updates": updates},
+            timeout=600,
+        )
+        assert answer.ok, answer.text
+
+    def drop(self, branch: str) -> None:
+        """See Writer."""
+        self._catalog(branch).drop_table(self._name)
+
+    def manifests(self, reference: str) -> int:
+        """How many manifests a reader has to open."""
+        return len(self._manifests(self._catalog(reference).load_table(self._name)))
+
+    def files(self, reference: str) -> list[str]:
+        """See Writer."""
+        return sorted(
+            entry.data_file.file_path.rpartition("/")[2]
+            for manifest in self._manifests(self._catalog(reference).load_table(self._name))
+            for entry in manifest
+        )
+
+    def address(self, file: str) -> str:
+        """See Writer."""
+        return f"{self._catalog('main').load_table(self._name).location()}/data/{file}"
+
+    def _manifests(self, table: Table) -> list[list[Any]]:
+        snapshot = table.current_snapshot()
+        found = snapshot.manifests(table.io) if snapshot else []
+        return [manifest.fetch_manifest_entry(table.io) for manifest in found]
+
+    def _catalog(self, reference: str) -> RestCatalog:
+        return RestCatalog(
+            "lake",
+            uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
+            token=self._token,
+            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
+        )
+
+
+def _data_file(path: str) -> DataFile:
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=ROWS_A_FILE,
+        file_size_in_bytes=100,
+    )
+    file.spec_id = 0
+    return file
+
+
+def deleting(storage: Storage | FakeLake) -> Callable[[str], object]:
+    """How an object of the lake's bucket is deleted, by its address."""
+    return lambda address: storage.delete_objects([address.removeprefix("s3://lake/")])
+
+
+PLACES = ["in memory", pytest.param("Iceberg", marks=pytest.mark.stack)]
+
+
+def lake_of(request: pytest.FixtureRequest) -> Lake:
+    """A lake whose main has the test's table with one file, `old`."""
+    table = f"t{uuid.uuid4().hex[:12]}.orders"
+    if request.param == "in memory":
+        fake = FakeCatalog(FakeClock())
+        gone = FakeLake()
+        made = Lake(
+            lambda: FakeTables(fake, gone.deleted),
+            fake,
+            FakeWriter(fake, table),
+            table,
+            deleting(gone),
+        )
+    else:
+        servers: Servers = request.getfixturevalue("servers")
+        known = (servers.nessie, servers.tokens["publisher"])
+        s3 = boto3.client("s3", endpoint_url=servers.s3, **ACCOUNT)
+        writer = IcebergWriter(*known, s3, table)
+        store = Storage(s3, "lake")
+        made = Lake(lambda: Tables(*known, s3), Catalog(*known), writer, table, deleting(store))
+    made.publish(*made.written("old"))
+    return made

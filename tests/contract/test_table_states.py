@@ -1,0 +1,114 @@
+"""What is told of a table at a commit: its files and its rows, in memory and in Iceberg."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from functions.table_files import TableFiles
+from functions.table_rows import TableRows
+from lakegate.errors import LakegateError
+from tests.contract.lakes import PLACES, Lake, lake_of
+from tests.fakes.catalog import ROWS_A_FILE
+
+
+@pytest.fixture(params=PLACES)
+def lake(request: pytest.FixtureRequest) -> Lake:
+    """A lake whose main has the test's table with one file, `old`."""
+    return lake_of(request)
+
+
+def files(lake: Lake, at: str) -> TableFiles:
+    """All files of the table as it is at a hash."""
+    return lake.tables.files(lake.catalog.metadata(at, lake.table))
+
+
+def names(paths: Iterable[str]) -> list[str]:
+    """The names of files, without where they lie."""
+    return sorted(path.rpartition("/")[2] for path in paths)
+
+
+def test_a_state_consists_of_its_files(lake: Lake) -> None:
+    """Data files, manifests, lists and the metadata file, all under the table's location."""
+    _, at = lake.written("file")
+    found = files(lake, at)
+    data, manifests, _, root = found.levels
+    assert names(data) == ["file", "old"]
+    assert len(manifests) == 2
+    assert root == {lake.catalog.metadata(at, lake.table)}
+    assert found.location.startswith("s3://lake/warehouse/")
+    assert all(path.startswith(f"{found.location}/") for path in found.paths)
+    assert found.missing == frozenset()
+
+
+def test_what_a_branch_wrote_is_told_from_what_was_there(lake: Lake) -> None:
+    """Beside main's state the branch's has one data file, and what names it; main lacks these."""
+    before = files(lake, lake.catalog.head("main"))
+    source, at = lake.written("file")
+    own = files(lake, at).paths - before.paths
+    assert "file" in names(own)
+    assert "old" not in names(own)
+    lake.publish(source, at)
+    assert own <= files(lake, lake.catalog.head("main")).paths
+
+
+def test_files_that_were_entered_anew_are_shared(lake: Lake) -> None:
+    """Of a rebased branch and its source the data files are the same, and nothing else is."""
+    before = files(lake, lake.catalog.head("main")).paths
+    source, at = lake.written("file")
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, (source, at))
+    shared = files(lake, at).paths & files(lake, lake.catalog.head(fresh)).paths - before
+    assert names(shared) == ["file"]
+
+
+def test_a_file_that_is_gone_is_told(lake: Lake) -> None:
+    """Where a manifest or the metadata file was deleted, the state says so, and what it had."""
+    before = files(lake, lake.catalog.head("main"))
+    _, at = lake.written("file")
+    metadata = lake.catalog.metadata(at, lake.table)
+    (manifest,) = files(lake, at).levels[1] - before.levels[1]
+    lake.delete(manifest)
+    found = lake.tables.files(metadata)
+    assert manifest in found.missing
+    assert manifest in found.paths
+    assert "file" not in names(found.paths)
+    lake.delete(metadata)
+    assert lake.tables.files(metadata).missing == {metadata}
+
+
+def test_a_table_says_how_many_rows_it_has(lake: Lake) -> None:
+    """At a branch or at any commit of main, by metadata alone; the table's identity comes along."""
+    before = lake.catalog.head("main")
+    branch, at = lake.written("file")
+    lake.publish(branch, at)
+    then, now = lake.tables.rows(lake.table, f"main@{before}"), lake.tables.rows(lake.table, "main")
+    assert (then.records, now.records, now.live) == (ROWS_A_FILE, 2 * ROWS_A_FILE, 2 * ROWS_A_FILE)
+    assert (now.position_deletes, now.equality_deletes) == (0, 0)
+    assert then.uuid == now.uuid != ""
+    assert lake.tables.rows(lake.table, branch) == now
+
+
+def test_a_table_that_is_not_there_has_no_rows(lake: Lake) -> None:
+    """Before its first commit, and after it was dropped, a table has neither rows nor identity."""
+    lake.writer.drop("main")
+    assert lake.tables.rows(lake.table, "main") == TableRows()
+    assert lake.tables.rows("nowhere.nothing", "main") == TableRows()
+    assert lake.tables.doubled(lake.table, "main") == []
+
+
+def test_rows_at_a_commit_that_is_not_there_are_tried_again(lake: Lake) -> None:
+    """No commit is not no table: a hash that main's log cannot have given is an error."""
+    with pytest.raises(LakegateError):
+        lake.tables.rows(lake.table, "main@" + "0123456789abcdef" * 4)
+
+
+def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
+    """A data file that somebody entered again is named, with its rows; others are not."""
+    lake.publish(*lake.written("file"))
+    assert lake.tables.doubled(lake.table, "main") == []
+    before = lake.catalog.head("main")
+    lake.writer.append("main", "file")
+    [doubled] = lake.tables.doubled(lake.table, "main")
+    assert doubled.path.endswith("file")
+    assert (doubled.rows, doubled.times) == (ROWS_A_FILE, 2)
+    assert lake.tables.doubled(lake.table, f"main@{before}") == []
