@@ -62,8 +62,7 @@ def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[s
         hidden = concealment(world, contract, key)
     except (Missing, ContractInvalid):
         return frozenset()
-    names = frozenset(column.name for column in contract.columns)
-    return frozenset() if hidden.every else names - hidden.columns
+    return frozenset(each.name for each in contract.columns if not hidden.hides(each.name))
 
 
 def knows_contract(ingestion: Ingestion, table: str) -> bool:

@@ -10,7 +10,7 @@ from lakegate.contract import Contract
 
 @dataclass(frozen=True)
 class Concealment:
-    """`every` row is concealed, or else the values of these `columns`."""
+    """`every` row is concealed, or else the values of these `columns`, spelt in lower case."""
 
     every: bool
     columns: frozenset[str]
@@ -21,8 +21,12 @@ class Concealment:
         each = tuple(contracts)
         return cls(
             every=not all(contract.allow_samples for contract in each),
-            columns=frozenset[str]().union(*(contract.concealed for contract in each)),
+            columns=frozenset(name.lower() for contract in each for name in contract.concealed),
         )
+
+    def hides(self, column: str) -> bool:
+        """Whether no value of the column may be shown, in whatever case its name is spelt."""
+        return self.every or column.lower() in self.columns
 
 
 def concealment(world: World, judged_by: Contract, key: str) -> Concealment:

@@ -1,6 +1,6 @@
 """Rows on a branch, asked by duckdb which of them break a check."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -64,12 +64,12 @@ class Evidence:
         return self._rows.count
 
     def broken(
-        self, check: Check, contract: Contract, limit: int, hidden: Collection[str]
+        self, check: Check, contract: Contract, limit: int, hides: Callable[[str], bool]
     ) -> Broken:
         """The rows that break a check of the contract, at most `limit` of them.
 
         Finding them reads the check's columns alone; only the files that those `limit` rows lie in
-        are then read whole. The columns that are `hidden` have no values. Raises LakegateError
+        are then read whole. The columns that it `hides` have no values. Raises LakegateError
         UNREADABLE_ROWS when the rows cannot be read.
         """
         types = {column.name: column.type for column in contract.columns}
@@ -79,10 +79,10 @@ class Evidence:
             self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
             ((count,),) = self._run("SELECT count(*) FROM broken")
             columns = tuple(dict.fromkeys((*check.columns, *types)))
-            return Broken(count, tuple(self._first(limit, columns, hidden)))
+            return Broken(count, tuple(self._first(limit, columns, hides)))
 
     def _first(
-        self, limit: int, columns: Sequence[str], hidden: Collection[str]
+        self, limit: int, columns: Sequence[str], hides: Callable[[str], bool]
     ) -> Iterator[dict[str, Any]]:
         order = f"ORDER BY {FILE}, {POSITION}"
         self._run(
@@ -90,7 +90,7 @@ class Evidence:
         )
         files = [file for (file,) in self._run(f"SELECT DISTINCT {FILE} FROM first ORDER BY 1")]
         self._enter(_Stream(self._rows, columns, files))
-        values = ", ".join(_text(name, hidden=name in hidden) for name in columns)
+        values = ", ".join(_text(name, hidden=hides(name)) for name in columns)
         selected = f"SELECT {FILE}, {POSITION}, {values} FROM rows"
         for file, position, *texts in self._run(
             f"{selected} JOIN first USING ({FILE}, {POSITION}) {order}"

@@ -43,15 +43,21 @@ class FileRows:
         return tuple(task.file.file_path for task in self._tasks)
 
     def schema(self, columns: Sequence[str]) -> pa.Schema:
-        """The columns of that name, in this order, as Arrow has them."""
-        there = self._projection(columns).as_arrow()
-        return pa.schema([there.field(name) for name in columns])
+        """The columns of that name, in this order, as Arrow has them.
+
+        They are spelt as asked for, in whatever case the table spells them.
+        """
+        there = {field.name.lower(): field for field in self._projection(columns).as_arrow()}
+        return pa.schema([there[name.lower()].with_name(name) for name in columns])
 
     def batches(self, file: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the data file of that number, these columns alone."""
+        """The rows of the data file of that number, these columns alone, as `schema` has them."""
         projected = self._projection(columns)
+        there = [field.name.lower() for field in projected.fields]
+        order = [there.index(name.lower()) for name in columns]
         scan = ArrowScan(self._table.metadata, self._table.io, projected, AlwaysTrue())
-        return scan.to_record_batches([self._tasks[file]])
+        for batch in scan.to_record_batches([self._tasks[file]]):
+            yield batch.select(order).rename_columns(list(columns))
 
     def _projection(self, columns: Sequence[str]) -> Schema:
-        return self._table.schema().select(*columns)
+        return self._table.schema().select(*columns, case_sensitive=False)

@@ -186,7 +186,7 @@ def _of_contract(
     if not about_rows(check, contract):
         notes = _IN_REPORT, *([f"{_QUERY}: {result.query}"] if result.query else [])
         return Finding(result, rows=result.samples, notes=notes)
-    broken = evidence.broken(check, contract, 0 if hidden.every else limit, hidden.columns)
+    broken = evidence.broken(check, contract, 0 if hidden.every else limit, hidden.hides)
     masked = (_MASKED,) if hidden.columns and broken.rows else ()
     return Finding(
         result,

@@ -70,8 +70,9 @@ def _at(run: Run, catalog: str, at: str) -> Whole:
 
 
 def _statement(before: Whole, storage: Storage) -> Statement:
+    there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
-    if missing := [c.name for c in columns if c.name not in before.rows.columns]:
+    if missing := [c.name for c in columns if c.name.lower() not in there]:
         message = f"the contract asks for columns that the table has not: {', '.join(missing)}"
         raise Permanent("TABLE_MISMATCH", message)
     before.spark.catalog.setCurrentCatalog(CATALOG)

@@ -111,7 +111,7 @@ def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
 
 def nulls(table: Any, column: str, files: Sequence[Any]) -> int | None:
     """How many nulls a column has in data files, by their statistics; None if these say nothing."""
-    field = table.schema().findField(column).fieldId()
+    field = table.schema().caseInsensitiveFindField(column).fieldId()
     counts = [(file.nullValueCounts() or {}).get(field) for file in files]
     known = [int(count) for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
@@ -122,7 +122,7 @@ def ends(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> 
 
     Dates are days and timestamps microseconds since 1970; bounds of texts may lie a bit apart.
     """
-    field = table.schema().findField(column)
+    field = table.schema().caseInsensitiveFindField(column)
     id_, convert = (
         field.fieldId(),
         java_class(spark, "org.apache.iceberg.types.Conversions").fromByteBuffer,
@@ -169,7 +169,7 @@ def may_hold_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: 
 
 def _may_match(spark: SparkSession, table: Any, files: Sequence[Any], expression: Any) -> bool:
     evaluator = java_class(spark, _EVALUATOR)
-    matches = evaluator(table.schema(), expression)
+    matches = evaluator(table.schema(), expression, False)  # in whatever case names are spelt
     return any(matches.eval(file) for file in files)
 
 
@@ -183,7 +183,7 @@ def _files(
     spark: SparkSession, table: Any, manifest: Any, where: Any | None = None
 ) -> Iterator[Any]:
     read = java_class(spark, "org.apache.iceberg.ManifestFiles").read
-    reader = read(manifest, table.io(), table.specs())
+    reader = read(manifest, table.io(), table.specs()).caseSensitive(False)
     try:
         yield from (reader.filterRows(where) if where is not None else reader).iterator()
     finally:

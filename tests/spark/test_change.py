@@ -295,3 +295,10 @@ def test_references_and_queries_are_asked_of_the_whole_table(gate: Gate) -> None
     assert not [check for check in fine.checks if check.status is Status.SKIPPED]
     bad = gate.change("UPDATE {t} SET id = id + 1", contract)
     assert sorted(check.metric for check in bad.failed) == ["missingReferences", "sql"]
+
+
+def test_a_column_spelt_in_another_case_is_the_tables(standing: Gate) -> None:
+    """A contract that spells a name otherwise than the table asks for that very column."""
+    spelt = standing.contract.replace("name: day", "name: DAY").replace("{name: id", "{name: Id")
+    report = standing.change("DELETE FROM {t} WHERE id = 3", spelt)
+    assert (report.verdict, report.effect) == (Verdict.PASSED, Effect(3, 2, 0, 1))

@@ -317,3 +317,31 @@ def test_a_table_that_allows_no_null_takes_a_bad_file_as_evidence(lake: Table) -
     assert [check.id for check in report.failed] == ["id.nullValues"]
     assert report.schema_changes == ("table: NOT NULL lifted from column id",)
     assert len(lake.job.rows(lake.name, report.branch)) == 2
+
+
+SPELT = """
+      - name: {0}
+        logicalType: integer
+        physicalType: int
+        required: true
+        logicalTypeOptions: {{minimum: 1, maximum: 9}}
+        quality:
+          - metric: duplicateValues
+            mustBe: 0
+            customProperties: [{{property: scope, value: table}}]
+"""
+
+
+def test_a_column_spelt_in_another_case_is_the_same(lake: Table) -> None:
+    """A contract may spell a name anew: the table keeps its own, and every check is measured."""
+    first = lake.ingest(lake.contract("", more=SPELT.format("Amount")), parquet(Amount=ints(1, 2)))
+    lake.publish(first)
+    contract = lake.contract("", more=SPELT.format("amount"))
+    second = lake.ingest(contract, parquet(amount=ints(3, 4)))
+    lake.publish(second)
+    assert sorted(row["Amount"] for row in lake.rows()) == [1, 2, 3, 4]
+    third = lake.ingest(contract, parquet(AMOUNT=ints(4, 10)))
+    assert [(check.id, check.counted) for check in third.failed] == [
+        ("amount.invalidValues", 1),
+        ("amount.duplicateValues", 1),
+    ]

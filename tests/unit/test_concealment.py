@@ -58,3 +58,13 @@ def test_without_a_contract_in_force_the_old_one_counts() -> None:
     """Where a table's contract is gone by now, the one that judged the file says what is shown."""
     found = concealment(Deployment().world, contract(id_="confidential"), "contracts/gone.yaml")
     assert found == Concealment(every=False, columns=frozenset({"id"}))
+
+
+def test_a_column_is_concealed_however_it_is_spelt() -> None:
+    """What one of two contracts conceals is so under the other one's spelling of the name."""
+    deployment = Deployment()
+    deployment.lake.put_text(KEY, text(id_="confidential").replace("name: id", "name: ID").encode())
+    found = concealment(deployment.world, contract(), KEY)
+    assert found.hides("id")
+    assert found.hides("Id")
+    assert not found.hides("customer")
