@@ -27,6 +27,14 @@ RESULT_WORDS = {
     Status.SKIPPED: "skipped",
 }
 _FILLED = 0.84  # of a bar's place
+# Up to how long a time is labelled how, and about how often, so that no label comes twice.
+_TICKS: Sequence[tuple[timedelta, str, Any]] = (
+    (timedelta(minutes=7), "%H:%M:%S", 5),
+    (timedelta(hours=30), "%H:%M", 7),
+    (timedelta(days=8), "%-d %b", "day"),
+    (timedelta(days=400), "%-d %b", 7),
+    (timedelta.max, "%b %Y", 7),
+)
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,16 @@ class Span:
 
     def axis(self, field: str) -> alt.X:
         """The whole span, however little of it there is something to see of."""
-        shown = "%H:%M" if self.step * 30 > self.length else "%-d %b"
-        scale = alt.Scale(type="utc", domain=[self.since, self.until], nice=False)
-        axis = alt.Axis(grid=False, labelOverlap=True, tickCount=7, format=shown)
-        return alt.X(f"{field}:T", scale=scale, title=None, axis=axis)
+        return time_axis(field, self.since, self.until)
 
-    @property
-    def length(self) -> timedelta:
-        """How long it is."""
-        return datetime.fromisoformat(self.until) - datetime.fromisoformat(self.since)
+
+def time_axis(field: str, since: str, until: str) -> alt.X:
+    """An axis of the time from `since` to `until`, in UTC."""
+    length = datetime.fromisoformat(until) - datetime.fromisoformat(since)
+    shown, ticks = next(how for most, *how in _TICKS if length <= most)
+    scale = alt.Scale(type="utc", domain=[since, until], nice=False)
+    axis = alt.Axis(grid=False, labelOverlap=True, tickCount=ticks, format=shown)
+    return alt.X(f"{field}:T", scale=scale, title=None, axis=axis)
 
 
 def bars(parts: Sequence[Mapping[str, Any]], what: str, span: Span) -> alt.Chart:

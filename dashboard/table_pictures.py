@@ -12,30 +12,26 @@ from lakegate.report import Status
 _ORDER = [status.value for status in axes.RESULT_COLOURS]
 
 
-def rows_over_time(entries: Sequence[Entry], now: str) -> alt.Chart:
+def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
     """How many rows a table had after each of its commits, up to now; `entries` newest first."""
     first, last = entries[-1], entries[0]
     rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
     before = {"time": first.at, "rows": first.after - first.gained}
     shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
     numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
-    return (
-        axes.chart([{"number": number, **row} for number, row in enumerate(shown)])
-        .mark_area(
-            interpolate="step-after",
-            color=look.GREEN,
-            opacity=0.25,
-            line={"color": look.GREEN, "interpolate": "step-after"},
-            point={"color": look.GREEN, "size": 24},
-        )
-        .encode(
-            x=alt.X("time:T", scale=alt.Scale(type="utc"), title=None, axis=alt.Axis(tickCount=6)),
-            y=alt.Y("rows:Q", title="rows", axis=numbers),
-            order="number:Q",
-            tooltip=[axes.time(), axes.number("rows"), axes.number("gained"), "what:N"],
-        )
-        .properties(height=240)
+    base = axes.chart([{"number": number, **row} for number, row in enumerate(shown)]).encode(
+        x=axes.time_axis("time", first.at, now),
+        y=alt.Y("rows:Q", title="rows", axis=numbers, stack=False),
+        tooltip=[axes.time(), axes.number("rows"), axes.number("gained"), "what:N"],
     )
+    point = {"color": look.GREEN, "size": 24}
+    return alt.layer(
+        # With an order Vega takes each row for an area of its own.
+        base.mark_area(interpolate="step-after", color=look.GREEN, opacity=0.25),
+        base.mark_line(interpolate="step-after", color=look.GREEN, point=point).encode(
+            order="number:Q"
+        ),
+    ).properties(height=240)
 
 
 def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:

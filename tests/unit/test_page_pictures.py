@@ -1,13 +1,16 @@
 """What the quality page draws."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+import pytest
 
 from dashboard import axes, overview_pictures, table_pictures
 from dashboard.axes import Span
 from dashboard.overview import Window, overview
 from dashboard.table import Entry, Ran
 from functions.ingestion import State
+from lakegate import times
 from tests.unit.test_page_overview import brief
 
 _SPAN = Span("2026-03-02T00:00:00.000+00:00", "2026-03-09T00:00:00.000+00:00", timedelta(hours=1))
@@ -45,6 +48,39 @@ def test_a_table_begins_with_what_it_had_before() -> None:
     one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
     drawn = rows(table_pictures.rows_over_time([one], _SPAN.until))
     assert [row["rows"] for row in drawn] == [7, 10, 10]
+
+
+def test_the_rows_of_a_table_are_one_curve() -> None:
+    """One area under one line: in Vega an order splits an area, and a stack adds up equal times."""
+    one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
+    area, line = table_pictures.rows_over_time([one], _SPAN.until).to_dict()["layer"]
+    assert (area["mark"]["type"], line["mark"]["type"]) == ("area", "line")
+    assert "line" not in area["mark"]
+    assert "order" not in area["encoding"]
+    assert not area["encoding"]["y"]["stack"]
+    assert line["encoding"]["order"]["field"] == "number"
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        (timedelta(minutes=2), "%H:%M:%S"),
+        (timedelta(minutes=40), "%H:%M"),
+        (timedelta(hours=25), "%H:%M"),
+        (timedelta(days=7), "%-d %b"),
+        (timedelta(days=300), "%-d %b"),
+        (timedelta(days=900), "%b %Y"),
+    ],
+)
+def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None:
+    """In all pictures alike, and never by halves of days."""
+    since = times.text(datetime.fromisoformat(_SPAN.until) - length)
+    first = Entry(since, "m", "h", 3, 10, "i", "")
+    for drawn in (
+        table_pictures.rows_over_time([first], _SPAN.until).to_dict()["layer"][0],
+        axes.bars([], "files", Span(since, _SPAN.until, timedelta(hours=1))).to_dict(),
+    ):
+        assert drawn["encoding"]["x"]["axis"]["format"] == shown
 
 
 def test_failed_checks_are_at_the_base() -> None:
