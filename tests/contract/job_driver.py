@@ -14,7 +14,7 @@ def told(argument: str) -> int:
     """The exit code, once there is one."""
     spec = json.loads(argument)
     file = Path(spec["lake_bucket"]) / f"{spec['ingestion']}-{spec['attempt']}"
-    while not file.exists():
+    while not file.exists() or not file.read_text():  # there is one before it is written
         if select.select([sys.stdin], [], [], 0.01)[0]:
             return 143  # cancelled, or the service is gone
     return int(file.read_text())
