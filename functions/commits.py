@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from functions.catalog import NotOnMain
@@ -94,7 +95,7 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
 
 def published(commit: Commit) -> tuple[Published, ...]:
     """The ingestions that a commit on main published; none where somebody else made it."""
-    return tuple(map(_read, json.loads(commit.properties.get(INGESTIONS, "[]"))))
+    return _all(commit.properties.get(INGESTIONS, "[]"))
 
 
 def tables(commit: Commit) -> set[str]:
@@ -134,6 +135,11 @@ def _document(published: Published) -> dict[str, Any]:
     if published.parts:
         told["parts"] = [asdict(part) for part in published.parts]
     return told
+
+
+@lru_cache(maxsize=1_000)  # who reads main's log asks the same commits more than once
+def _all(text: str) -> tuple[Published, ...]:
+    return tuple(map(_read, json.loads(text)))
 
 
 def _read(document: dict[str, Any]) -> Published:

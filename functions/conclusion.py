@@ -1,6 +1,6 @@
 """From the end of a job run to its meaning: publish, run again, or tell people."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from functions.decisions import Publish, Refuse, RunAgain, decide, with_findings
 from functions.duplicates import LIKELY_DUPLICATE, brought_before, original
@@ -46,7 +46,7 @@ def judge(world: World, run_id: str) -> Ingestion | None:
             return ingestion
         if attempt == ingestion.attempt and run.state.terminal:
             _check_own(world, ingestion, run)
-            return _judge(world, replace(ingestion, job_run=run.id), run)
+            return _judge(world, ingestion.but(job_run=run.id), run)
         logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
         return ingestion
 
@@ -100,9 +100,9 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
             return _accept(world, ingestion, passed)
         case RunAgain(reason):
             logger.warning("the job failed", extra={"reason": asdict(reason)})
-            return run_again(world, replace(ingestion, failures=ingestion.failures + 1))
+            return run_again(world, ingestion.but(failures=ingestion.failures + 1))
         case Refuse(state, reason):
-            return end(world, replace(ingestion, approval=None), state, reason)
+            return end(world, ingestion.but(approval=None), state, reason)
 
 
 def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestion:

@@ -71,8 +71,7 @@ def decide(
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
     """With what the ledger keeps of a report: the audited hash, the rows, what did not pass."""
     remarkable = [asdict(check) for check in report.checks if check.status is not Status.PASS]
-    return replace(
-        ingestion,
+    return ingestion.but(
         # What is audited again is what was entered, and nothing that the report might name.
         audited_hash=ingestion.audited_hash if ingestion.is_again else report.audited_hash,
         replaced=(),

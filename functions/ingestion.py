@@ -1,7 +1,7 @@
 """One ingestion as the ledger keeps it: a value that each step replaces by the next."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -280,7 +280,7 @@ class Ingestion:
         if not by:
             return self
         done = (*self.actions, Action(what, by, at, self.attempt))
-        return replace(self, actions=done[-_MOST_ACTIONS:])
+        return self.but(actions=done[-_MOST_ACTIONS:])
 
     def step(self, name: str, at: str, **changes: Any) -> "Ingestion":
         """This ingestion after the step `name` was done at the time `at`."""

@@ -82,7 +82,7 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
     metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="", group=())
     # Without the branch that is gone: the next one may never be cut.
-    fresh = replace(fresh, attempt=ingestion.attempt + 1, branch="")
+    fresh = fresh.but(attempt=ingestion.attempt + 1, branch="")
     return submit(world, world.ledger.save(fresh))
 
 

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lakegate import contract_keys as keys
 from lakegate.checks import OF_VALUES, Check, Metric, Scope, Severity
@@ -90,7 +91,7 @@ class Contract:
     missing_columns: str = "fail"
     transform: str = ""
 
-    @property
+    @cached_property
     def demands(self) -> str:
         """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
         file = (self.format, sorted(self.options.items()), self.transform)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 
 from functions.history import Tip
 from functions.ingestion import Ingestion, State
@@ -71,7 +71,7 @@ class Announcement:
 
     def text(self) -> str:
         """The announcement as JSON."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
+        return json.dumps({"schema": SCHEMA, **vars(self)}, ensure_ascii=False)
 
 
 def announcements(
@@ -82,8 +82,8 @@ def announcements(
     Of one that was published, `metadata` maps each table to where it stands on main at `tip`.
     """
     standing = metadata or {}
-    told = [_of_end(ingestion, table, tip) for table in ingestion.tables or ("",)]
-    told = [replace(each, metadata_location=standing.get(each.table, "")) for each in told]
+    tables = ingestion.tables or ("",)
+    told = [_of_end(ingestion, table, tip, standing.get(table, "")) for table in tables]
     return [_of_part(ingestion, each) for each in told] if ingestion.parts else told
 
 
@@ -99,7 +99,9 @@ def _of_part(ingestion: Ingestion, whole: Announcement) -> Announcement:
     )
 
 
-def _of_end(ingestion: Ingestion, table: str, tip: Tip | None) -> Announcement:
+def _of_end(
+    ingestion: Ingestion, table: str, tip: Tip | None, metadata_location: str
+) -> Announcement:
     reason, approval = ingestion.reason, ingestion.approval
     waits = ingestion.state is not State.PUBLISHED
     again = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
@@ -124,5 +126,6 @@ def _of_end(ingestion: Ingestion, table: str, tip: Tip | None) -> Announcement:
         approved_by=approval.by if approval else "",
         approved_because=approval.reason if approval else "",
         commit=ingestion.merge_hash,
+        metadata_location=metadata_location,
         position=tip.position if tip else 0,
     )
