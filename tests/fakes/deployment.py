@@ -132,6 +132,7 @@ class Deployment:
         landed = asked.landed(self.lake.bucket)
         self._scripts[ingestion_id(landed)] = script
         for _ in range(_MOST_RECEIVES):
+            self.journal.part()
             with suppress(LakegateError, ProcessDied):
                 ask(self.world, asked)
                 break
@@ -217,6 +218,7 @@ class Deployment:
     def sweep(self) -> dict[str, int]:
         """Let the grace time pass, then sweep; nothing was done where the process died."""
         self.clock.pass_(self.settings.grace_seconds + 1)
+        self.journal.part()
         try:
             return sweep(self.world)
         except ProcessDied:
@@ -258,12 +260,17 @@ class Deployment:
             upload_dead_letters=watched("dead_uploads", self.dead_uploads),
             job_run_dead_letters=watched("dead_job_runs", self.dead_job_runs),
             alert_dead_letters=watched("dead_alerts", self.dead_alerts),
-            now=self.clock.now,
+            now=self._now,
             token=self._token,
             **parts,
         )
 
+    def _now(self) -> str:
+        self.journal.part()
+        return self.clock.now()
+
     def _token(self) -> str:
+        self.journal.part()
         self._tokens += 1
         return f"{self._tokens:06x}"
 
@@ -289,6 +296,7 @@ class Deployment:
             self.send_job_run(run)
 
     def _deliver(self, message: _Message) -> None:
+        self.journal.part()
         try:
             message.work(self.world, message.body)
             if message.work is job_run:

@@ -37,10 +37,16 @@ class _Coming:
 
 
 class Journal:
-    """The calls so far, as `adapter.method`, and the faults that are still to strike."""
+    """The calls so far, as `adapter.method`, and the faults that are still to strike.
+
+    `following` are the numbers of those that a process makes right after the one before returned,
+    so that a moment before one of them is the moment after that one.
+    """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.following: set[int] = set()
+        self._returned = -1
         self._by_number: dict[int, Fault] = {}
         self._by_name: dict[str, Fault] = {}
         self._coming: list[_Coming] = []
@@ -65,8 +71,18 @@ class Journal:
         """The adapter, each of whose methods writes this journal and meets the faults."""
         return _Watched(self, name, adapter)
 
+    def part(self) -> None:
+        """Another process makes the next call, or this one first asked for the time or a token."""
+        self._returned = -1
+
+    def leave(self, number: int) -> None:
+        """The call of that number returned."""
+        self._returned = number
+
     def enter(self, call: str) -> list[Fault]:
         """Write a call down; returns the faults to strike at it."""
+        if 0 <= self._returned == len(self.calls) - 1:
+            self.following.add(len(self.calls))
         due = [self._by_number.pop(len(self.calls), None), self._by_name.get(call)]
         self.calls.append(call)
         return [fault for fault in (*due, *self._arrived(call)) if fault]
@@ -96,20 +112,22 @@ class _Watched:
 
 
 def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    faults = journal.enter(call)
+    number, faults = len(journal.calls), journal.enter(call)
     _strike(faults, "before")
     result = made(*args, **named)
     _strike(faults, "after")
+    journal.leave(number)
     return result
 
 
 def _iterated(
     journal: Journal, call: str, made: Callable[..., Iterator[Any]], *args: Any
 ) -> Iterator[Any]:
-    faults = journal.enter(call)
+    number, faults = len(journal.calls), journal.enter(call)
     _strike(faults, "before")
     yield from made(*args)
     _strike(faults, "after")
+    journal.leave(number)
 
 
 def _strike(faults: list[Fault], when: str) -> None:

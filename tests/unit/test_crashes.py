@@ -2,7 +2,8 @@
 
 Each story is run once undisturbed; then again for each of its calls and each kind of fault, with
 that fault at that call. Messages come again, the sweep comes by, and everything must end as in the
-undisturbed run, with every promise kept.
+undisturbed run, with every promise kept. A moment that is both after a call and before the next one
+(Journal.following) is tried once.
 """
 
 from collections.abc import Callable
@@ -248,6 +249,8 @@ def test_a_fault_anywhere_changes_no_end(story: Story, kind: str) -> None:
     for number, call in enumerate(undisturbed.journal.calls):
         if when == "after" and call in READS:
             continue
+        if kind == "died before" and number in undisturbed.journal.following:
+            continue  # it died after the one before
         disturbed = _told(story, number, lambda _: Fault(effect, when))
         where = f"{kind} at call {number}, {call}"
         assert ends(disturbed) == ends(undisturbed), where
@@ -263,6 +266,8 @@ def test_a_pause_anywhere_changes_no_end(story: Story, others: Story, when: When
     """Whichever call a process hangs at while others finish its work, everything ends the same."""
     undisturbed = _told(story)
     for number, call in enumerate(undisturbed.journal.calls):
+        if when == "before" and number in undisturbed.journal.following:
+            continue  # it paused after the one before
         disturbed = _told(story, number, lambda d: Fault(partial(others, d), when))
         where = f"a pause {when} call {number}, {call}"
         assert ends(disturbed).items() >= ends(undisturbed).items(), where

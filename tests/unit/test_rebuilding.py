@@ -18,7 +18,7 @@ from tests.fakes.deployment import Deployment, wait_together
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import Script, crashed, errored, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
-from tests.unit.test_crashes import KINDS, STORIES, Story
+from tests.unit.test_crashes import KINDS, READS, STORIES, Story
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -55,6 +55,7 @@ def never_rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
     raise ProcessDied
 
 
+DYING = (rebuilt, never_rebuilt)
 LOSSES = [rebuilt, rebuilt_meanwhile, rebuilt_late, never_rebuilt]
 
 
@@ -64,9 +65,11 @@ def test_a_lost_ledger_changes_no_end(story: Story, loss: Loss) -> None:
     """Whenever the ledger is lost, whole or of one file, all ends as if it had not been."""
     undisturbed, known = _watched(story)
     for number, files in known.items():
+        call = undisturbed.journal.calls[number]
+        if loss in DYING and call in READS and number in undisturbed.journal.following:
+            continue  # it died after the one before
         for ids in dict.fromkeys([files, *((file,) for file in files)]):
             disturbed = _told(story, number, partial(loss, ids))
-            call = undisturbed.journal.calls[number]
             where = f"{loss.__name__}, {len(ids)} of {len(files)} lost at call {number}, {call}"
             assert ends(disturbed) == ends(undisturbed), where
 
