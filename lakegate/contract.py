@@ -119,6 +119,16 @@ class Contract:
         """The table's columns of which no value may be shown, for their own or a part's sake."""
         return frozenset(c.top for c in (*self.columns, *self.nested) if c.sensitive)
 
+    @property
+    def quotes_files(self) -> bool:
+        """Whether people may be told a file's own words, such as the names of its columns.
+
+        Columns that only files brought count for nothing here: that they are hidden is nobody's
+        wish.
+        """
+        declared = (c for c in (*self.columns, *self.nested) if c.logical_type)
+        return self.allow_samples and not any(column.sensitive for column in declared)
+
     def column(self, name: str) -> Column:
         """The column of that name, nested ones too. Raises KeyError when there is none."""
         return {column.name: column for column in (*self.nested, *self.columns)}[name]

@@ -14,6 +14,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import Tier
 from spark_jobs import jvm, quarantine, scan
 from spark_jobs.audit import Rows
+from spark_jobs.quoting import Quoting
 from spark_jobs.read import BAD_ROW, Source
 from spark_jobs.run import Measured, Run
 from spark_jobs.write import Opened, append
@@ -57,8 +58,9 @@ def _condition(rows: DataFrame, contract: Contract) -> str:
     try:
         rows.where(F.expr(split or "true"))
     except jvm.JavaError as error:
-        message = f"it cannot be told which rows go into quarantine: {jvm.said(error)}"
-        raise Permanent("BAD_CONDITION", message) from error
+        what = "it cannot be told which rows go into quarantine"
+        plain, shown = f"{what}: {jvm.refusal(error)}", f"{what}: {jvm.said(error)}"
+        raise Quoting("BAD_CONDITION", plain, shown) from error
     return split
 
 

@@ -11,6 +11,7 @@ from spark_jobs.branch import Branch
 from spark_jobs.failures import explain
 from spark_jobs.meter import Meter
 from spark_jobs.names import table_name
+from spark_jobs.quoting import told
 from spark_jobs.reports import report
 from spark_jobs.run import Run
 from spark_jobs.samples import with_samples
@@ -93,7 +94,7 @@ def _changed(run: Run, statement: Statement) -> int:
         if explained.code == otherwise:
             message = f"Spark refuses it: {jvm.sentence(error)}"
             raise Permanent(otherwise, message) from error
-        raise explained from error
+        raise told(explained, run.contract) from error
     return updated
 
 

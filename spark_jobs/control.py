@@ -42,8 +42,8 @@ def _told(control: Control, text: str) -> Mapping[str, Decimal]:
     given = _parsed(control, text)
     wanted = [_ROWS, *(f"sum({name})" for name in control.sums)]
     if sorted(given) != sorted(wanted):
-        said = f"it tells {', '.join(sorted(given)) or 'nothing'}"
-        raise _bad(f"{said}, and must tell {', '.join(wanted)}")
+        others = len(set(given).difference(wanted))
+        raise _bad(f"it must tell {', '.join(wanted)}, all of them, and tells {others} others")
     try:
         return {name: Decimal(str(given[name])) for name in wanted}
     except InvalidOperation:

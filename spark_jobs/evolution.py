@@ -12,6 +12,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from spark_jobs.ddl import Struct, parse
 from spark_jobs.differences import Difference, Kind, differences
+from spark_jobs.quoting import numbered
 from spark_jobs.schema import required_places
 
 # What Iceberg widens (its specification, "Schema evolution"), decimals of one scale aside.
@@ -43,7 +44,10 @@ def growth(
         raise Permanent("TABLE_MISMATCH", (message + "; ".join(refusals))[:2000])
     return [
         *[_lifted(table, path) for path in not_null],
-        *[_grown(table, difference) for difference in differing],
+        *[
+            Growth(_told(told), _grown(table, difference))
+            for difference, told in zip(differing, numbered(differing, contract), strict=True)
+        ],
     ]
 
 
@@ -76,14 +80,18 @@ def _longer(difference: Difference) -> bool:
     return decimals and difference.kind is Kind.WIDENING
 
 
-def _grown(table: str, difference: Difference) -> Growth:
+def _told(difference: Difference) -> str:
     name, found, wanted = difference.name, difference.found, difference.wanted
-    column = _address(difference.path)
     if difference.kind is Kind.MISSING:
-        statement = f"ALTER TABLE {table} ADD COLUMNS ({column} {wanted})"
-        return Growth(f"table: column {name} added as {wanted}", statement)
-    statement = f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted}"
-    return Growth(f"table: column {name} widened from {found} to {wanted}", statement)
+        return f"table: column {name} added as {wanted}"
+    return f"table: column {name} widened from {found} to {wanted}"
+
+
+def _grown(table: str, difference: Difference) -> str:
+    column, wanted = _address(difference.path), difference.wanted
+    if difference.kind is Kind.MISSING:
+        return f"ALTER TABLE {table} ADD COLUMNS ({column} {wanted})"
+    return f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted}"
 
 
 def _lifted(table: str, path: tuple[str, ...]) -> Growth:

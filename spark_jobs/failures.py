@@ -5,6 +5,7 @@ import re
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.tokens import TokenRefused
 from spark_jobs.jvm import causes
+from spark_jobs.quoting import Quoting
 
 _PASSING = (
     "SdkClientException",
@@ -52,6 +53,7 @@ _KNOWN = {
 }
 BAD_VALUE = "BAD_VALUE"
 # SQL's class of conditions for a value that cannot be what it is asked to be (ISO/IEC 9075, 22).
+_KIND = re.compile(r"(?:[\w$]+\.)*([\w$]+)(?:: \[([A-Z0-9_.]+)\])?")
 _DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
 
 
@@ -77,4 +79,10 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
         return Permanent(BAD_VALUE, message)
     if not code or any(name in story for name in _PASSING):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
-    return Permanent(code, f"{what}: {chain[-1][:500]}")
+    return Quoting(code, f"{what}: {_kind(chain[-1])}", f"{what}: {chain[-1][:500]}")
+
+
+def _kind(cause: str) -> str:
+    """What kind of exception a cause is, without its words: its condition, or else its class."""
+    found = _KIND.match(cause)
+    return found[2] or found[1] if found else "an exception"

@@ -16,6 +16,7 @@ from spark_jobs import audit, drifts, iceberg, quarantine
 from spark_jobs.append import append_watched
 from spark_jobs.audit import Rows
 from spark_jobs.meter import Meter
+from spark_jobs.quoting import telling
 from spark_jobs.read import Bytes, Source
 from spark_jobs.reports import report
 from spark_jobs.run import Measured, Run
@@ -65,7 +66,7 @@ def ingest(
     Transient when a retry may help.
     """
     meter, contract = Meter(spark), storage.contract()
-    with storage.pinned() as path:
+    with telling(contract), storage.pinned() as path:
         with meter.step("open"):
             declared = with_undeclared(spark, contract)
             source = open_file(spark, path, declared, storage, spec.limits)

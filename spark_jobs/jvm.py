@@ -39,6 +39,14 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, CapturedException) and bool(error.getCondition())
 
 
+def refusal(error: BaseException) -> str:
+    """What Spark refuses in its own terms alone: the condition, and the name that is not there."""
+    if not isinstance(error, CapturedException):
+        return "an exception"
+    asked = (error.getMessageParameters() or {}).get("objectName", "")
+    return f"{error.getCondition() or 'an exception'} {asked}".strip()
+
+
 def sentence(error: BaseException) -> str:
     """What a Java exception says, without the statement and the plan that Spark adds."""
     text = str(error) if isinstance(error, CapturedException) else causes(error)[0]

@@ -18,6 +18,7 @@ from lakegate.rules import Control, Query, Reference
 from spark_jobs import beyond, control, jvm, keys, queries, references, scan, sql
 from spark_jobs.beyond import Had
 from spark_jobs.failures import explain
+from spark_jobs.quoting import told
 from spark_jobs.run import Measured, Run
 from spark_jobs.storage import Storage
 
@@ -73,7 +74,8 @@ def _guarded(look: _Look, check: Check) -> Measured:
 def _problem(run: Run, error: Exception) -> Measured:
     why: Exception = error
     if isinstance(error, jvm.JavaError):
-        why = explain(error, "it cannot be measured", otherwise="CHECK_FAILED")
+        explained = explain(error, "it cannot be measured", otherwise="CHECK_FAILED")
+        why = told(explained, run.contract)
     if not isinstance(why, Permanent):
         raise why from error
     return Measured(None, run.written, Tier.KEYS, problem=why.message)

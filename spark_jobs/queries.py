@@ -58,5 +58,5 @@ def _here(run: Run, name: str, view: str) -> str:
 def _number(value: object) -> Number:
     if isinstance(value, int | float | Decimal) and isfinite(value):
         return int(value) if isinstance(value, bool) else value
-    shown = "null" if value is None else str(value)[:100]
+    shown = "null" if value is None else f"a {type(value).__name__}"  # which may be a row's
     raise Permanent("BAD_QUERY", f"the query answers {shown}, which is no number, true or false")

@@ -13,6 +13,7 @@ from spark_jobs import audit, sql
 from spark_jobs.names import quoted
 from spark_jobs.read import BAD_ROW
 from spark_jobs.run import Run
+from spark_jobs.schema import is_undeclared
 
 _ROWS = 3
 _COLUMNS = 8
@@ -50,9 +51,13 @@ def _samples(result: CheckResult, check: Check | None, run: Run, source: DataFra
 
 
 def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: bool) -> Samples:
-    """Rows that break the check; only those that were `kept` in the table have an address."""
+    """Rows that break the check; only those that were `kept` in the table have an address.
+
+    Columns that the contract does not name are left out: nobody may see their values.
+    """
     own = [contract.column(name).top for name in check.columns]
-    names = list(dict.fromkeys((*own, *(column.name for column in contract.columns))))[:_COLUMNS]
+    declared = (column.name for column in contract.columns if not is_undeclared(column))
+    names = list(dict.fromkeys((*own, *declared)))[:_COLUMNS]
     address = ADDRESS if kept else ()
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]
     broken = rows.where(F.expr(sql.counted(check, contract))).select(*texts).limit(_ROWS)

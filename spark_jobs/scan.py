@@ -71,20 +71,22 @@ def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
         found = run.rows.agg(*aggregates(checks, run.contract)).collect()[0].asDict()
     except (*jvm.JavaError, Permanent) as error:
         if len(checks) == 1:
-            return {checks[0].id: Measured(None, run.written, Tier.SCAN, _problem(error))}
+            return {checks[0].id: Measured(None, run.written, Tier.SCAN, _problem(run, error))}
         half = len(checks) // 2
         return _scanned(run, checks[:half]) | _scanned(run, checks[half:])
     return read(checks, found, run.written, Tier.SCAN)
 
 
-def _problem(error: Exception) -> str:
+def _problem(run: Run, error: Exception) -> str:
     """Why a check could not be evaluated. Raises Transient where a retry may help."""
     if isinstance(error, Permanent):
         return error.message
     reason = explain(error, "a check cannot be evaluated", "CHECK_FAILED")
     if not isinstance(reason, Permanent):
         raise reason from error
-    return reason.message if reason.code == BAD_VALUE else jvm.said(error)
+    if run.contract.quotes_files and reason.code != BAD_VALUE:
+        return jvm.said(error)
+    return reason.message
 
 
 def require_own_sql(spark: SparkSession, check: Check) -> None:

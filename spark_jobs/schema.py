@@ -11,6 +11,7 @@ from lakegate.columns import Column
 from lakegate.contract import Contract
 from spark_jobs.ddl import Array, Map, Struct, Type, parse
 from spark_jobs.differences import Difference, Kind, differences
+from spark_jobs.quoting import numbered
 from spark_jobs.storable import storable, why_not
 
 _SHOWN = 300
@@ -48,12 +49,13 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
     file = Struct(tuple((name, parse(type_) if type_ else "") for name, type_ in found))
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
     differing = list(differences(file, wanted))
-    refused = [each for each in differing if not _is_allowed(each, contract)]
+    told = list(zip(differing, numbered(differing, contract), strict=True))
+    refused = [(each, as_told) for each, as_told in told if not _is_allowed(each, contract)]
     return Landing(
         tuple(_landing(file, contract)),
-        tuple(_finding(each, file) for each in refused),
+        tuple(_finding(each, as_told, file, contract) for each, as_told in refused),
         (
-            *[_change(each, contract) for each in differing if each not in refused],
+            *[_change(as_told, contract) for each, as_told in told if _is_allowed(each, contract)],
             *_undeclared(file, contract),
         ),
     )
@@ -62,9 +64,11 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
 def of_any_columns(contract: Contract) -> Contract:
     """The contract for a file that may have whatever columns: all are read, as the file has them.
 
-    They are for a transform and for no table.
+    They are for a transform and for no table. What the contract conceals of its result may be in
+    any of them.
     """
-    return replace(contract, columns=(), nested=(), extra_columns=_KEEP)
+    quotes = contract.quotes_files
+    return replace(contract, columns=(), nested=(), extra_columns=_KEEP, allow_samples=quotes)
 
 
 def required_places(contract: Contract) -> set[tuple[str, ...]]:
@@ -132,9 +136,10 @@ def _as_it_is(type_: Type) -> Type:
 
 def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:
     names = {name.lower() for name, _ in file.fields}
-    for column in contract.columns:
-        if is_undeclared(column) and column.name.lower() in names:
-            yield f"column {column.name} is not in the contract; an earlier file added it"
+    added = [c.name for c in contract.columns if is_undeclared(c) and c.name.lower() in names]
+    for n, name in enumerate(added, 1):
+        shown = name if contract.quotes_files else f"#{n} of its table's"
+        yield f"column {shown} is not in the contract; an earlier file added it"
 
 
 def _change(difference: Difference, contract: Contract) -> str:
@@ -147,20 +152,30 @@ def _change(difference: Difference, contract: Contract) -> str:
     return f"{was}: left out" if contract.extra_columns == "drop" else f"{was}: added, nullable"
 
 
-def _finding(difference: Difference, file: Struct) -> Finding:
-    name, found, wanted = difference.name, difference.found, difference.wanted
+def _finding(difference: Difference, told: Difference, file: Struct, contract: Contract) -> Finding:
+    name, found, wanted = told.name, told.found, told.wanted
     if difference.kind is Kind.DUPLICATE:
         return Finding("DUPLICATE_COLUMN", name, f"column {name!r} is there more than once")
     if difference.kind is Kind.MISSING:
-        there = ", ".join(n for n, _ in file.fields)[:_SHOWN] or "none"
-        message = f"column {name!r} is missing; the file has: {there}"
+        message = f"column {name!r} is missing; the file has: {_names(file, contract)}"
         return Finding("MISSING_COLUMN", name, message)
     if difference.kind is Kind.EXTRA:
-        why = why_not(difference)
+        why = why_not(difference) if difference == told else ""
         message = f"column {name!r} is not in the contract{why and f', and {why}'}"
         return Finding("EXTRA_COLUMN", name, message)
-    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(difference)}"
+    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(told)}"
     return Finding("TYPE_MISMATCH", name, message)
+
+
+def _names(file: Struct, contract: Contract) -> str:
+    """The names of the file's columns, of those that may be told, and how many others it has."""
+    names = [name for name, _ in file.fields]
+    if contract.quotes_files:
+        return ", ".join(names)[:_SHOWN] or "none"
+    declared = {c.name.lower() for c in contract.columns if not is_undeclared(c)}
+    own = [name for name in names if name.lower() in declared]
+    others = f"{len(names) - len(own)} that the contract has not"
+    return ", ".join([*own, others] if len(own) < len(names) else own) or "none"
 
 
 def _advice(difference: Difference) -> str:

@@ -15,6 +15,7 @@ from lakegate.limits import DEFAULTS, Limits
 from spark_jobs import jvm, parsing
 from spark_jobs.conform import columns_of, landed
 from spark_jobs.failures import explain
+from spark_jobs.quoting import Quoting, told
 from spark_jobs.read import BAD_ROW, Bytes, Source, open_source
 from spark_jobs.schema import Finding, compare, of_any_columns
 
@@ -40,7 +41,7 @@ def _transformed(spark: SparkSession, source: Source, contract: Contract) -> Sou
     try:
         result = _selected(spark, source.rows.where(~is_bad).drop(BAD_ROW), contract.transform)
     except Permanent as error:
-        return _refused(spark, Finding(error.code, _VIEW, error.message))
+        return _refused(spark, Finding(error.code, _VIEW, told(error, contract).message))
     landing = compare(columns_of(result.schema), contract)
     if landing.findings:
         return _refused(spark, *landing.findings)
@@ -64,8 +65,9 @@ def _selected(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
         return spark.sql(sql)
     except jvm.JavaError as error:
         said = str(error).split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()
-        message = f"the transform does not fit the file: {said[:_LONGEST]}"
-        raise Permanent("BAD_TRANSFORM", message) from error
+        what = "the transform does not fit the file"
+        plain = f"{what}: {jvm.refusal(error)}"
+        raise Quoting("BAD_TRANSFORM", plain, f"{what}: {said[:_LONGEST]}") from error
     finally:
         spark.catalog.dropTempView(_VIEW)
 

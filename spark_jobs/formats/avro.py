@@ -13,6 +13,7 @@ from spark_jobs.failures import explain
 from spark_jobs.formats.columnar import typed
 from spark_jobs.formats.promises import check_columns, check_rows
 from spark_jobs.formats.source import Bytes, Source
+from spark_jobs.quoting import Quoting
 
 _MAGIC = b"Obj\x01"
 _SYNC = 16
@@ -36,7 +37,8 @@ def read_avro(
         rows = reader.load(path)
     except AnalysisException as error:
         if error.getCondition() == "COLUMN_ALREADY_EXISTS":
-            raise Permanent("DUPLICATE_COLUMN", error.getMessage() or "a column twice") from error
+            message = "a column is there more than once"
+            raise Quoting("DUPLICATE_COLUMN", message, error.getMessage() or message) from error
         message = "this Spark has no spark-avro: its jar must be among the application's spark.jars"
         raise Permanent("NO_AVRO", message) from error
     except jvm.JavaError as error:

@@ -10,6 +10,7 @@ from typing import BinaryIO, cast
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.formats.source import Bytes
+from spark_jobs.quoting import Quoting
 
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
@@ -27,9 +28,8 @@ def plain(file: Bytes, *, gzipped: bool) -> Iterator[BinaryIO]:
         with file.open() as packed:
             yield cast(BinaryIO, gzip.GzipFile(fileobj=packed)) if gzipped else packed
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Permanent(
-            "CORRUPT_FILE", f"the gzip file is damaged or cut short: {error}"
-        ) from error
+        message = "the gzip file is damaged or cut short"
+        raise Quoting("CORRUPT_FILE", message, f"{message}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from spark_jobs.formats.json_values import field, read_value
 from spark_jobs.formats.lines import LINE, collected, measure, read_lines
 from spark_jobs.formats.promises import check_columns
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
+from spark_jobs.quoting import Quoting
 from spark_jobs.schema import compare, is_undeclared
 
 _LONGEST_KEY = 1000
@@ -43,10 +44,8 @@ def read_json(
     start = _start(head)
     if start[:1] not in (b"{", b"["):
         shown = start[:100].decode(errors="replace") or "nothing"
-        message = (
-            f"the contract says json, but the file begins with no object and no array: {shown}"
-        )
-        raise Permanent("NOT_JSON", message)
+        message = "the contract says json, but the file begins with no object and no array"
+        raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
     rows = _parsed(_items(spark, path) if is_array(head) else _lines(spark, path))
     keys, count = _keys(rows, limits)
     names = {name.lower(): name for name in keys}

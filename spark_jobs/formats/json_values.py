@@ -4,10 +4,10 @@ Pure: Spark SQL text over a `variant`, which keeps what Spark's reader of JSON f
 value was written as text or as a number, and with which digits.
 """
 
-from lakegate.errors import Permanent
 from spark_jobs.ddl import Array, Map, Struct, Type
 from spark_jobs.formats.cells import IS_NO_NUMBER, Cell, read_text
 from spark_jobs.formats.lines import literal
+from spark_jobs.quoting import Quoting
 
 _FLOATING = ("float", "double")
 
@@ -15,8 +15,8 @@ _FLOATING = ("float", "double")
 def field(value: str, key: str) -> str:
     """The value under an object's key, as a variant: SQL null where there is none."""
     if '"' in key and "'" in key:
-        message = f"the key {key} has both kinds of quotes in it, and cannot be read from JSON"
-        raise Permanent("UNREADABLE_TYPE", message)
+        why = "has both kinds of quotes in it, and cannot be read from JSON"
+        raise Quoting("UNREADABLE_TYPE", f"a key {why}", f"the key {key} {why}")
     path = f"$['{key}']" if '"' in key else f'$["{key}"]'
     return f"try_variant_get({value}, {literal(path)}, 'variant')"
 

@@ -9,7 +9,6 @@ from pyspark.sql import types as T
 
 from lakegate.columns import quoted
 from lakegate.contract import Contract
-from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs import jvm
 from spark_jobs.failures import explain
@@ -18,6 +17,7 @@ from spark_jobs.formats.columnar import Odd, typed
 from spark_jobs.formats.lines import measure
 from spark_jobs.formats.promises import check_columns, check_rows
 from spark_jobs.formats.source import Bytes, Source
+from spark_jobs.quoting import Quoting
 
 _INSTANT = "timestamp with local time zone"
 _GREGORIAN = "1582-10-15"
@@ -40,7 +40,8 @@ def read_orc(
             described = str(reader.getSchema().toString())
             if _INSTANT in described or "uniontype<" in described:
                 message = f"Spark reads no ORC columns of the types {_INSTANT} and uniontype"
-                raise Permanent("UNREADABLE_TYPE", f"{message}: the file has {described[:300]}")
+                named = f"{message}: the file has {described[:300]}"
+                raise Quoting("UNREADABLE_TYPE", message, named)
             schema = footers.orc_schema(spark, reader.getSchema())
             promised, totals = reader.getNumberOfRows(), _totals(reader)
         finally:
@@ -83,8 +84,10 @@ def _require(rows: DataFrame, totals: Mapping[str, int]) -> None:
     found = measure(rows, names)
     for name, sql in names.items():
         if int(found[name]) != totals[sql]:
-            message = f"{sql} is {found[name]} as it is read, but {totals[sql]} by its statistics"
-            raise Permanent("CORRUPT_FILE", f"the ORC file is damaged: {message}")
+            damaged = "the ORC file is damaged"
+            shown = f"{sql} is {found[name]} as it is read, but {totals[sql]} by its statistics"
+            plain = f"{damaged}: what is read is not what its statistics say"
+            raise Quoting("CORRUPT_FILE", plain, f"{damaged}: {shown}")
 
 
 def _odd(field: T.StructField, zone: str) -> Odd | None:

@@ -9,7 +9,6 @@ from pyspark.sql import types as T
 
 from lakegate.columns import quoted
 from lakegate.contract import Contract
-from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs import jvm
 from spark_jobs.failures import explain
@@ -17,6 +16,7 @@ from spark_jobs.formats import footers
 from spark_jobs.formats.columnar import Odd, typed
 from spark_jobs.formats.promises import check_columns, check_parquet
 from spark_jobs.formats.source import Bytes, Source
+from spark_jobs.quoting import Quoting
 
 _NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
 # Without it Spark believes a page whose checksum is wrong.
@@ -57,8 +57,12 @@ def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Odd]:
     found = {name: zoned == "true" for name, zoned in _NANOSECONDS.findall(described)}
     nested = found.keys() - {field.name for field in schema}
     if nested:
-        message = f"nested times in nanoseconds cannot be read ({', '.join(sorted(nested))})"
-        raise Permanent("UNREADABLE_TYPE", f"{message}: have them written in microseconds")
+        what, todo = (
+            "nested times in nanoseconds cannot be read",
+            "have them written in microseconds",
+        )
+        named = f"{what} ({', '.join(sorted(nested))}): {todo}"
+        raise Quoting("UNREADABLE_TYPE", f"{what}: {todo}", named)
     return {name: _odd(quoted(name), zoned=zoned) for name, zoned in found.items()}
 
 

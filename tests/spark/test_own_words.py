@@ -1,0 +1,78 @@
+"""Of a file under a contract that conceals anything a report has no word of its own."""
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet
+import pytest
+
+from infra.local.audit import audit
+from lakegate.contract import parse
+from lakegate.report import Verdict
+from tests.spark.conftest import Job
+from tests.unit.contract_texts import contract_text
+
+pytestmark = pytest.mark.spark
+
+MOMENT = pa.array([datetime(2024, 1, 1, tzinfo=UTC)], pa.timestamp("ns", "UTC"))
+
+
+def table(**columns: pa.Array) -> pa.Table:
+    return pa.table({"id": pa.array([1], pa.int64()), **columns})
+
+
+def parquet(**columns: pa.Array) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(table(**columns), file)
+    return file.getvalue()
+
+
+def orc(**columns: pa.Array) -> bytes:
+    file = io.BytesIO()
+    pyarrow.orc.write_table(table(**columns), file)
+    return file.getvalue()
+
+
+NESTED = pa.StructArray.from_arrays([MOMENT], ["JaneDoe"])
+ADD = "- {property: extraColumns, value: add}\n"
+SELECT = "- {property: transform, value: SELECT nobody AS id, '' AS word FROM file}\n"
+# A condition that fails with the very value that it meets.
+RAISED = """\
+- type: custom
+  engine: lakegate
+  implementation: {check: rowExpression, expression: raise_error(word) IS NULL}
+"""
+
+
+@pytest.mark.parametrize(
+    ("format_", "body", "settings", "quality"),
+    [
+        ("csv", b"JaneDoe,7\n8,9\n", "", ""),
+        ("json", b"JaneDoe\n", "", ""),
+        ("json", b"""{"id": 1, "word": "a", "JaneDoe'\\"": 1}\n""", ADD, ""),
+        ("parquet", parquet(JaneDoe=pa.array([1])), "", ""),
+        ("parquet", parquet(word=NESTED), "", ""),
+        ("parquet", parquet(word=pa.array(["JaneDoe"])), "", RAISED),
+        ("parquet", parquet(JaneDoe=pa.array([1])), SELECT, ""),
+        ("orc", orc(JaneDoe=MOMENT), "", ""),
+    ],
+    ids=["a lost header", "no JSON", "quotes", "a column", "times", "a check", "transform", "ORC"],
+)
+def test_a_files_own_words_are_for_whom_they_may_be(
+    job_runner: Job, tmp_path: Path, format_: str, body: bytes, settings: str, quality: str
+) -> None:
+    """Where a column is confidential no name or cell of the file is told, and else it is."""
+    file = tmp_path / "file"
+    file.write_bytes(body)
+    for secrecy, is_told in (("public", True), ("confidential", False)):
+        text = contract_text(
+            f"- {{name: word, logicalType: string, classification: {secrecy}}}",
+            quality=quality,
+            settings=f"- {{property: format, value: {format_}}}\n{settings}",
+        )
+        report = audit(job_runner.warm_spark, parse(text, "a.yaml"), file)
+        assert report.verdict in (Verdict.REJECTED, Verdict.ERRORED)
+        assert ("JaneDoe" in report.to_json()) is is_told
