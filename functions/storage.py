@@ -204,7 +204,7 @@ class Lake:
 
     def report(self, key: str) -> AuditReport:
         """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
-        return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0])
+        return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """What a table's published runs measured, and the etag of the document: "" for none.

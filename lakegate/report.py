@@ -197,16 +197,23 @@ class AuditReport:
         return json.dumps(document, indent=2, ensure_ascii=False, default=vars)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "AuditReport":
-        """The report that `to_json` wrote.
+    def from_json(cls, text: str | bytes, key: str = "") -> "AuditReport":
+        """The report that `to_json` wrote, `key` being where it lies.
 
         Raises Permanent BAD_REPORT when the text is not a report that can be understood: a report
         in doubt is never a pass.
         """
+        named = f"the audit report {key}".rstrip()
         try:
-            return _from_document(load_json(text))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Permanent("BAD_REPORT", f"the audit report cannot be read: {error!r}") from error
+            document = load_json(text)
+        except ValueError as error:
+            raise Permanent("BAD_REPORT", f"{named} is not JSON: {error}") from error
+        try:
+            return _from_document(document)
+        except KeyError as error:
+            raise Permanent("BAD_REPORT", f"{named} lacks {error}") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise Permanent("BAD_REPORT", f"{named} is none of Lakegate's: {error}") from error
 
 
 def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult, ...]:

@@ -147,7 +147,7 @@ class Storage:
         """The report under a key in the lake bucket. Raises Permanent where there is none."""
         with _translated(key):
             found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
-            return AuditReport.from_json(found["Body"].read().decode())
+            return AuditReport.from_json(found["Body"].read(), key)
 
     def baselines(self) -> Baselines:
         """What the table's published runs measured; nothing where there was none."""

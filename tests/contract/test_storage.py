@@ -313,9 +313,9 @@ def test_a_report_is_read(buckets: Buckets) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe", REPORT.to_json().encode()[:-9]])
 def test_an_unreadable_report_is_refused(buckets: Buckets, text: bytes) -> None:
-    """A report that cannot be understood is an error that no retry mends."""
+    """A report that cannot be understood is an error that no retry mends, and that names it."""
     buckets.put_text("reports/x/1.json", text)
-    with pytest.raises(Permanent, match="BAD_REPORT"):
+    with pytest.raises(Permanent, match=r"BAD_REPORT: the audit report reports/x/1\.json "):
         buckets.lake.report("reports/x/1.json")
 
 

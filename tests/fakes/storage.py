@@ -135,7 +135,7 @@ class FakeLake:
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
-        return _read_report(self._texts[key][-1])
+        return _read_report(self._texts[key][-1], key)
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """See Lake.baselines."""

@@ -88,6 +88,22 @@ def test_a_report_in_doubt_is_refused(text: str | bytes) -> None:
         AuditReport.from_json(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "the audit report r/1.json is not JSON: Expecting property name"),
+        ("{}", "the audit report r/1.json lacks 'schema'"),
+        ("[]", "the audit report r/1.json is none of Lakegate's: "),
+    ],
+)
+def test_a_refusal_is_a_sentence(text: str, words: str) -> None:
+    """It names the report and what is wrong with it, in words and not in Python's notation."""
+    with pytest.raises(Permanent, match="BAD_REPORT") as refused:
+        AuditReport.from_json(text, "r/1.json")
+    assert refused.value.message.startswith(words)
+    assert "Error(" not in refused.value.message
+
+
 @given(st.sampled_from([f.name for f in fields(AuditReport)]), ANY_JSON)
 def test_whatever_a_field_holds_there_is_an_answer(name: str, value: Any) -> None:
     """Any JSON in any field gives a report or a refusal, never another error."""
