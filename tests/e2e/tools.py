@@ -14,7 +14,13 @@ from infra.template import read
 from tests.e2e.bare import ROOT, STAGE, Cloud
 
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
-_QUIET = {"SAM_CLI_TELEMETRY": "0", "SLS_TELEMETRY_DISABLED": "1"}
+# They tell their makers nothing and ask for no newer version; osls looks often, not every 5 s.
+_ENVIRONMENT = {
+    "SAM_CLI_TELEMETRY": "0",
+    "SLS_TELEMETRY_DISABLED": "1",
+    "SLS_AWS_MONITORING_FREQUENCY": "200",  # milliseconds
+    "npm_config_update_notifier": "false",
+}
 # The checkout's own code, by the project's own environment, with the jars that are in its cache.
 _LAKEGATE = """#!/bin/sh
 HOME={home} PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
@@ -55,7 +61,7 @@ class Checkout:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.root,
-            env={**os.environ, **_QUIET, "HOME": str(self.root / "home"), "PATH": path},
+            env={**os.environ, **_ENVIRONMENT, "HOME": str(self.root / "home"), "PATH": path},
             input=given,
             capture_output=True,
             text=True,
