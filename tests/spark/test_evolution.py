@@ -343,5 +343,5 @@ def test_a_column_spelt_in_another_case_is_the_same(lake: Table) -> None:
     third = lake.ingest(contract, parquet(AMOUNT=ints(4, 10)))
     assert [(check.id, check.counted) for check in third.failed] == [
         ("amount.invalidValues", 1),
-        ("amount.duplicateValues", 1),
+        ("amount.duplicateValuesInTable", 1),
     ]
