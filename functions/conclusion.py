@@ -128,4 +128,4 @@ def _before(world: World, ingestion: Ingestion) -> Ingestion | None:
     """Who brought the same before: the bytes of a file, or the very files of a batch."""
     if ingestion.parts:  # whose manifest may be alike from day to day
         return brought_before(ingestion, world.ledger.versions(ingestion.landed))
-    return original(ingestion, world.ledger.same_content(ingestion.landed))
+    return original(ingestion, world.ledger.same_content(ingestion))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from heapq import merge
+from itertools import islice
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, Key
@@ -163,18 +164,25 @@ class Ledger:
         states = (State.BRANCHED, State.SUBMITTED)
         return [i for state in states for i in self._of_table(table, state) if i.goes_first]
 
-    def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
-        """Ingestions of objects of this etag and size that did not land later, earliest first.
+    def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
+        """The others of objects of its etag and size, earliest landing first, as last saved.
 
-        What was entered or saved a moment ago may not show yet.
+        One that was begun a moment ago may be missing.
         """
-        if not landed.etag:
-            return iter(())
-        condition = Key("etag").eq(landed.etag) & Key("landed_at").lte(landed.landed_at)
-        found = self._pages(
-            self._table.query, IndexName="by_etag", KeyConditionExpression=condition
+        if not ingestion.landed.etag:
+            return
+        condition = Key("etag").eq(ingestion.landed.etag)
+        index = self._items(
+            self._table.query,
+            IndexName="by_etag",
+            KeyConditionExpression=condition,
+            ProjectionExpression="id, #size",
+            ExpressionAttributeNames={"#size": "size"},
         )
-        return (each for each in found if each.landed.size == landed.size)
+        ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
+        others = (id_ for id_ in ids if id_ != ingestion.id)
+        while some := list(islice(others, _BATCH)):
+            yield from self.together(some)
 
     def versions(self, landed: LandedObject) -> list[Ingestion]:
         """The ingestions of a landed object's key, in no order, each as last saved.

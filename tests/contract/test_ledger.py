@@ -354,21 +354,24 @@ def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
 
 
 def test_the_same_content_is_found(ledger: AnyLedger) -> None:
-    """Of one etag and size, what landed before and at that time is listed, the earliest first."""
-    for number in (4, 2, 3):
-        ledger.begin(ingestion(number))
+    """All others of one etag and size are listed, the earliest first, however many there are."""
+    numbers = [*range(59, 0, -1), *range(60, 120)]
+    for number in numbers:
+        landed = replace(ingestion(1).landed, landed_at=f"2026-03-01T{1000 + number}")
+        ledger.begin(ingestion(number, landed=landed))
     landed = ingestion(1).landed
-    ledger.begin(ingestion(5, landed=replace(landed, etag="e2")))
-    ledger.begin(ingestion(6, landed=replace(landed, size=11)))
-    assert ids(ledger.same_content(ingestion(3).landed)) == [2, 3]
-    assert ids(ledger.same_content(replace(ingestion(3).landed, etag="e3"))) == []
+    ledger.begin(ingestion(125, landed=replace(landed, etag="e2")))
+    ledger.begin(ingestion(126, landed=replace(landed, size=11)))
+    found = ids(ledger.same_content(ledger.get(ingestion(3).id)))
+    assert found == [number for number in range(1, 120) if number != 3]
+    assert ids(ledger.same_content(ingestion(3, landed=replace(landed, etag="e3")))) == []
 
 
 def test_the_same_content_shows_how_far_it_is(ledger: AnyLedger) -> None:
     """What has the same content is listed as it is now."""
     begun = ledger.begin(ingestion())
     saved = ledger.save(replace(begun, state=State.REJECTED))
-    assert list(ledger.same_content(saved.landed)) == [saved]
+    assert list(ledger.same_content(ingestion(2))) == [saved]
 
 
 def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
@@ -395,8 +398,8 @@ def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
     """An ingestion that was restored without its etag is kept, and is of nobody's content."""
     unknown = ledger.begin(ingestion(landed=replace(ingestion().landed, etag="", sequencer="")))
     assert ledger.get(unknown.id) == unknown
-    assert ids(ledger.same_content(ingestion(2).landed)) == []
-    assert ids(ledger.same_content(unknown.landed)) == []
+    assert ids(ledger.same_content(ingestion(2))) == []
+    assert ids(ledger.same_content(unknown)) == []
 
 
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
@@ -480,7 +483,7 @@ def calls(ledger: Ledger) -> list[Any]:
         lambda: ledger.known(["x"]),
         lambda: list(ledger.unfinished("2026")),
         lambda: list(ledger.all()),
-        lambda: list(ledger.same_content(ingestion().landed)),
+        lambda: list(ledger.same_content(ingestion())),
         lambda: ledger.versions(ingestion().landed),
         lambda: list(ledger.open_failures()),
         lambda: list(ledger.landed("2026-03-01T00", "2026-03-01T12")),

@@ -76,11 +76,12 @@ class FakeLedger:
         found = [i for i in self.in_state(State.AUDITED) if table in (i.table, *i.tables)]
         return found[::-1]
 
-    def same_content(self, landed: LandedObject) -> Iterator[Ingestion]:
+    def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """See Ledger.same_content."""
-        same = [i for i in self.all() if landed.etag and _content(i.landed) == _content(landed)]
-        found = [i for i in same if i.landed.landed_at <= landed.landed_at]
-        yield from sorted(found, key=lambda i: i.landed.landed_at)
+        content = _content(ingestion.landed)
+        same = [i for i in self.all() if content[0] and _content(i.landed) == content]
+        others = (i for i in same if i.id != ingestion.id)
+        yield from sorted(others, key=lambda i: i.landed.landed_at)
 
     def versions(self, landed: LandedObject) -> list[Ingestion]:
         """See Ledger.versions."""
@@ -100,6 +101,10 @@ class FakeLedger:
         """Forget ingestions, as if they had never been; all of them where none is named."""
         for id_ in ids or tuple(self._revisions):
             self._lost[id_] += self._revisions.pop(id_, [])
+
+    def was_lost(self, ingestion: str) -> bool:
+        """Whether it was forgotten at some time."""
+        return bool(self._lost[ingestion])
 
     def history(self, ingestion: str) -> list[Ingestion]:
         """Every revision of an ingestion, those that were lost included, the oldest first."""

@@ -15,6 +15,7 @@ from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
+from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import ROWS, crashed_once, errored, passed, rejected
 from tests.fakes.promises import check_promises, publishing
 
@@ -184,6 +185,25 @@ def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deploy
     assert held.reason is not None
     assert (held.state, held.reason.code) == (State.REJECTED, "LIKELY_DUPLICATE")
     assert len(deployment.published_files()) == 1
+
+
+def test_of_two_manifests_the_one_that_waits_for_main_comes_first(deployment: Deployment) -> None:
+    """Where the earlier one is taken in late, it is held, and not doubled."""
+    deployment.loses_events = True
+    late = deployment.batch("monday", FILES)
+    deployment.loses_events = False
+    text, _ = deployment.landing.manifest(late)
+    waits = deployment.land("batches/monday/_manifest.json", text)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=5))
+    deployment.deliver()
+    assert deployment.ingestion(waits).state is State.AUDITED
+    deployment.send_upload(late)
+    deployment.settle()
+    check_promises(deployment)
+    states = [deployment.ingestion(each).state for each in (late, waits)]
+    assert states == [State.REJECTED, State.PUBLISHED]
 
 
 def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(

@@ -10,7 +10,7 @@ from functions.duplicates import original
 from functions.failed import publish_anyway, replay
 from functions.ingestion import Ingestion, State
 from functions.people.messages import Kind
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, die, unavailable
@@ -103,6 +103,58 @@ def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Deployment) -
     assert states == [State.PUBLISHED, State.REJECTED]
 
 
+@pytest.mark.parametrize(
+    ("asked", "state"), [("hold", State.REJECTED), ("publish", State.PUBLISHED)]
+)
+def test_who_comes_late_is_the_duplicate(deployment: Deployment, asked: str, state: State) -> None:
+    """What landed first, but is taken in when its like is on main, doubles that one's rows."""
+    deployment.ask(onDuplicate=asked)
+    deployment.loses_events = True
+    late = deployment.land(KEY, body=b"the same")
+    deployment.loses_events = False
+    deployment.clock.pass_(5)
+    published = deployment.land(OTHER, body=b"the same")
+    deployment.settle()
+    check_promises(deployment)
+    ended = deployment.ingestion(late)
+    assert (ended.state, ended.duplicate_of) == (state, ingestion_id(published))
+    assert deployment.ingestion(published).duplicate_of == ""
+    assert len(deployment.alerts.posted) == 1
+
+
+def test_who_waits_for_main_comes_first(deployment: Deployment) -> None:
+    """What is audited when the earlier one is judged is to be published: they are not doubled."""
+    deployment.ask(onDuplicate="hold")
+    deployment.loses_events = True
+    late = deployment.land(KEY, body=b"the same")
+    deployment.loses_events = False
+    waits = deployment.land(OTHER, body=b"the same")
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=5))
+    deployment.deliver()
+    assert deployment.ingestion(waits).state is State.AUDITED
+    deployment.send_upload(late)
+    deployment.settle()
+    check_promises(deployment)
+    states = [deployment.ingestion(each).state for each in (late, waits)]
+    assert states == [State.REJECTED, State.PUBLISHED]
+
+
+def test_of_two_at_once_one_is_told(deployment: Deployment) -> None:
+    """Two that are audited at the same time are not each told to be the other's duplicate."""
+    landed = [deployment.land(key, body=b"the same") for key in (KEY, OTHER)]
+    deployment.deliver()
+    deployment.run_jobs()
+    for message in (1, 0):  # the later one is judged first
+        deployment.deliver_one(message)
+    deployment.settle()
+    check_promises(deployment)
+    first, again = (deployment.ingestion(each) for each in landed)
+    assert (first.duplicate_of, again.duplicate_of) == ("", first.id)
+    assert len(deployment.alerts.posted) == 1
+
+
 def test_what_was_refused_is_no_original(deployment: Deployment) -> None:
     """After a rejection the same bytes, say under a corrected contract, bring their rows first."""
     deployment.land(KEY, body=b"the same", script=rejected)
@@ -157,6 +209,7 @@ def ingestion(id_: str, time: str, key: str = KEY, **changes: Any) -> Ingestion:
 
 
 LATER = ingestion("b", LATE)
+ON_MAIN = (State.AUDITED, State.PUBLISHED)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +221,13 @@ def test_an_earlier_file_counts_while_it_may_be_published(state: State) -> None:
     assert original(LATER, [earlier]) == earlier
 
 
+@pytest.mark.parametrize("state", State)
+def test_a_later_file_counts_once_it_passed(state: State) -> None:
+    """What landed later counts where its rows came first: it is published, or about to be."""
+    later = ingestion("c", LATE, state=state)
+    assert original(LATER, [later]) == (later if state in ON_MAIN else None)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -176,9 +236,13 @@ def test_an_earlier_file_counts_while_it_may_be_published(state: State) -> None:
         ingestion("a", EARLY, state=State.REJECTED),
         ingestion("a", EARLY, state=State.ERRORED),
         ingestion("a", EARLY, state=State.IGNORED),
-        ingestion("c", LATE),
+        ingestion("c", LATE, state=State.SUBMITTED),
+        ingestion("c", LATE, duplicate_of="b"),
     ],
-    ids=["itself", "another table", "rejected", "errored", "ignored", "at that time, greater id"],
+    ids=[
+        *("itself", "another table", "rejected", "errored", "ignored"),
+        *("on its way, at that time, greater id", "its own duplicate"),
+    ],
 )
 def test_others_do_not_count(other: Ingestion) -> None:
     """A file is no duplicate of what brings its table no rows, or comes after it."""
