@@ -17,7 +17,7 @@ class Brief:
     key. `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter
     "" while it is on its way. `reason_code` says why it was not published, `channel` who is told;
     `batch` is the one in whose folder its file lies; of a batch itself `parts` maps each of its
-    tables to its rows, and `table` stands for none.
+    tables to its rows, and `table` stands for none. `replayed_at` is when it last was, if ever.
     """
 
     id: str
@@ -32,6 +32,7 @@ class Brief:
     channel: str = ""
     batch: str = ""
     discarded: bool = False
+    replayed_at: str = ""
     parts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -50,6 +51,7 @@ class Brief:
             channel=ingestion.channel,
             batch=batch_of(ingestion.landed.key),
             discarded=ingestion.discarded,
+            replayed_at=ingestion.times.get("replayed", ""),
             parts=_rows_by_table(ingestion.parts),
         )
 

@@ -19,13 +19,24 @@ _LONGEST = 80  # characters of a name in it
 def incomplete(recent: Sequence[Brief], until: datetime) -> dict[str, int]:
     """The batches of which there are files, but for a day no manifest, and how many files.
 
-    Told weekly of what landed in the WEEK and the GRACE before `until`, each is told once.
+    A manifest is for what landed before it, or before it was replayed, which may bring what was
+    missing. As a listing's times are whole seconds, what landed in its second counts with it:
+    rather a file is not named than one that is on main. Told weekly of what landed in the WEEK and
+    the GRACE before `until`, each is told once.
     """
     early = times.text(until - GRACE)
-    complete = {brief.batch for brief in recent if brief.state is not State.IGNORED}
-    members = (brief for brief in recent if brief.is_member)
-    files = Counter(brief.batch for brief in members if brief.landed_at < early)
-    return {batch: files[batch] for batch in sorted(files.keys() - complete)}
+    complete: dict[str, str] = {}
+    for brief in (each for each in recent if each.state is not State.IGNORED):
+        taken = max(brief.landed_at, brief.replayed_at, complete.get(brief.batch, ""))
+        complete[brief.batch] = taken
+    files = Counter(
+        each.batch
+        for each in recent
+        if each.is_member
+        and each.landed_at < early
+        and times.second(each.landed_at) > times.second(complete.get(each.batch, ""))
+    )
+    return dict(sorted(files.items()))
 
 
 def digest(

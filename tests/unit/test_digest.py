@@ -15,7 +15,7 @@ from functions.people.messages import Kind
 from functions.people.plain_text import words
 from functions.people.weekly import digest, incomplete
 from infra.local.slack_blocks import problems
-from tests.fakes.deployment import Deployment
+from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import errored, rejected
 
 UNTIL = datetime.fromisoformat("2026-03-09T07:00:00+00:00")
@@ -100,6 +100,34 @@ def test_it_names_batches_that_nobody_completed() -> None:
     assert not any(part in text for part in ("`2026-03-01`", "`2026-03-09`", "(no contract)"))
 
 
+LANDED = "2026-03-03T12:00:00.500+00:00"
+MEMBER = replace(FAILED, state=State.IGNORED, reason_code="BATCH_MEMBER", batch="hourly", table="")
+MANIFEST = replace(PUBLISHED, batch="hourly", table="batch", landed_at=LANDED)
+
+
+@pytest.mark.parametrize(
+    ("landed_at", "files"),
+    [
+        ("2026-03-03T12:00:00.400+00:00", 0),
+        ("2026-03-03T12:00:00.900+00:00", 0),
+        ("2026-03-03T12:00:01.000+00:00", 1),
+    ],
+)
+def test_a_manifest_is_for_what_landed_before_it(landed_at: str, files: int) -> None:
+    """In a folder that is used again, what landed after its last manifest is told of."""
+    earlier = replace(MANIFEST, landed_at="2026-03-03T10:00:00.000+00:00")
+    member = replace(MEMBER, landed_at=landed_at)
+    assert sum(incomplete([MANIFEST, earlier, member], UNTIL).values()) == files
+
+
+def test_a_replayed_manifest_is_for_what_landed_before_that() -> None:
+    """What was missing when the manifest landed, and came with a replay, is not told of."""
+    member = replace(MEMBER, landed_at="2026-03-03T13:00:00.000+00:00")
+    replayed = replace(MANIFEST, replayed_at="2026-03-03T13:01:00.000+00:00")
+    assert incomplete([MANIFEST, member], UNTIL) == {"hourly": 1}
+    assert incomplete([replayed, member], UNTIL) == {}
+
+
 def test_it_leads_to_the_quality_page() -> None:
     """Where there is a quality page the digest links to it."""
     assert "<https://page|The quality page>" in said([], [], "https://page")
@@ -133,6 +161,18 @@ def test_a_week_is_told_once(channel: str) -> None:
     assert to == channel
     assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
+
+
+def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> None:
+    """Where a folder is used again, and this time without a manifest, the digest names it."""
+    deployment = Deployment()
+    deployment.batch("hourly", {"orders.parquet": TABLE})
+    deployment.clock.pass_(3600)
+    deployment.land("batches/hourly/orders.parquet")
+    deployment.settle()
+    deployment.clock.pass_(2 * 86_400)
+    review(deployment.world, "")
+    assert "`hourly` 1 file" in str(deployment.alerts.posted[-1][1].blocks)
 
 
 def test_each_batch_without_a_manifest_is_told_once() -> None:
