@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from infra.local.java import QUICK
+from infra.local.java import SPARK
 
 pytest.register_assert_rewrite("tests.fakes.promises")
 
@@ -15,5 +15,5 @@ settings.load_profile("lakegate")
 
 
 def pytest_configure() -> None:
-    """Have every Java that a test starts be up soon: none sees enough data for the thorough one."""
-    os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(QUICK))
+    """Have every Java that a test starts compile as the local Spark's does."""
+    os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SPARK))

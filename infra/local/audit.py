@@ -20,7 +20,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from infra.local.jars import spark_jars
-from infra.local.java import QUICK, java_home
+from infra.local.java import SPARK, java_home
 from lakegate import times
 from lakegate.baselines import Baselines
 from lakegate.checks import Check, Scope
@@ -38,7 +38,7 @@ from spark_jobs.storage import plain_name
 
 _SETTINGS = {
     "spark.master": "local[*]",
-    "spark.driver.extraJavaOptions": " ".join(QUICK),
+    "spark.driver.extraJavaOptions": " ".join(SPARK),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",

@@ -30,18 +30,14 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from infra.local.java import SPARK
 from infra.local.spark_run import Order, execute
 
 _SETTINGS = {
     "spark.app.name": "emr-serverless",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Ten times the JVM's own thresholds: what a small file's run does is not worth optimising, and
-    # Spark is warm with a quarter less work. A large file's loops come to it soon enough.
-    "spark.driver.extraJavaOptions": (
-        "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
-        " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
-    ),
+    "spark.driver.extraJavaOptions": " ".join(SPARK),
     "spark.driver.memory": "2g",
     # A file that asks for too much memory fails its own run, and not the driver of all.
     "spark.executor.killOnFatalError.depth": "0",
