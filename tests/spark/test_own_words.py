@@ -38,7 +38,7 @@ def orc(**columns: pa.Array) -> bytes:
 
 NESTED = pa.StructArray.from_arrays([MOMENT], ["JaneDoe"])
 ADD = "- {property: extraColumns, value: add}\n"
-SELECT = "- {property: transform, value: SELECT nobody AS id, '' AS word FROM file}\n"
+SELECT = "- {property: transform, value: \"SELECT nobody AS id, '' AS word FROM file\"}\n"
 # A condition that fails with the very value that it meets.
 RAISED = """\
 - type: custom
