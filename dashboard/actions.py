@@ -75,7 +75,7 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         with st.spinner("Looking at what would happen"):
             found = plan(opened.world, ingestion, Wish(verb, original=original))
     except LakegateError as error:
-        tell(error)
+        tell(error, "This cannot be done now")
         return
     _describe(found)
     with st.form(f"confirm {ingestion.id}", border=False):

@@ -13,8 +13,10 @@ from functions import failed
 from functions.ending import report_of
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.intake import contract_for
+from functions.preconditions import require_publishable
 from functions.removal import plan as removal_plan
 from functions.world import World
+from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 from reading import outcomes
 
@@ -71,6 +73,7 @@ def plan(world: World, ingestion: Ingestion, wish: Wish) -> Plan:
         case Verb.REPLAY:
             return Plan(tuple(_replay(world, ingestion, original=wish.original)))
         case Verb.PUBLISH:
+            _require_publishable(world, ingestion)
             return Plan(tuple(_publish(ingestion, report_of(world, ingestion))))
         case Verb.DISCARD:
             return _discard(world, ingestion)
@@ -91,6 +94,14 @@ def carry_out(world: World, ingestion: Ingestion, wish: Wish) -> tuple[str, ...]
             return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
         case Verb.DISCARD:
             return _told(*outcomes.discarded(failed.discard(world, ingestion, by=wish.by)))
+
+
+def _require_publishable(world: World, ingestion: Ingestion) -> None:
+    try:
+        require_publishable(world, ingestion)
+    except LakegateError as error:
+        if error.code != "NOT_FAILED":  # else somebody was faster, which a yes is answered by
+            raise
 
 
 def _replay(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
@@ -124,12 +135,13 @@ def _publish(ingestion: Ingestion, report: AuditReport | None) -> Iterator[str]:
     at = f"{code(ingestion.branch)} at {code(ingestion.audited_hash[:_HASH])}"
     tables = ", ".join(map(code, ingestion.tables))
     yield f"{_rows(ingestion)} {tables} on main, as audited on {at}."
-    checks = report.failed if report else ()
-    if checks:
-        yield f"{count(len(checks), 'check')} failed, and this overrules them:"
-        yield _listed([f"{code(check.id)}: {code(check.found)}" for check in checks])
+    if report and report.failed:
+        yield f"{count(len(report.failed), 'check')} failed, and this overrules them:"
+        yield _listed([f"{code(check.id)}: {code(check.found)}" for check in report.failed])
     elif ingestion.reason:
         yield f"It was kept back for this reason: {code(ingestion.reason.message)}"
+    if not report:
+        yield "The audit report is gone: which rows break which check cannot be looked up any more."
     if ingestion.looks_beyond:
         yield "If main has changed since, the checks of the whole table are asked once more."
     yield "Readers of main see it at once, and main's log keeps your name and reason."

@@ -22,8 +22,11 @@ _MOST_ROWS = 100
 _FILE, _PLACE = ADDRESS
 
 
-def show(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
-    """Show a failed check that is picked, a few rows that break it, and more when asked for."""
+def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bool) -> None:
+    """Show a failed check that is picked, a few rows that break it, and more when asked for.
+
+    `there` says that its branch is: more can be asked for.
+    """
     failed = {check.id: check for check in report.failed}
     if not failed:
         return
@@ -34,7 +37,7 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
     check = failed[picked]
     _describe(check)
     finding = None
-    if report.audited_hash and not report.parts:
+    if there and report.audited_hash and not report.parts:
         asked = st.button("Find all such rows on the branch", icon=":material/search:")
         finding = _find(opened, ingestion, check) if asked else None
     if finding:

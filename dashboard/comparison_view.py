@@ -10,12 +10,14 @@ from dashboard.comparison_figures import Column, Comparison
 from dashboard.comparison_loading import knows_contract, load, shown_columns
 from dashboard.comparison_words import colours, is_sampled, legend, stands_on, table
 from dashboard.failing import tell
+from dashboard.ingestion import account
 from dashboard.opening import Opened
 from dashboard.words import code, count, moment, tables
 from functions.brief import Brief
-from functions.catalog import MAIN
-from functions.ingestion import Ingestion
-from functions.storage import Missing
+from functions.catalog import MAIN, UnknownBranch
+from functions.ingestion import ALERTED, Ingestion, State
+from functions.standing import standing
+from functions.world import World
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
@@ -47,13 +49,18 @@ def show(opened: Opened) -> None:
     ingestion = _picked(opened)
     if not ingestion:
         return
-    report = _head(opened, ingestion)
+    told = account(opened.world, ingestion)
+    _head(ingestion)
     actions.show(opened, ingestion)
-    if not report:
-        st.text("It ended without an audit report, so there are no judged rows to compare.")
+    if not told.report:
+        st.text(visible(f"{told.no_report} Without it no rows can be compared."))
         return
-    comparison_checks.show(opened, ingestion, report)
-    _compare(opened, ingestion, _of_one_table(report))
+    gone = _gone(opened.world, ingestion, told.report.branch)
+    if gone:
+        st.text(visible(gone))
+    comparison_checks.show(opened, ingestion, told.report, there=not gone)
+    if not gone:
+        _compare(opened, ingestion, _of_one_table(told.report))
 
 
 def _picked(opened: Opened) -> Ingestion | None:
@@ -93,7 +100,7 @@ def _label(brief: Brief) -> str:
     return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
 
 
-def _head(opened: Opened, ingestion: Ingestion) -> AuditReport | None:
+def _head(ingestion: Ingestion) -> None:
     with st.container(horizontal=True):
         links.ingestion(ingestion.id, "The ingestion and its checks", ":material/receipt_long:")
         for name in ingestion.tables:
@@ -102,10 +109,26 @@ def _head(opened: Opened, ingestion: Ingestion) -> AuditReport | None:
         st.text(visible(ingestion.reason.message))
     if ingestion.branch:
         st.markdown(f":material/graph_1: {code(ingestion.branch)}")
+
+
+def _gone(world: World, ingestion: Ingestion, branch: str) -> str:
+    """Why the branch that was audited cannot be looked at, "" where it is there."""
     try:
-        return opened.world.lake.report(ingestion.report_key) if ingestion.report_key else None
-    except Missing:
-        return None
+        world.catalog.head(branch)
+    except UnknownBranch:
+        anew = " A replay makes it anew." if ingestion.state in ALERTED else ""
+        return f"Its branch is gone: {_why(ingestion)}.{anew}"
+    return ""
+
+
+def _why(ingestion: Ingestion) -> str:
+    if ingestion.state is State.PUBLISHED:
+        return "its rows are on main"
+    if ingestion.discarded:
+        return "it was discarded"
+    if ingestion.state in ALERTED:
+        return "somebody deleted it, although it was neither published nor discarded"
+    return standing(ingestion)
 
 
 def _of_one_table(report: AuditReport) -> AuditReport:

@@ -13,7 +13,7 @@ _ADVICE = {
     "STACK_DOWN": "Start it with `lakegate up`, then reload this page.",
     "NO_STACK": "Start it with `lakegate up`, then reload this page.",
     "NO_REPORT": "Its timeline tells how far it came.",
-    "UNKNOWN_REFERENCE": "It was published or discarded: what it held is on main, or gone.",
+    "UNKNOWN_REFERENCE": "Somebody has just deleted it: reload the page.",
     "UNKNOWN_INGESTION": "The overview lists those there are.",
     "TOKEN_REFUSED": "`lakegate doctor` tells more; new tokens come by `lakegate rotate`.",
 }
@@ -32,12 +32,12 @@ def told() -> Iterator[None]:
         st.error("This could not be shown: a fault of Lakegate's. The page's log tells more.")
 
 
-def tell(error: LakegateError) -> None:
+def tell(error: LakegateError, what: str = "This cannot be shown") -> None:
     """Show an error that is meant for people; after one in passing all is opened anew."""
     if isinstance(error, Transient):
         opening.opened.clear()  # a stack that was started anew has other ports and tokens
     with st.container(border=True):
-        st.markdown(":material/error: **This cannot be shown**")
+        st.markdown(f":material/error: **{what}**")
         st.text(f"{error.message} ({error.code})")
         advice = _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else "")
         if advice:

@@ -6,7 +6,7 @@ from typing import Any
 
 from dashboard.timeline import Step, timeline
 from dashboard.words import moment, size
-from functions.ingestion import Ingestion, State
+from functions.ingestion import ALERTED, Ingestion, State
 from functions.storage import Missing
 from functions.world import World
 from lakegate.errors import Permanent
@@ -44,7 +44,12 @@ class Account:
     @property
     def is_failed(self) -> bool:
         """Whether a person was told, and may decide."""
-        return self.ingestion.state in (State.REJECTED, State.ERRORED)
+        return self.ingestion.state in ALERTED
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether its rows wait on a branch to be compared with main's."""
+        return self.is_failed and bool(self.ingestion.audited_hash) and not self.ingestion.discarded
 
 
 def account(world: World, ingestion: Ingestion) -> Account:
@@ -53,10 +58,12 @@ def account(world: World, ingestion: Ingestion) -> Account:
         return Account(ingestion, None, "It has not come as far as to be audited.")
     try:
         return Account(ingestion, world.lake.report(ingestion.report_key))
-    except Missing:
-        return Account(ingestion, None, "Its job has left no report, or has not ended yet.")
+    except Missing as error:
+        why = _missing(ingestion, error.code)
     except Permanent as error:
-        return Account(ingestion, None, error.message)
+        why = f"{error.message} ({error.code})."
+    anew = " A replay makes a new one." if ingestion.state in ALERTED else ""
+    return Account(ingestion, None, f"{why[:1].upper()}{why[1:]}{anew}")
 
 
 def facts(told: Account) -> dict[str, tuple[str, ...]]:
@@ -86,6 +93,14 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "ingestion": one.id,
     }
     return {n: each if isinstance(each, tuple) else (each,) for n, each in found.items() if each}
+
+
+def _missing(ingestion: Ingestion, code: str) -> str:
+    if not ingestion.ended:
+        return "Its job has left no audit report yet."
+    known = ingestion.tally or ingestion.state is not State.ERRORED
+    left = "Its" if known else "Its job left no audit report, or its"
+    return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."
 
 
 def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The view of one ingestion."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 import streamlit as st
@@ -65,7 +66,7 @@ def _head(told: Account) -> None:
         st.badge(one.state, color=_COLOURS.get(one.state, "blue"))
         for table in one.tables:
             links.table(table, code(table), ":material/table:")
-        if told.is_failed and one.audited_hash and not one.discarded:
+        if told.is_comparable:
             links.branch(one.id, "Its rows beside main's", ":material/compare_arrows:")
     if one.reason:
         with st.container(border=True):
@@ -96,14 +97,14 @@ def _checks(told: Account) -> None:
         return
     st.altair_chart(pictures.checks(told.checks), alt="Checks by result")
     for check in told.report.failed:
-        _failed(check)
+        _failed(check, told)
     with st.expander(f"All {count(len(told.checks), 'check')}", expanded=not told.report.failed):
         st.dataframe(
             harmless(rows(told.checks)), hide_index=True, alt="Every check, expected and found"
         )
 
 
-def _failed(check: CheckResult) -> None:
+def _failed(check: CheckResult, told: Account) -> None:
     with st.container(border=True):
         st.markdown(f":material/close: **{code(check.id)}**")
         expected, found = st.columns(2)
@@ -116,6 +117,17 @@ def _failed(check: CheckResult) -> None:
         if check.samples:
             st.caption("Some of its rows")
             _rows(sample_rows(check.samples))
+        elif check.columns and told.is_comparable:
+            _looked_up(check, told)
+
+
+def _looked_up(check: CheckResult, told: Account) -> None:
+    """Where the rows are found that the audit did not note, as of keys that are there twice."""
+    one = told.ingestion
+    asked = code(f"lakegate inspect {one.id} --check {quote(check.id)}")
+    st.caption(f"The audit noted no rows of it. {asked} looks for them on the branch.")
+    if told.report and not told.report.parts:
+        links.branch(one.id, "Find all such rows, beside main's", ":material/search:")
 
 
 def _way(told: Account) -> None:

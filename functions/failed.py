@@ -12,10 +12,9 @@ from functions.ending import finish, report_of
 from functions.ingestion import Approval, Ingestion, State
 from functions.intake import submit
 from functions.preconditions import (
-    require_branch,
     require_contract,
     require_failed,
-    require_new,
+    require_publishable,
     require_rows,
 )
 from functions.publishing import publish
@@ -64,9 +63,7 @@ def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> 
     if not by.strip() or not reason.strip():
         message = "say who publishes it and why: both are written down in main's log"
         raise LakegateError("NAME_NEEDED", message)
-    require_rows(ingestion)
-    require_branch(world, ingestion)
-    require_new(world, ingestion)
+    require_publishable(world, ingestion)
     report = report_of(world, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
     approved = _decided(

@@ -19,6 +19,13 @@ def require_failed(now: Ingestion, done: str) -> None:
         raise LakegateError("NOT_FAILED", message)
 
 
+def require_publishable(world: World, ingestion: Ingestion) -> None:
+    """Raise LakegateError where its rows cannot be published anyway, as it stands now."""
+    require_rows(ingestion)
+    require_branch(world, ingestion)
+    require_new(world, ingestion)
+
+
 def require_rows(now: Ingestion) -> None:
     """Refuses to publish anyway where no audited rows wait for that.
 

@@ -64,6 +64,27 @@ def test_a_publication_names_rows_and_checks() -> None:
     assert "1 check failed, and this overrules them:\n- `id.required`: `1 row`" in words
 
 
+def test_a_publication_that_cannot_be_is_not_told_as_one() -> None:
+    """With the branch gone it is refused before anybody says yes, as the command refuses it."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    deployment.catalog.delete_branch(seen.branch)
+    with pytest.raises(LakegateError, match=r"BRANCH_GONE.*lakegate replay"):
+        plan(deployment.world, seen, PUBLISH)
+
+
+def test_a_publication_without_a_report_says_so() -> None:
+    """The rows can be published; what is overruled is told by the reason, and what is missing."""
+    deployment, landed = failed()
+    deployment.lake.lose("reports/")
+    seen = deployment.ingestion(landed)
+    words = told(deployment, seen, PUBLISH)
+    assert "It was kept back for this reason: `1 of 2 checks failed: id.required`" in words
+    assert "The audit report is gone" in words
+    carry_out(deployment.world, seen, PUBLISH)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
 def test_a_discard_names_branches_and_files() -> None:
     """What is said to be deleted is deleted: those branches, those files, and no other."""
     deployment, landed = failed()

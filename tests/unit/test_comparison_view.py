@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import opening
 from dashboard.actions_plan import Verb
-from functions.failed import replay
+from functions.failed import discard, replay
 from functions.ingestion import Ingestion, State
 from functions.rebuilding import rebuild
 from functions.world import World
@@ -252,12 +252,58 @@ def test_a_table_that_is_new_is_shown_alone(opened: FakeOpened) -> None:
     assert ">1</span> (33.3%)" in said
 
 
-def test_a_branch_that_is_gone_is_told(opened: FakeOpened) -> None:
+def test_a_branch_that_goes_while_it_is_read_is_told(opened: FakeOpened) -> None:
     """What the report says stays, and the rest is a sentence."""
     gone = replace(opened, branch=FakeReader(None, gone=True))
     said = words(page(gone, failed(gone)))
     assert "here is no branch of shop.orders" in said
-    assert "id.required" in said or "Rows that break a check" in said
+    assert "Rows that break a check" in said
+    assert "just deleted it" in said
+
+
+def test_where_the_branch_is_gone_no_part_of_the_page_has_it(opened: FakeOpened) -> None:
+    """Neither rows are offered to be found nor columns shown that were read before."""
+    landed = failed(opened)
+    app = page(opened, landed)
+    assert "Column by column" in words(app)
+    opened.deployment.catalog.delete_branch(seen(opened, landed).branch)
+    said = words(app.run())
+    assert "Its branch is gone: somebody deleted it" in said
+    assert "A replay makes it anew." in said
+    assert "Column by column" not in said
+    assert "This file:" not in said
+    assert "Rows that break a check" in said
+    assert "Find all such rows on the branch" not in [each.label for each in app.button]
+    app = press(app, "Publish anyway …")
+    assert "(BRANCH_GONE)" in words(app)
+    assert not [each for each in app.button if each.label == "Yes, publish anyway"]
+
+
+def test_why_a_branch_is_gone_is_told(opened: FakeOpened) -> None:
+    """One that was published is on main; one that was discarded can be made anew."""
+    landed = failed(opened)
+    discard(opened.world, seen(opened, landed))
+    assert "Its branch is gone: it was discarded. A replay" in words(page(opened, landed))
+    good = opened.deployment.land("shop/orders/good.parquet")
+    opened.deployment.settle()
+    said = words(page(opened, good))
+    assert "Its branch is gone: its rows are on main." in said
+    assert "A replay" not in said
+
+
+@pytest.mark.parametrize("broken", [None, b"{"])
+def test_without_a_report_there_are_still_buttons(opened: FakeOpened, broken: bytes | None) -> None:
+    """A report that was deleted or overwritten is told, and the ingestion can be acted on."""
+    landed = failed(opened)
+    key = seen(opened, landed).report_key
+    if broken:
+        opened.deployment.lake.put_text(key, broken)
+    else:
+        opened.deployment.lake.lose(key)
+    app = page(opened, landed)
+    assert f"udit report {key} is n" in words(app)
+    assert "A replay makes a new one." in words(app)
+    assert len([each for each in app.button if each.label.endswith("…")]) == len(Verb)
 
 
 def _unwritten(report: AuditReport) -> AuditReport:
@@ -266,7 +312,7 @@ def _unwritten(report: AuditReport) -> AuditReport:
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [(crashed, "ended without an audit report"), (_unwritten, "before any row was written")],
+    [(crashed, "Its job left no audit report"), (_unwritten, "before any row was written")],
 )
 def test_without_rows_the_reason_is_told(
     opened: FakeOpened, script: Callable[[AuditReport], AuditReport | None], expected: str

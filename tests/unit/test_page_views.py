@@ -16,7 +16,7 @@ from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
-from tests.fakes.job import FAILED, errored, passed, rejected
+from tests.fakes.job import FAILED, REPEATED, crashed, errored, passed, rejected
 
 _HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
 _TOOK = "from landing to its end"
@@ -131,6 +131,60 @@ def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
     assert failed.reason_code in shown
     assert "expected" in shown
     assert "checks passed" in [metric.label for metric in app.metric]
+
+
+def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -> None:
+    """Of keys that are there twice it notes none: where they are looked up is said, with a link."""
+    landed = deployment.land("shop/orders/twice.csv", script=_repeated)
+    deployment.settle()
+    one = deployment.ingestion(landed)
+    app = seen(ingestion_view.show, deployment, id=one.id)
+    assert f"`lakegate inspect {one.id} --check {REPEATED.id}`" in everything(app)
+    assert "Find all such rows, beside main's" in [
+        link.proto.label for link in app.get("page_link")
+    ]
+
+
+def _repeated(report: AuditReport) -> AuditReport:
+    return replace(rejected(report), checks=(REPEATED,))
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (rejected, "Its audit report {} is no longer in the lake bucket (MISSING_OBJECT). A"),
+        (passed, "Its audit report {} is no longer in the lake bucket (MISSING_OBJECT)."),
+        (crashed, "Its job left no audit report, or its audit report {} is no longer"),
+    ],
+)
+def test_a_report_that_is_gone_is_told(
+    deployment: Deployment, script: Callable[[AuditReport], AuditReport | None], words: str
+) -> None:
+    """Of what ended it is not said that it may not have ended; a replay helps what failed."""
+    landed = deployment.land("shop/orders/gone.csv", script=script)
+    deployment.settle()
+    deployment.lake.lose("reports/")
+    one = deployment.ingestion(landed)
+    shown = everything(seen(ingestion_view.show, deployment, id=one.id))
+    assert words.format(one.report_key) in shown
+    assert ("A replay makes a new one." in shown) is (script is not passed)
+
+
+def test_a_report_that_is_awaited_is_told(deployment: Deployment) -> None:
+    """While its job runs, nothing is gone."""
+    landed = deployment.land("shop/orders/runs.csv", script=rejected)
+    deployment.deliver()
+    shown = everything(seen(ingestion_view.show, deployment, id=deployment.ingestion(landed).id))
+    assert "Its job has left no audit report yet." in shown
+
+
+def test_a_report_that_is_none_is_told(deployment: Deployment) -> None:
+    """In words, with where it lies, its code and what helps."""
+    one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
+    deployment.lake.put_text(one.report_key, b"{")
+    shown = everything(seen(ingestion_view.show, deployment, id=one.id))
+    assert f"The audit report {one.report_key} is not JSON: " in shown
+    assert "(BAD_REPORT). A replay makes a new one." in shown
 
 
 def test_a_name_injects_nothing(deployment: Deployment) -> None:
