@@ -470,6 +470,18 @@ GUARDS = (
         opening="BATCHES",
     ),
     Guard(
+        "who has passed comes before who landed earlier",
+        "twice",
+        (
+            Cut(
+                "functions.duplicates",
+                "    if one.state in _PASSED:\n",
+                "    if False:\n",
+            ),
+        ),
+        opening="A_LATE_TWIN",
+    ),
+    Guard(
         "a batch brings what was there when its manifest landed",
         "LIKELY_DUPLICATE|when the manifest landed",
         (

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations
 from typing import Any, cast
 
 from functions import commits
@@ -33,6 +34,7 @@ def check_promises(deployment: Deployment) -> None:
     _batches_come_whole(deployment, [i for i in published if i.parts])
     _batches_bring_what_was_there(deployment, [i for i in deployment.ledger.all() if i.parts])
     _no_file_comes_twice_unknown_to_people(deployment, published)
+    _no_bytes_come_twice_unknown_to_people(deployment, published)
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
@@ -155,6 +157,24 @@ def _no_file_comes_twice_unknown_to_people(
     unknown = [i for i in published if not _was_held(deployment, i)]
     came = Counter(row for i in unknown for row in _rows(i))
     assert not [row for row, times in came.items() if times > 1], "a version came twice"
+
+
+def _no_bytes_come_twice_unknown_to_people(
+    deployment: Deployment, published: list[Ingestion]
+) -> None:
+    """Whose job began after the same bytes were published is their duplicate, or its own is told.
+
+    Not where versions take each other's place, nor where the ledger had lost one of them.
+    """
+    files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
+    known = [i for i in files if not deployment.ledger.was_lost(i.id)]
+    alike: dict[tuple[str, str, int], list[Ingestion]] = {}
+    for each in known:
+        alike.setdefault((each.table, each.landed.etag, each.landed.size), []).append(each)
+    for same in alike.values():
+        for one, late in permutations(same, 2):
+            told = late.duplicate_of or one.duplicate_of == late.id
+            assert told or late.times["submitted"] < one.times["published"], f"twice: {one}, {late}"
 
 
 def _was_held(deployment: Deployment, ingestion: Ingestion) -> bool:

@@ -127,6 +127,14 @@ BATCHES: Story = (
     Time.COURSE,
 )
 A_LOST_ENTRY: Story = (Land(), Deliver(), RunJob(), LoseEntry(0))
+A_LATE_TWIN: Story = (
+    Time.SILENCE,
+    Land(ORDERS[0], body=b"the same bytes"),
+    Time.SOUND,
+    Land(ORDERS[1], body=b"the same bytes"),
+    Time.COURSE,
+    Time.COURSE,
+)
 A_MEDDLER: Story = (Land(), Deliver(), Meddle())
 OPENINGS = (
     NOTHING,
