@@ -28,9 +28,10 @@ def pid(gate: Gate, part: str) -> int:
 
 
 def kill(gate: Gate, *names: str) -> None:
-    """End parts at once, as a power cut does."""
+    """End parts at once, as a power cut does; returns when the last has ended."""
     for found in [pid(gate, name) for name in names]:
         os.kill(found, signal.SIGKILL)
+    eventually(lambda: not any(processes.running(gate.home, name) for name in names))
 
 
 def start(gate: Gate, name: str) -> None:
