@@ -19,7 +19,7 @@ from functions.baselining import add_published
 from functions.catalog import MergeConflict
 from functions.ending import save_unmoved
 from functions.ingestion import Ingestion, State
-from functions.seeding import is_seeded
+from functions.seeding import SEEDING, is_seeded
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
@@ -82,14 +82,15 @@ def record(world: World, ended: Sequence[Ingestion]) -> None:
 def strays(world: World) -> Iterator[str]:
     """The branches of those who hung on the way, while others recorded the same and got to the end.
 
-    Nobody needs them: main has moved on since they were cut, and takes none of them. While main is
-    seeded one of them may be on its way there.
+    Nobody needs them: main has moved on since they were cut, and takes none of them. Of those that
+    main is seeded by one may be on its way there.
     """
     there = world.catalog.branches(f"publish/{RESULTS.name}/")  # what is cut from now on is in use
     due = tuple(fresh_branch(RESULTS.name, each.id, "") for each in world.ledger.unrecorded())
-    left = [name for name in there if not name.startswith(due)]
-    if left and is_seeded(world):
-        yield from left
+    for name in there:
+        is_done = is_seeded(world) if name.startswith(SEEDING) else not name.startswith(due)
+        if is_done:
+            yield name
 
 
 def _delete_leftovers(world: World, ended: Sequence[Ingestion]) -> None:

@@ -9,6 +9,7 @@ from lakegate.errors import Transient
 from lakegate.history import RESULTS, TABLES, HistoryTable
 from lakegate.landing import fresh_branch
 
+SEEDING = fresh_branch(RESULTS.name, "seed", "")  # how the names of its branches begin
 _MOST_TRIES = 5
 
 
@@ -46,7 +47,7 @@ def _tables(world: World) -> tuple[str, ...]:
 
 def _make(world: World) -> tuple[str, ...]:
     """Make what main lacks on a branch, and merge it: main gets all at once, and nothing twice."""
-    branch = fresh_branch(RESULTS.name, "seed", world.token())
+    branch = f"{SEEDING}{world.token()}"
     try:
         lacking = _lacking(world, world.catalog.create_branch(branch))
         world.tables().make(lacking, world.settings.lake_bucket, branch)
