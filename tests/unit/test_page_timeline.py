@@ -101,4 +101,4 @@ def test_why_there_is_no_report_is_told() -> None:
     told = account(deployment.world, deployment.ingestion(landed))
     assert told.report is None
     assert told.ingestion.state is State.REJECTED
-    assert "left no report" in told.no_report
+    assert "is no longer in the lake bucket (MISSING_OBJECT)" in told.no_report
