@@ -99,7 +99,10 @@ def readers_hear_of_all(
     newest = catalog.metadata(catalog.tip().hash, table)
 
     def follows() -> bool:
-        there = glue.get_table(DatabaseName="lakegate_once", Name=table.rpartition(".")[2])
+        try:
+            there = glue.get_table(DatabaseName="lakegate_once", Name=table.rpartition(".")[2])
+        except glue.exceptions.EntityNotFoundException:
+            return False
         return bool(there["Table"]["Parameters"]["metadata_location"] == newest)
 
     eventually(follows, PATIENCE, "Glue is not brought to what main has")
