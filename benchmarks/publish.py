@@ -29,9 +29,10 @@ from pyiceberg.types import LongType, NestedField
 
 from functions.file_io import CLIENT
 from functions.ingestion import Ingestion, State
+from functions.lake import Lake
+from functions.landing_bucket import Landing
 from functions.ledger import Ledger
 from functions.publishing import publish
-from functions.storage import Lake, Landing
 from functions.tables import Tables
 from functions.telemetry import logger
 from functions.world import World

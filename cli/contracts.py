@@ -12,7 +12,7 @@ from cli import documents, view
 from cli.contract_check import Checked, checked, clash
 from cli.contract_suggest import suggest
 from cli.contract_test import try_out
-from functions.storage import CONTRACTS, Lake, contract_key
+from functions.lake import CONTRACTS, Lake, contract_key
 from lakegate.contract import Contract, ContractInvalid
 from lakegate.contract_claims import refuse_clashes
 from lakegate.contract_yaml import Problem

@@ -19,7 +19,7 @@ from cli.local import teller
 from cli.outside import Outside
 from cli.outside_checks import Given, checks
 from functions.diagnosis import Check, Finding, Status, carry_out
-from functions.storage import Lake
+from functions.lake import Lake
 from infra import checkup, package, template
 from infra.aws import wanted
 from infra.aws.choices import choices

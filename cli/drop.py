@@ -16,7 +16,7 @@ from cli.batch import is_manifest, put_batch
 from cli.follow import Show, Sight, dropped, ended, follow, sentence
 from cli.way import way
 from functions.ingestion import State
-from functions.storage import Lake
+from functions.lake import Lake
 from functions.world import World
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError

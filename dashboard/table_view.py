@@ -13,7 +13,7 @@ from dashboard.opening import Opened
 from dashboard.table import Entry, checks_within, history, ran
 from dashboard.words import code, count, harmless, moment, size
 from functions.catalog import MAIN
-from functions.storage import StoredContract
+from functions.lake import StoredContract
 from functions.world import World
 from reading.reader import Reader
 from reading.table_state import TableState

@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from functions.ingestion import Ingestion, Intent
-from functions.storage import Missing, StoredContract
+from functions.lake import StoredContract
+from functions.storage import Missing
 from functions.world import World
 from lakegate.batch import Listed, Part, folder, read_manifest, tables_of
 from lakegate.contract import Contract

@@ -10,8 +10,9 @@ from typing import Any
 from functions import batches
 from functions.ending import delete_replaced, end, finish
 from functions.ingestion import Ingestion, State
+from functions.lake import StoredContract
 from functions.ledger import Moved
-from functions.storage import Missing, StoredContract
+from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate.change import Change

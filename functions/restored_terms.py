@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from functions.batches import terms
 from functions.ingestion import Ingestion
-from functions.storage import Missing, StoredContract
+from functions.lake import StoredContract
+from functions.storage import Missing
 from functions.world import World
 from lakegate.change import Change, parse_change_key
 from lakegate.contract import ContractInvalid

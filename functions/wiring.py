@@ -13,6 +13,8 @@ from functions.aws_probe import AwsProbe
 from functions.catalog import Catalog
 from functions.examining import Scene
 from functions.jobs import Jobs
+from functions.lake import Lake
+from functions.landing_bucket import Landing
 from functions.ledger import Ledger
 from functions.nessie_probe import NessieProbe
 from functions.queues import AlertQueue, DeadLetters
@@ -25,7 +27,6 @@ from functions.settings import (
     CheckupSettings,
     Settings,
 )
-from functions.storage import Lake, Landing
 from functions.world import World
 from lakegate import times
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from functions.catalog import Catalog
 from functions.jobs import Jobs
+from functions.lake import Lake
+from functions.landing_bucket import Landing
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
 from functions.readers.queues import AnnouncementQueue
 from functions.settings import Settings
-from functions.storage import Lake, Landing
 
 if TYPE_CHECKING:
     from functions.tables import Tables

@@ -21,7 +21,7 @@ from pyiceberg.types import LongType, NestedField
 from functions.catalog import Catalog
 from functions.file_io import CLIENT
 from functions.ingestion import Intent
-from functions.storage import Lake as Storage
+from functions.lake import Lake as Storage
 from functions.tables import Tables
 from tests.contract.conftest import Servers
 from tests.contract.test_ledger import ACCOUNT

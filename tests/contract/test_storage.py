@@ -16,7 +16,9 @@ from botocore.stub import Stubber
 from moto import mock_aws
 from moto.s3.models import s3_backends
 
-from functions.storage import Lake, Landing, Missing, Overwritten
+from functions.lake import Lake
+from functions.landing_bucket import Landing
+from functions.storage import Missing, Overwritten
 from lakegate.baselines import Baselines, Series, Value
 from lakegate.change import Change
 from lakegate.contract import ContractInvalid, parse

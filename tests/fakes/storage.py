@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import md5
 
-from functions.storage import CONTRACTS, YAML, Missing, Overwritten, StoredContract, contract_key
+from functions.lake import CONTRACTS, YAML, StoredContract, contract_key
+from functions.storage import Missing, Overwritten
 from lakegate import times
 from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change

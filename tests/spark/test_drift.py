@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.storage import Lake
+from functions.lake import Lake
 from infra.local.settings import LAKE_BUCKET
 from lakegate.baselines import Baselines
 from lakegate.report import AuditReport, CheckResult, Status

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from functions.ingestion import Ingestion, State
-from functions.storage import Lake
+from functions.lake import Lake
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport

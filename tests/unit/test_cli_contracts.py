@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from cli.contracts import push, withdraw
-from functions.storage import Missing, StoredContract
+from functions.lake import StoredContract
+from functions.storage import Missing
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 from tests.fakes.deployment import ORDERS

@@ -15,10 +15,11 @@ import pytest
 
 from functions.catalog import Catalog
 from functions.jobs import Jobs
+from functions.lake import Lake
+from functions.landing_bucket import Landing
 from functions.ledger import Ledger
 from functions.queues import AlertQueue, DeadLetters
 from functions.readers.queues import AnnouncementQueue
-from functions.storage import Lake, Landing
 from functions.tables import Tables
 from tests.fakes.machine import POINTS, Kind, Stage
 from tests.fakes.stories import explore

@@ -1,0 +1,189 @@
+"""The lake bucket on S3, as far as it holds no tables: contracts, reports, baselines, changes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from functions.storage import Missing, Overwritten, body_of, translated
+from lakegate import times
+from lakegate.baselines import Baselines, baselines_key
+from lakegate.change import CHANGES, Change, parse_change_key
+from lakegate.contract import Contract, ContractInvalid, Problem, parse
+from lakegate.contract_claims import could_claim
+from lakegate.errors import Transient
+from lakegate.landing import LandedObject
+from lakegate.limits import DEFAULTS, Limits
+from lakegate.report import AuditReport
+
+CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # how the keys of contracts begin and end
+_REPORTS = "reports/"
+_MOST_DELETED = 1000
+_LONGEST = 16 << 20  # bytes of what has no limit of its own
+
+
+@dataclass(frozen=True)
+class StoredContract:
+    """A contract and where its text lies in the lake bucket."""
+
+    contract: Contract
+    key: str
+    version: str
+
+    @classmethod
+    def read(
+        cls, body: bytes, key: str, version: str, limits: Limits = DEFAULTS
+    ) -> "StoredContract":
+        """The contract in an object's bytes. Raises ContractInvalid."""
+        try:
+            return cls(parse(body.decode(), key, limits), key, version)
+        except UnicodeDecodeError as error:
+            line = body.count(b"\n", 0, error.start) + 1
+            raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error
+
+
+def contract_key(table: str) -> str:
+    """Where a table's contract lies in the lake bucket."""
+    return f"{CONTRACTS}{table}.yaml"
+
+
+class Lake:
+    """What lies beside the tables in the lake bucket."""
+
+    def __init__(
+        self,
+        client: Any,
+        bucket: str,
+        clean_up: Callable[[], Any] | None = None,
+        limits: Limits = DEFAULTS,
+    ) -> None:
+        """`client` is boto3's `s3` client; `clean_up` makes the one that deletes, if not this."""
+        self._client = client
+        self.limits = limits
+        self._clean_up = clean_up or (lambda: client)
+        self._parsed: dict[tuple[str, str], StoredContract] = {}
+        self.bucket = bucket
+
+    def contracts(self, key: str = "") -> list[StoredContract]:
+        """The contracts in force. Each version of a text is fetched and parsed once.
+
+        Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE. Where the key
+        of a landed object is given, a text is left out that is refused and cannot be of its table.
+        """
+        found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
+        listed = [at for at in found if at[0].endswith(YAML)]
+        read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
+        self._parsed = {at: stored for at, stored in read.items() if stored}
+        return list(self._parsed.values())
+
+    def contract_at(self, key: str, version: str) -> StoredContract:
+        """The contract as it stood in one version of its text; "" is the one in force.
+
+        Raises Missing when that version is gone, ContractInvalid.
+        """
+        return self._contract(key, version)
+
+    def put_contract(self, contract: Contract, text: str) -> str:
+        """Put a contract's text in force; returns its key."""
+        key = contract_key(contract.table)
+        with translated(key):
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode())
+        return key
+
+    def put_change(self, change: Change) -> LandedObject:
+        """Put a change's text, or find it put already; returns what landed."""
+        body = change.to_json().encode()
+        try:
+            with translated(change.key):
+                self._client.put_object(
+                    Bucket=self.bucket, Key=change.key, Body=body, IfNoneMatch="*"
+                )
+        except Overwritten:
+            self.change(change.key)  # which raises where another one's put came to nothing
+        return change.landed(self.bucket)
+
+    def change(self, key: str) -> Change:
+        """The change whose text lies under `key`. Raises Missing, or Permanent BAD_CHANGE."""
+        return Change.from_json(self._read(key)[0], key)
+
+    def changes(self) -> Iterator[LandedObject]:
+        """Every change that was ever asked for, as what landed."""
+        for found in self._listed(CHANGES):
+            with suppress(ValueError):
+                _, digest = parse_change_key(found["Key"])
+                at = times.text(found["LastModified"])
+                yield LandedObject(
+                    self.bucket, found["Key"], digest, "", found["Size"], landed_at=at
+                )
+
+    def report(self, key: str) -> AuditReport:
+        """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
+        return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
+
+    def baselines(self, table: str) -> tuple[Baselines, str]:
+        """What a table's published runs measured, and the etag of the document: "" for none.
+
+        Raises Permanent BAD_BASELINES.
+        """
+        key = baselines_key(table)
+        try:
+            with translated(key):
+                found = self._client.get_object(Bucket=self.bucket, Key=key)
+                return Baselines.from_json(found["Body"].read()), str(found["ETag"])
+        except Missing:
+            return Baselines(table), ""
+
+    def put_baselines(self, baselines: Baselines, etag: str) -> None:
+        """Put them in the place of those with that etag. Raises Overwritten where others are."""
+        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
+        key = baselines_key(baselines.table)
+        with translated(key):
+            body = baselines.to_json().encode()
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
+
+    def reports(self) -> Iterator[str]:
+        """The keys of all audit reports."""
+        return (each["Key"] for each in self._listed(_REPORTS))
+
+    def _listed(self, prefix: str) -> Iterator[dict[str, Any]]:
+        with translated(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=prefix
+            )
+            for page in pages:
+                yield from page.get("Contents", [])
+
+    def delete_objects(self, keys: Sequence[str]) -> None:
+        """Delete objects, in the order given; one that is gone already is no error.
+
+        In a bucket that keeps versions each stays behind its delete marker, and can be had back.
+        """
+        for start in range(0, len(keys), _MOST_DELETED):
+            batch = [{"Key": key} for key in keys[start : start + _MOST_DELETED]]
+            with translated(batch[0]["Key"]):
+                answer = self._clean_up().delete_objects(
+                    Bucket=self.bucket, Delete={"Objects": batch, "Quiet": True}
+                )
+            for refused in answer.get("Errors", []):
+                message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
+                raise Transient("STORAGE_UNAVAILABLE", message)
+
+    def _concerning(self, landed: str, key: str) -> StoredContract | None:
+        body, version = self._read(key, most=self.limits.largest_contract)
+        try:
+            return StoredContract.read(body, key, version, self.limits)
+        except ContractInvalid:
+            if could_claim(body, landed):
+                raise
+            return None
+
+    def _contract(self, key: str, wanted: str = "") -> StoredContract:
+        body, version = self._read(key, wanted, self.limits.largest_contract)
+        return StoredContract.read(body, key, wanted or version, self.limits)
+
+    def _read(self, key: str, version: str = "", most: int = _LONGEST) -> tuple[bytes, str]:
+        """The bytes of an object, at most so many, and its version."""
+        wanted = {"VersionId": version} if version else {}
+        with translated(f"{key} (version {version})" if version else key):
+            found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
+            return body_of(found, key, most), found.get("VersionId", "")
