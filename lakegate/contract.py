@@ -19,6 +19,7 @@ from lakegate.contract_file import (
     MISSING_COLUMNS,
     ON_DUPLICATE,
     ON_NEW_VERSION,
+    SCHEMA_FORMATS,
     Quarantine,
     landing_prefix,
     read_options,
@@ -128,6 +129,15 @@ class Contract:
         """
         declared = (c for c in (*self.columns, *self.nested) if c.logical_type)
         return self.allow_samples and not any(column.sensitive for column in declared)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether people may be told the names of a file's columns that are not the contract's.
+
+        Formats that have a schema keep names there. What names a text's columns may be a value: the
+        cells of the first row where the header is lost, or an object's keys.
+        """
+        return self.quotes_files or self.format in SCHEMA_FORMATS
 
     def column(self, name: str) -> Column:
         """The column of that name, nested ones too. Raises KeyError when there is none."""

@@ -10,6 +10,7 @@ from lakegate.landing import BATCHES
 
 FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
 CELLS = ("csv", "tsv")
+SCHEMA_FORMATS = ("parquet", "avro", "orc")
 FLAT_FORMATS = ("csv", "tsv")
 
 ON_DUPLICATE = ("publish", "hold")

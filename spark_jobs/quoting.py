@@ -42,10 +42,10 @@ def telling(contract: Contract) -> Iterator[None]:
 def numbered(differing: Sequence[Difference], contract: Contract) -> list[Difference]:
     """Differences from the contract as people may have them, in the same order.
 
-    Where no file may be quoted, `#1`, `#2`, … stand for the columns that it does not declare, and
-    types are told without their fields.
+    Where their names may not be told, `#1`, `#2`, … stand for the columns that it does not declare,
+    and types are told without their fields.
     """
-    if contract.quotes_files:
+    if contract.names_columns:
         return list(differing)
     columns = (*contract.columns, *contract.nested)
     own = {_folded(column.steps) for column in columns if column.logical_type}

@@ -138,7 +138,7 @@ def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:
     names = {name.lower() for name, _ in file.fields}
     added = [c.name for c in contract.columns if is_undeclared(c) and c.name.lower() in names]
     for n, name in enumerate(added, 1):
-        shown = name if contract.quotes_files else f"#{n} of its table's"
+        shown = name if contract.names_columns else f"#{n} of its table's"
         yield f"column {shown} is not in the contract; an earlier file added it"
 
 
@@ -170,7 +170,7 @@ def _finding(difference: Difference, told: Difference, file: Struct, contract: C
 def _names(file: Struct, contract: Contract) -> str:
     """The names of the file's columns, of those that may be told, and how many others it has."""
     names = [name for name, _ in file.fields]
-    if contract.quotes_files:
+    if contract.names_columns:
         return ", ".join(names)[:_SHOWN] or "none"
     declared = {c.name.lower() for c in contract.columns if not is_undeclared(c)}
     own = [name for name in names if name.lower() in declared]

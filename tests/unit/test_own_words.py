@@ -28,7 +28,9 @@ HEADLESS = b"Jane Doe,jane@example.org,DE89370400440532013000\nJohn Roe,john@exa
 OWN = ("Jane", "jane", "DE89")
 
 
-def contract(secrecy: str = "confidential", samples: str = "true", **settings: str) -> Contract:
+def contract(
+    secrecy: str = "confidential", samples: str = "true", format_: str = "csv", **settings: str
+) -> Contract:
     """A contract of people, whose addresses are as secret as it says."""
     listed = "".join(f", {{property: {name}, value: {text}}}" for name, text in settings.items())
     return parse(
@@ -38,7 +40,7 @@ apiVersion: v3.1.0
 id: people
 version: 1.0.0
 customProperties:
-  [{{property: format, value: csv}}, {{property: allowSamples, value: {samples}}}{listed}]
+  [{{property: format, value: {format_}}}, {{property: allowSamples, value: {samples}}}{listed}]
 schema:
   - name: hr.people
     properties:
@@ -83,6 +85,15 @@ def test_a_lost_header_tells_no_cell(closed: Contract) -> None:
 def test_what_conceals_nothing_names_the_files_columns() -> None:
     """Where nothing is concealed a renamed column is seen at once."""
     assert "the file has: name, e-mail" in told(landing(OPEN, "name", "e-mail"))
+
+
+@pytest.mark.parametrize("format_", ["parquet", "avro", "orc"])
+def test_a_schemas_names_are_told(format_: str) -> None:
+    """What has a schema of its own has no cells for names: a renamed column is seen at once."""
+    closed = contract(format_=format_)
+    found = compare([("name", "string"), ("e_mail", "string")], closed)
+    assert [finding.column for finding in found.findings] == ["email", "e_mail"]
+    assert "the file has: name, e_mail" in found.findings[0].message
 
 
 def test_names_of_the_contracts_own_are_told() -> None:
