@@ -53,7 +53,7 @@ RAISED = """\
         ("csv", b"JaneDoe,7\n8,9\n", "", ""),
         ("json", b"JaneDoe\n", "", ""),
         ("json", b"""{"id": 1, "word": "a", "JaneDoe'\\"": 1}\n""", ADD, ""),
-        ("parquet", parquet(JaneDoe=pa.array([1])), "", ""),
+        ("csv", b"id,word,JaneDoe\n1,a,7\n", "", ""),
         ("parquet", parquet(word=NESTED), "", ""),
         ("parquet", parquet(word=pa.array(["JaneDoe"])), "", RAISED),
         ("parquet", parquet(JaneDoe=pa.array([1])), SELECT, ""),
