@@ -7,7 +7,6 @@ import typer
 
 from cli import view
 from cli.slack import message_about
-from functions.ingestion import ALERTED
 from functions.people.buttons import LABELS, REASON, Verb
 from infra.local import stack
 from lakegate.errors import LakegateError, Transient
@@ -36,7 +35,7 @@ def press(
     if context.obj:
         raise LakegateError("NOT_LOCAL", "only in the local Slack can people be played")
     ingestion = identified(find().world().ledger, identity)
-    if not any(state.value in ingestion.times for state in ALERTED):
+    if not ingestion.has_failed:
         raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail: no alert is about it")
     address = stack.read(home()).slack
     asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}

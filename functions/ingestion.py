@@ -227,10 +227,15 @@ class Ingestion:
         return self.times.get(self.state, max(self.times.values(), default=""))
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it was rejected or errored once, whatever became of it since."""
+        return any(state.value in self.times for state in ALERTED)
+
+    @property
     def has_recovered(self) -> bool:
         """Whether it failed once, and nothing is left to be done about that."""
         settled = self.state in UNNEEDED or self.discarded
-        return settled and any(state.value in self.times for state in ALERTED)
+        return settled and self.has_failed
 
     @property
     def untold(self) -> bool:
