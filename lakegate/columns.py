@@ -97,6 +97,11 @@ class Column:
         return self.steps[0]
 
     @property
+    def is_declared(self) -> bool:
+        """Whether the contract names it; if not, an earlier file brought it to the table."""
+        return bool(self.logical_type)
+
+    @property
     def kind(self) -> str:
         """The type without its digits, or `time`: what literals and rules go by."""
         plain = self.type.partition("(")[0].partition("<")[0]

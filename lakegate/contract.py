@@ -127,7 +127,7 @@ class Contract:
         Columns that only files brought count for nothing here: that they are hidden is nobody's
         wish.
         """
-        declared = (c for c in (*self.columns, *self.nested) if c.logical_type)
+        declared = (c for c in (*self.columns, *self.nested) if c.is_declared)
         return self.allow_samples and not any(column.sensitive for column in declared)
 
     @property

@@ -48,7 +48,7 @@ def numbered(differing: Sequence[Difference], contract: Contract) -> list[Differ
     if contract.names_columns:
         return list(differing)
     columns = (*contract.columns, *contract.nested)
-    own = {_folded(column.steps) for column in columns if column.logical_type}
+    own = {_folded(column.steps) for column in columns if column.is_declared}
     numbers = (f"#{n}" for n in count(1))
     return [_plain(each, own, numbers) for each in differing]
 

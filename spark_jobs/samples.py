@@ -13,7 +13,6 @@ from spark_jobs import audit, sql
 from spark_jobs.names import quoted
 from spark_jobs.read import BAD_ROW
 from spark_jobs.run import Run
-from spark_jobs.schema import is_undeclared
 
 _ROWS = 3
 _COLUMNS = 8
@@ -56,7 +55,7 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
     Columns that the contract does not name are left out: nobody may see their values.
     """
     own = [contract.column(name).top for name in check.columns]
-    declared = (column.name for column in contract.columns if not is_undeclared(column))
+    declared = (column.name for column in contract.columns if column.is_declared)
     names = list(dict.fromkeys((*own, *declared)))[:_COLUMNS]
     address = ADDRESS if kept else ()
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]

@@ -76,11 +76,6 @@ def required_places(contract: Contract) -> set[tuple[str, ...]]:
     return {c.steps for c in (*contract.columns, *contract.nested) if c.required}
 
 
-def is_undeclared(column: Column) -> bool:
-    """Whether the table has the column only because an earlier file brought it."""
-    return not column.logical_type
-
-
 def undeclared(name: str, type_: Type) -> Column:
     """A nullable column that no contract declares; shown to nobody, as nobody classified it."""
     return Column(name, str(type_), logical_type="", sensitive=True)
@@ -96,7 +91,7 @@ def _is_allowed(difference: Difference, contract: Contract) -> bool:
 
 
 def _may_be_absent(path: tuple[str, ...], contract: Contract) -> bool:
-    if any((c.name,) == path for c in contract.columns if is_undeclared(c)):
+    if any((c.name,) == path for c in contract.columns if not c.is_declared):
         return True
     return contract.missing_columns == "null" and path not in required_places(contract)
 
@@ -136,7 +131,7 @@ def _as_it_is(type_: Type) -> Type:
 
 def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:
     names = {name.lower() for name, _ in file.fields}
-    added = [c.name for c in contract.columns if is_undeclared(c) and c.name.lower() in names]
+    added = [c.name for c in contract.columns if not c.is_declared and c.name.lower() in names]
     for n, name in enumerate(added, 1):
         shown = name if contract.names_columns else f"#{n} of its table's"
         yield f"column {shown} is not in the contract; an earlier file added it"
@@ -172,7 +167,7 @@ def _names(file: Struct, contract: Contract) -> str:
     names = [name for name, _ in file.fields]
     if contract.names_columns:
         return ", ".join(names)[:_SHOWN] or "none"
-    declared = {c.name.lower() for c in contract.columns if not is_undeclared(c)}
+    declared = {c.name.lower() for c in contract.columns if c.is_declared}
     own = [name for name in names if name.lower() in declared]
     others = f"{len(names) - len(own)} that the contract has not"
     return ", ".join([*own, others] if len(own) < len(names) else own) or "none"

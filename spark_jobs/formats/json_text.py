@@ -16,7 +16,7 @@ from spark_jobs.formats.lines import LINE, collected, measure, read_lines
 from spark_jobs.formats.promises import check_columns
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
 from spark_jobs.quoting import Quoting
-from spark_jobs.schema import compare, is_undeclared
+from spark_jobs.schema import compare
 
 _LONGEST_KEY = 1000
 _PARSED = "parsed"
@@ -132,6 +132,6 @@ def _typed(rows: DataFrame, names: dict[str, str], columns: Sequence[Column]) ->
 
 
 def _cell(value: str, column: Column) -> Cell:
-    if is_undeclared(column):  # nobody said what it is: its text, whatever it is
+    if not column.is_declared:  # nobody said what it is: its text, whatever it is
         return Cell(f"try_variant_get({value}, '$', 'string')", "false")
     return read_value(value, parse(column.type))
