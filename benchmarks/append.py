@@ -120,7 +120,7 @@ def _whole(running: Services, spark: SparkSession, landed: LandedObject) -> Call
         report = Storage.connect(spec).finished_report()
         if code != 0 or report is None:
             raise SystemExit(f"the ingestion did not pass: {report}")
-        catalog.merge(spec.branch, report.audited_hash, "publish", {})
+        catalog.merge(spec.branch, report.audited_hash, spec.base_hash, "publish", {})
         catalog.delete_branch(spec.branch)
         return time.perf_counter() - begin
 

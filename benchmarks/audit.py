@@ -104,7 +104,9 @@ class Bench:
     def whole(self, landed: LandedObject, table: str) -> None:
         """A whole ingestion and its publishing."""
         _, report = self.ingest(landed, table)
-        self.running.catalog.merge(report.branch, report.audited_hash, "Publish", {"bench": "1"})
+        self.running.catalog.merge(
+            report.branch, report.audited_hash, report.base_hash, "Publish", {"bench": "1"}
+        )
         self.running.catalog.delete_branch(report.branch)
 
     def plain(self, landed: LandedObject, table: str) -> None:

@@ -31,13 +31,14 @@ class Client:
         self._running = running
         name = secrets.token_hex(4)
         self._branches = {f"ingest/{table}/{name}": table for table in tables}
+        self._bases: dict[str, str] = {}
         self._heads: dict[str, str] = {}
         self.busy = 0  # how often main was too busy to take a branch, which was then tried again
 
     def create(self) -> None:
         """Cut the branches off main, as on_upload does."""
         for branch in self._branches:
-            self._running.catalog.create_branch(branch)
+            self._bases[branch] = self._running.catalog.create_branch(branch)
 
     def commit(self) -> None:
         """Commit a snapshot on each through the Iceberg REST catalog, as the job does."""
@@ -59,7 +60,7 @@ class Client:
 
     def _merged(self, branch: str, head: str) -> bool:
         try:
-            self._running.catalog.merge(branch, head, "Publish", {})
+            self._running.catalog.merge(branch, head, self._bases[branch], "Publish", {})
         except Transient:
             return False
         return True

@@ -92,11 +92,11 @@ def fill_table(running: Services, rows: int) -> None:
     main.create_table(TABLE, part.schema, location=f"s3://{LAKE_BUCKET}/warehouse/shop/orders")
     for number in range(_FILES):
         branch = f"ingest/{TABLE}/bench-{number}"
-        running.catalog.create_branch(branch)
+        base = running.catalog.create_branch(branch)
         _catalog(running, branch).load_table(TABLE).append(part)
         told = _published(number, len(part))
         head = running.catalog.head(branch)
-        running.catalog.merge(branch, head, message([told]), properties([told]))
+        running.catalog.merge(branch, head, base, message([told]), properties([told]))
         running.catalog.delete_branch(branch)
 
 

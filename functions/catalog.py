@@ -55,6 +55,10 @@ class NotOnMain(LakegateError):
     """Main's log has no such commit."""
 
 
+class SetBack(LakegateError):
+    """Main lost the commit that the branch was cut at: a merge would bring back what it lost."""
+
+
 class Catalog:
     """Nessie, seen by the holder of one token."""
 
@@ -130,12 +134,14 @@ class Catalog:
         except UnknownBranch:
             return
 
-    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> str:
-        """Merge `branch` as it was at the hash `at` into main, as one commit.
+    def merge(
+        self, branch: str, at: str, base: str, message: str, properties: Mapping[str, str]
+    ) -> str:
+        """Merge what `branch` gained between the hashes `base` and `at` into main, as one commit.
 
         Returns that commit's hash, or "" where main has it all already: merging the same hash again
         is safe and changes nothing. Raises MergeConflict when main changed the same table since,
-        UnknownBranch when the branch is gone.
+        SetBack when main no longer has `base`, UnknownBranch when the branch is gone.
         """
         body = {
             "fromRefName": branch,
@@ -145,11 +151,22 @@ class Catalog:
             "isReturnConflictAsResult": True,
         }
         with self._translated():
-            onto = quote(f"{MAIN}@{self.head(MAIN)}", safe="@")
-            merged = self._send("POST", f"/trees/{onto}/history/merge", json=body)
+            head = self.head(MAIN)
+            path = f"/trees/{quote(MAIN)}@{head}/history/merge"
+            if head != base:
+                _require_base(self._send("POST", path, json={**body, "isDryRun": True}), base, at)
+            # Main set back since then lacks `head`, and Nessie answers 404.
+            merged = self._send("POST", path, json=body)
         if not merged["wasSuccessful"]:
             raise MergeConflict("MERGE_CONFLICT", _conflicts(merged))
         return str(merged["resultantTargetHash"]) if merged["wasApplied"] else ""
+
+    def changed_tables(self, base: str, at: str) -> frozenset[str]:
+        """Return the names of the tables (and views) that differ between two hashes."""
+        found = self._pages(f"/trees/{MAIN}@{base}/diff/{MAIN}@{at}", "diffs", {})
+        return frozenset(
+            ".".join(each["key"]["elements"]) for each in found if not _is_namespace(each)
+        )
 
     def log(self) -> Iterator[Commit]:
         """Main's commits, newest first, read page by page as they are asked for."""
@@ -255,6 +272,20 @@ def _put(namespace: str) -> dict[str, Any]:
         "commitMeta": {"message": "Begin", "authors": ["lakegate"]},
         "operations": [{"type": "PUT", "key": name, "content": content}],
     }
+
+
+def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
+    """Raise SetBack unless a merge would bring just what came after `base`, or nothing any more.
+
+    Nessie merges all since the nearest commit that both sides have ("REST API", `MergeResponse`).
+    """
+    if tried["commonAncestor"] not in (base, at):
+        message = f"main lost the commit {base} that the branch was cut at: was main set back?"
+        raise SetBack("MAIN_SET_BACK", message)
+
+
+def _is_namespace(difference: dict[str, Any]) -> bool:
+    return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -12,11 +12,20 @@ from functions.history import Commit
 from functions.ingestion import Ingestion
 from lakegate.batch import Part
 from lakegate.change import Change
+from lakegate.errors import LakegateError
 from lakegate.visible import one_line
 
 INGESTIONS = "lakegate.ingestions"
 TABLE = "lakegate.table"
 _LONGEST = 100
+
+
+class AlreadyPublished(LakegateError):
+    """Main has ingestions that were to be entered again; `commits` maps each id to its commit."""
+
+    def __init__(self, commits: Mapping[str, str]) -> None:
+        self.commits = commits
+        super().__init__("ALREADY_PUBLISHED", f"on main already: {', '.join(sorted(commits))}")
 
 
 @dataclass(frozen=True)
@@ -105,12 +114,21 @@ def tables(commit: Commit) -> set[str]:
 
 def gains(commit: Commit) -> Counter[str]:
     """By how many rows a commit of ours says that it made each of its tables grow."""
-    found: Counter[str] = Counter(dict.fromkeys(tables(commit), 0))
-    for each in published(commit):
+    return _gains(tables(commit), published(commit))
+
+
+def expected_gains(members: Sequence[Ingestion]) -> Counter[str]:
+    """Return by how many rows each table grows when main takes the intent of the members."""
+    return _gains(members[0].tables, map(_published, members))
+
+
+def _gains(tables: Iterable[str], published: Iterable[Published]) -> Counter[str]:
+    found: Counter[str] = Counter(dict.fromkeys(tables, 0))
+    for each in published:
         for part in each.parts:
             found[part.table] += part.rows
         if not each.parts:
-            found[commit.properties[TABLE]] += each.rows - each.replaced_rows
+            found.update(dict.fromkeys(found, each.rows - each.replaced_rows))
     return found
 
 
@@ -126,6 +144,24 @@ def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
         if any(each.id == ingestion.id for each in published(commit)):
             return commit
     raise NotOnMain("NOT_ON_MAIN", f"no commit on main has published {ingestion.id}")
+
+
+def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) -> None:
+    """Raise AlreadyPublished where main has taken one of the ingestions since its branch was cut.
+
+    To be asked between cutting a fresh branch and entering files there: main may still take an
+    older intent until then, and refuses the fresh branch if it takes one later.
+    """
+    cut_at = {each.base_hash for each in ingestions}
+    ids = {each.id for each in ingestions}
+    found: dict[str, str] = {}
+    for commit in log:
+        cut_at.discard(commit.hash)
+        if not cut_at:
+            break
+        found |= {each.id: commit.hash for each in published(commit) if each.id in ids}
+    if found:
+        raise AlreadyPublished(found)
 
 
 def _document(published: Published) -> dict[str, Any]:

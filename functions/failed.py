@@ -151,8 +151,7 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         attempt=now.attempt + 1,
         failures=0,
         contract_pinned=original,
-        branch="",
-        base_hash="",
+        branch="",  # the base stays: what main took since then is looked at
         job_run="",
         report_key="",
         audited_hash="",

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from functions import batches
-from functions.ending import delete_replaced, end, finish
+from functions.commits import AlreadyPublished, require_unpublished
+from functions.ending import delete_replaced, end, end_published, finish
 from functions.ingestion import Ingestion, State
 from functions.lake import StoredContract
 from functions.ledger import Moved
@@ -55,6 +56,8 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     try:
         _check_size(ingestion.landed.size, world.settings.limits.largest_object)
         branched = _cut_branch(world, ingestion)
+    except AlreadyPublished as found:
+        return end_published(world, [ingestion], found.commits[ingestion.id])
     except Hidden as error:
         return end(world, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
@@ -118,13 +121,16 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
     told = (batches.told if _is_batch(world, ingestion) else _told)(world, ingestion)
     table = told["table"]
     branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
+    base = world.catalog.create_branch(branch)
+    if ingestion.base_hash:  # an earlier attempt had a branch, which somebody may have merged
+        require_unpublished(world.catalog.log(), [ingestion])
     branched = ingestion.step(
         "branched",
         world.now(),
         state=State.BRANCHED,
         audited_from="",
         branch=branch,
-        base_hash=world.catalog.create_branch(branch),
+        base_hash=base,
         report_key=report_key(table, ingestion.id, ingestion.attempt),
         **told,
     )

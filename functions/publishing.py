@@ -6,6 +6,7 @@
                        for the table, and that main refuses too, into one fresh branch off main;
                        swap all these intents for it in one write; delete the branches they named;
                        merge again
+                     → refused, for main was set back past the branch's base: run the job again
 
 An intent is swapped only once main is known to refuse its branch for ever, so that of a branch and
 its successor only one can publish. docs/adr/publishing-together.md has the whole argument.
@@ -16,8 +17,9 @@ from dataclasses import replace
 
 from functions import commits
 from functions.batches import enter_again
-from functions.catalog import CannotRebase, MergeConflict, NotOnMain, UnknownBranch
-from functions.ending import end_published, finish
+from functions.catalog import MAIN, CannotRebase, MergeConflict, NotOnMain, SetBack, UnknownBranch
+from functions.commits import AlreadyPublished
+from functions.ending import end, end_published, finish
 from functions.groups import Unit, refused_too, unit_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
@@ -28,9 +30,19 @@ from functions.telemetry import logger, metrics
 from functions.turns import must_wait, next_in_line
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import fresh_branch
+from lakegate.landing import WRITTEN_BY_JOBS, fresh_branch
+from lakegate.report import Reason
 
 _MOST_TRIES = 20
+
+
+class _Unaudited(LakegateError):
+    """A branch holds something else than what its report says was audited."""
+
+    def __init__(self, ingestion: Ingestion, found: str) -> None:
+        message = f"branch {ingestion.branch} holds more than was audited: {found}"
+        todo = f"find out who wrote there, then `lakegate replay {ingestion.id}`"
+        super().__init__("UNAUDITED_ROWS", f"{message}; {todo}")
 
 
 def publish(world: World, ingestion: Ingestion) -> Ingestion:
@@ -73,29 +85,55 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
         except MergeConflict:
             refused = True
             ingestion = _renewed(world, unit, elsewhere)
-        except NotOnMain:
+        except (NotOnMain, SetBack) as why:
+            logger.warning("the job must run again", extra={"why": why.message})
             return _all_again(world, unit)
+        except _Unaudited as why:
+            return end(world, ingestion, State.ERRORED, Reason(why.code, why.message))
     moved = f"{' or '.join(ingestion.tables)} moved on main {_MOST_TRIES} times"
     message = f"{moved} while {ingestion.id} waited"
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
 
 def _merge(world: World, unit: Unit) -> str:
-    """The hash of the commit on main, made now or before. Raises MergeConflict or NotOnMain."""
+    """The hash of the commit on main, made now or before.
+
+    Raises MergeConflict, NotOnMain or SetBack, and _Unaudited where the branch holds other rows.
+    """
     members, merged = unit.members, ""
     if not unit.complete:
         # Merged now, it would publish rows that its commit does not name.
         world.catalog.delete_branch(unit.intent.branch)
     try:
+        if unit.intent.branch.startswith(WRITTEN_BY_JOBS):
+            _require_audited(world, unit)
         merged = world.catalog.merge(
             unit.intent.branch,
             unit.intent.hash,
+            members[0].base_hash,
             commits.message(members),
             commits.properties(members),
         )
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
     return merged or commits.commit_of(world.catalog.log(), members[0]).hash
+
+
+def _require_audited(world: World, unit: Unit) -> None:
+    """Raise _Unaudited unless the intent changes its tables alone, by the rows of the report.
+
+    The job itself reports nothing else. This is the second look, at a branch that others with the
+    job's token could write to.
+    """
+    first, at = unit.members[0], unit.intent.hash
+    if strange := world.catalog.changed_tables(first.base_hash, at) - set(first.tables):
+        raise _Unaudited(first, f"it also changes {', '.join(sorted(strange))}")
+    for table, expected in commits.expected_gains(unit.members).items():
+        before, after = (
+            world.tables().rows(table, f"{MAIN}@{hash_}").live for hash_ in (first.base_hash, at)
+        )
+        if after - before != expected:
+            raise _Unaudited(first, f"{table} gains {after - before:,} rows, not {expected:,}")
 
 
 def _renewed(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
@@ -125,6 +163,9 @@ def _rebase(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
         logger.info("the job must run again", extra={"why": why.message})
         world.catalog.delete_branch(fresh)
         return _all_again(world, refused)
+    except AlreadyPublished as found:
+        world.catalog.delete_branch(fresh)
+        return _end_found(world, refused, found)
     except LakegateError as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
         now = world.ledger.get(first.id)
@@ -146,9 +187,10 @@ def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: st
     """Make the fresh branch, cut at `base`, the intent of all whose files it can hold.
 
     Returns the branches that it replaces. Raises CannotRebase when the refused files cannot be
-    entered, Moved when another process was quicker.
+    entered, AlreadyPublished when main has some of them, Moved when another process was quicker.
     """
     first = refused.members[0]
+    commits.require_unpublished(world.catalog.log(), refused.members)
     if any(m.demands != demands_now(world, m) for m in refused.members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
     if first.parts:
@@ -173,6 +215,20 @@ def _swap_batch(world: World, batch: Ingestion, fresh: str, base: str) -> Sequen
     moved = batch.rebased(world.now(), intent, base, ())
     world.ledger.save(replace(moved, parts=parts))
     return [batch.branch]
+
+
+def _end_found(world: World, unit: Unit, found: AlreadyPublished) -> Ingestion:
+    """Record as published the members that main has; the jobs of the others run again.
+
+    Returns the unit's first ingestion as it then stands.
+    """
+    first = unit.members[0]
+    for member in unit.members:
+        if member.id in found.commits:
+            end_published(world, [member], found.commits[member.id])
+    if others := [member for member in unit.members if member.id not in found.commits]:
+        _all_again(world, replace(unit, members=others))
+    return world.ledger.get(first.id)
 
 
 def _all_again(world: World, unit: Unit) -> Ingestion:

@@ -6,6 +6,8 @@ merges it. docs/adr/beyond-the-file.md has the whole argument.
 """
 
 from functions.catalog import CannotRebase
+from functions.commits import AlreadyPublished, require_unpublished
+from functions.ending import end_published
 from functions.ingestion import Ingestion, State
 from functions.intake import demands_now, may_try_again, run_again, submit
 from functions.telemetry import logger, metrics
@@ -29,6 +31,9 @@ def audit_again(world: World, ingestion: Ingestion) -> Ingestion:
         logger.info("the job must run again", extra={"why": why.message})
         world.catalog.delete_branch(fresh)
         return run_again(world, ingestion)
+    except AlreadyPublished as found:
+        world.catalog.delete_branch(fresh)
+        return end_published(world, [ingestion], found.commits[ingestion.id])
     except LakegateError:
         # A save that timed out may have been done: then the fresh branch is its own.
         entered = world.ledger.get(ingestion.id)
@@ -45,8 +50,10 @@ def audit_again(world: World, ingestion: Ingestion) -> Ingestion:
 def _enter(world: World, ingestion: Ingestion, fresh: str, base: str) -> Ingestion:
     """Enter its files on the fresh branch, cut at `base`, and save that it is to be audited there.
 
-    Raises CannotRebase when they cannot be entered, Moved when another process was quicker.
+    Raises CannotRebase when they cannot be entered, AlreadyPublished when main has them, Moved when
+    another process was quicker.
     """
+    require_unpublished(world.catalog.log(), [ingestion])
     if ingestion.demands != demands_now(world, ingestion):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
     failed = world.tables().append_again(ingestion.table, [ingestion.intent], fresh)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from functions.baselining import add_published
-from functions.catalog import MergeConflict
+from functions.catalog import MergeConflict, SetBack
 from functions.ending import save_unmoved
 from functions.ingestion import Ingestion, State
 from functions.seeding import SEEDING, is_seeded
@@ -116,10 +116,10 @@ def _runs(world: World, ingestion: Ingestion) -> Iterator[Run]:
 def _enter(world: World, first: Ingestion, runs: Sequence[Run]) -> None:
     for _ in range(_MOST_TRIES):
         branch = fresh_branch(RESULTS.name, first.id, world.token())
-        world.catalog.create_branch(branch)
+        base = world.catalog.create_branch(branch)
         try:
-            _enter_on(world, branch, runs)
-        except MergeConflict:
+            _enter_on(world, branch, base, runs)
+        except (MergeConflict, SetBack):
             world.catalog.delete_branch(branch)
         except LakegateError:
             world.catalog.delete_branch(branch)
@@ -131,8 +131,11 @@ def _enter(world: World, first: Ingestion, runs: Sequence[Run]) -> None:
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
 
-def _enter_on(world: World, branch: str, runs: Sequence[Run]) -> None:
-    """Enter on the branch what main lacks, and merge it; raises MergeConflict."""
+def _enter_on(world: World, branch: str, base: str, runs: Sequence[Run]) -> None:
+    """Enter on the branch, cut at `base`, what main lacks, and merge it.
+
+    Raises MergeConflict or SetBack.
+    """
     named = _named(world, runs)
     new = {run.id: run.published for run in runs if named.get(run.id) != run.published}
     found = [
@@ -145,7 +148,7 @@ def _enter_on(world: World, branch: str, runs: Sequence[Run]) -> None:
         world.tables().enter(found, world.settings.lake_bucket, branch)
         head = world.catalog.head(branch)
         message = f"Record {len(new):,} {'run' if len(new) == 1 else 'runs'}"
-        world.catalog.merge(branch, head, message, {RUNS: json.dumps(new)})
+        world.catalog.merge(branch, head, base, message, {RUNS: json.dumps(new)})
 
 
 def _named(world: World, runs: Sequence[Run]) -> dict[str, bool]:

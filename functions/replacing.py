@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from functions.catalog import CannotRebase, FilesGone, NotOnMain, UnknownBranch
-from functions.commits import commit_of
+from functions.commits import AlreadyPublished, commit_of, require_unpublished
 from functions.ending import delete_replaced, end, end_published, report_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
@@ -71,6 +71,9 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
     except CannotReplace as why:
         delete_replaced(world, ingestion)  # this fresh one, and any that a crash left
         return end(world, ingestion, State.REJECTED, Reason(CANNOT_REPLACE, why.message))
+    except AlreadyPublished as found:
+        world.catalog.delete_branch(fresh)
+        return end_published(world, [ingestion], found.commits[ingestion.id])
     except LakegateError as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
         now = world.ledger.get(ingestion.id)
@@ -85,6 +88,7 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
 
 
 def _swap(world: World, ingestion: Ingestion, seen: Standing, fresh: str, base: str) -> Ingestion:
+    require_unpublished(world.catalog.log(), [ingestion])
     if ingestion.demands != demands_now(world, ingestion):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
     world.catalog.head(ingestion.branch)  # raises UnknownBranch where somebody deleted it

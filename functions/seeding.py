@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from functions.catalog import MAIN, MergeConflict
+from functions.catalog import MAIN, MergeConflict, SetBack
 from functions.world import World
 from lakegate.errors import Transient
 from lakegate.history import RESULTS, TABLES, HistoryTable
@@ -39,7 +39,7 @@ def _tables(world: World) -> tuple[str, ...]:
     for _ in range(_MOST_TRIES):
         if is_seeded(world):
             return ()
-        with suppress(MergeConflict):  # somebody else makes them
+        with suppress(MergeConflict, SetBack):  # somebody else makes them
             return _make(world)
     message = f"main moved {_MOST_TRIES} times while its ops tables were made; try again"
     raise Transient("TABLE_BUSY", message)
@@ -49,11 +49,12 @@ def _make(world: World) -> tuple[str, ...]:
     """Make what main lacks on a branch, and merge it: main gets all at once, and nothing twice."""
     branch = f"{SEEDING}{world.token()}"
     try:
-        lacking = _lacking(world, world.catalog.create_branch(branch))
+        base = world.catalog.create_branch(branch)
+        lacking = _lacking(world, base)
         world.tables().make(lacking, world.settings.lake_bucket, branch)
         names = tuple(table.name for table in lacking)
         message = f"Make {' and '.join(names)}"
-        world.catalog.merge(branch, world.catalog.head(branch), message, {})
+        world.catalog.merge(branch, world.catalog.head(branch), base, message, {})
     finally:
         world.catalog.delete_branch(branch)
     return names

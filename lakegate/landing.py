@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 _READABLE_LENGTH = 40
 _ID_LENGTH = 32
+WRITTEN_BY_JOBS = "ingest/"  # how the names of the branches begin that a job may write
 ID_PART = 12  # digits of the id in a branch's name
 # What stands in a table's place where several are meant: no table's name is without a dot.
 BATCH = "batch"
@@ -92,7 +93,7 @@ def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
     """
     stem = batch_name(key) or key.rsplit("/", 1)[-1]
     readable = re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-")[:_READABLE_LENGTH].strip("-")
-    name = f"ingest/{table}/{readable or 'file'}-{ingestion[:ID_PART]}"
+    name = f"{WRITTEN_BY_JOBS}{table}/{readable or 'file'}-{ingestion[:ID_PART]}"
     return name if attempt == 1 else f"{name}-{attempt}"
 
 

@@ -17,21 +17,21 @@ from spark_jobs.audit import Rows
 from spark_jobs.quoting import Quoting
 from spark_jobs.read import BAD_ROW, Source
 from spark_jobs.run import Measured, Run
-from spark_jobs.write import Opened, append
+from spark_jobs.write import Opened, Target, append
 
 _ROWS, _BAD, _KEPT_OUT = "rows", "bad_rows", "kept_out"
 Found = dict[str, Any]
 
 
 def append_watched(
-    spec: JobSpec, token: str, source: Source, contract: Contract, opened: Opened
+    spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
 ) -> tuple[Run, Rows, dict[str, Measured]]:
     """Append the file's rows, all but those that go into quarantine.
 
     Returns the run, the file's rows, and the measures that were taken on the way, by check id.
     Raises Permanent when rows are lost between the file, the audit and the table.
     """
-    spark, table = source.rows.sparkSession, opened.table
+    spark = source.rows.sparkSession
     split = _condition(source.rows, contract)
     keeping = [check for check in contract.checks if check.quarantine]
     riding = scan.riding(contract)
@@ -43,10 +43,10 @@ def append_watched(
         rows = rows.where(~F.expr(split)).observe(second, _count(), *of_table)
     else:
         rows = rows.observe(first, *_counts(split), *of_table)
-    files = tuple(append(rows.drop(BAD_ROW), table, contract, spec.ingestion))
+    files, audited_hash = append(rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
     found, kept = dict(first.get), dict(second.get)
     counted = Rows(int(found[_ROWS]), int(found[_BAD]), int(found[_KEPT_OUT]))
-    run = Run(spark, spec, token, contract, table, files)
+    run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
     _require_all(source, counted, kept[_ROWS], run.written)
     return run, counted, _measured(keeping, found, riding, kept)
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from lakegate.batch import Part
 from lakegate.batch_report import together
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -29,13 +28,16 @@ def ingest_batch(
     Each is judged as if main were what the branch is before it: checks that look at the table, or
     at another one, find what the files before it brought. Raises Transient when a retry may help.
     """
-    return together(spec.landed, [_judged(spec, p, storage, spark, branch) for p in spec.parts])
+    found: list[AuditReport] = []
+    for part in spec.parts:
+        before = found[-1].audited_hash if found else spec.base_hash
+        # Where nothing of the file before was audited, the batch fails as a whole.
+        own = replace(storage, spec=spec.of_part(part, before or branch.head()))
+        found.append(_judged(own, spark, branch))
+    return together(spec.landed, found)
 
 
-def _judged(
-    spec: JobSpec, part: Part, storage: Storage, spark: SparkSession, branch: Branch
-) -> AuditReport:
-    own = replace(storage, spec=spec.of_part(part, branch.head()))
+def _judged(own: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
     try:
         session = another_session(spark, own.spec, branch.token)
         return ingest(own.spec, own, session, branch, partial(quarantined, own))

@@ -23,11 +23,18 @@ class Branch:
         """The hash that the branch stands at."""
         return str(self._send("GET", quote(self.name, safe=""))["reference"]["hash"])
 
-    def before_head(self) -> str:
-        """The hash that the commit at its head was made on."""
+    def own_commit(self, before: str) -> str:
+        """Return the branch's head: the one commit made since the hash `before`, or `before`.
+
+        Raises Transient BRANCH_SHARED where there are more, so where another writer committed too:
+        an earlier driver of the same run may still be at work.
+        """
         path = f"{quote(self.name, safe='')}/history?max-records=1"
         newest = self._send("GET", path)["logEntries"][0]["commitMeta"]
-        return str((newest.get("parentCommitHashes") or [""])[0])
+        head, parents = str(newest["hash"]), newest.get("parentCommitHashes") or [""]
+        if before not in (head, parents[0]):
+            raise shared(self.name)
+        return head
 
     def reset(self, to: str) -> None:
         """Undo what an earlier try of this run committed: stand at the hash `to` again."""
@@ -57,3 +64,9 @@ class Branch:
     def _unavailable(self, error: Exception) -> Transient:
         message = f"Nessie did not answer for branch {self.name}: {error}"
         return Transient("CATALOG_UNAVAILABLE", message)
+
+
+def shared(branch: str) -> Transient:
+    """Return the error to raise where somebody else committed on the branch of a run."""
+    message = f"another writer committed on the branch {branch}: the job runs on a fresh one"
+    return Transient("BRANCH_SHARED", message)

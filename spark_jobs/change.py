@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 
 from lakegate.change import Effect
-from lakegate.errors import Permanent, Transient
+from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
 from spark_jobs import audit, iceberg, jvm, parsing, whole
@@ -38,7 +38,7 @@ def make_change(
         before = _at(run, _BEFORE, spec.base_hash)
         statement = _statement(before, storage)
         updated = _changed(run, statement)
-        audited_hash = _committed(run, branch)
+        audited_hash = branch.own_commit(spec.base_hash)  # of two, one may repeat the change
         after = _at(run, _AFTER, audited_hash)
         effect = _effect(after, statement, updated, before.written)
     with meter.step("audit"):
@@ -67,7 +67,7 @@ def _at(run: Run, catalog: str, at: str) -> Whole:
     table = iceberg.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
     if table is None:
         raise Permanent("TABLE_GONE", f"there is no table {run.contract.table} to change")
-    return Whole(run.spark, run.spec, run.token, run.contract, table, (), catalog)
+    return Whole(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
 def _statement(before: Whole, storage: Storage) -> Statement:
@@ -96,17 +96,6 @@ def _changed(run: Run, statement: Statement) -> int:
             raise Permanent(otherwise, message) from error
         raise told(explained, run.contract) from error
     return updated
-
-
-def _committed(run: Run, branch: Branch) -> str:
-    """Where the branch stands now: at most one commit after the base, or the change may be twice.
-
-    An earlier try of this very run may still be at work.
-    """
-    base, head = run.spec.base_hash, branch.head()
-    if head != base and branch.before_head() != base:
-        raise Transient("BRANCH_SHARED", f"another run writes on the branch {run.spec.branch}")
-    return head
 
 
 def _effect(after: Whole, statement: Statement, updated: int, before: int) -> Effect:

@@ -64,6 +64,12 @@ def gained_files(
     return [file for file in found if file.location() not in had]
 
 
+def snapshot_id(table: Any | None) -> int | None:
+    """Return the id of a table's current snapshot; None where it has none, or there is no table."""
+    snapshot = table.currentSnapshot() if table is not None else None
+    return snapshot.snapshotId() if snapshot is not None else None
+
+
 def described(file: Any) -> DataFile:
     """What a report says of a data file."""
     return DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())

@@ -22,7 +22,7 @@ from spark_jobs.reports import report
 from spark_jobs.run import Measured, Run
 from spark_jobs.samples import with_samples
 from spark_jobs.transform import open_file
-from spark_jobs.write import Opened, open_table, with_undeclared
+from spark_jobs.write import Opened, Target, open_table, with_undeclared
 
 
 class Landing(Bytes, Protocol):
@@ -38,17 +38,6 @@ class Landing(Bytes, Protocol):
         """What the table's published runs measured."""
 
 
-class Standing(Protocol):
-    """Where the run's rows go; as `branch.Branch`."""
-
-    @property
-    def token(self) -> str:
-        """The bearer token."""
-
-    def head(self) -> str:
-        """The hash that the branch stands at."""
-
-
 Keep = Callable[[DataFrame, str, Any], tuple[DataFile, ...]]
 
 
@@ -56,7 +45,7 @@ def ingest(
     spec: JobSpec,
     storage: Landing,
     spark: SparkSession,
-    branch: Standing,
+    branch: Target,
     keep: Keep | None = None,
 ) -> AuditReport:
     """Carry one landed object onto its branch and audit it there.
@@ -76,9 +65,9 @@ def ingest(
             return report(spec, meter, contract, **refused)
         contract = replace(contract, columns=source.columns)
         with meter.step("append"):
-            table = open_table(spark, contract)
-            run, rows, ridden = append_watched(spec, branch.token, source, contract, table)
-            written = {"audited_hash": branch.head(), **_written(run, rows, source, table)}
+            table = open_table(spark, spec, branch, contract)
+            run, rows, ridden = append_watched(spec, branch, source, contract, table)
+            written = _written(run, rows, source, table)
         with meter.step("quarantine"):
             kept = rows.kept_out and keep
             records = _kept(source, rows, run, kept, meter) if kept else ()
@@ -111,6 +100,7 @@ def _kept(source: Source, rows: Rows, run: Run, keep: Keep, meter: Meter) -> tup
 
 def _written(run: Run, rows: Rows, source: Source, table: Opened) -> dict[str, Any]:
     return {
+        "audited_hash": run.audited_hash,
         "rows_read": rows.read,
         "rows_rejected": rows.kept_out,
         "rows_written": rows.written,

@@ -34,8 +34,8 @@ class Measured:
 class Run:
     """One run after its append: `table` is the branch's (`org.apache.iceberg.Table`).
 
-    `files` are the data files that the run added (`org.apache.iceberg.DataFile`). `token` is the
-    job's, for Nessie.
+    `files` are the data files that the run added (`org.apache.iceberg.DataFile`), by the commit
+    `audited_hash`. `token` is the job's, for Nessie.
     """
 
     spark: SparkSession
@@ -44,6 +44,7 @@ class Run:
     contract: Contract
     table: Any
     files: tuple[Any, ...]
+    audited_hash: str = ""
 
     @property
     def written(self) -> int:

@@ -54,6 +54,7 @@ _ELSEWHERE = {
     "reconcile": "compares with a file beside the landed one",
 }
 _TABLE = "looks at the whole table"
+_STATE = "local"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ class LocalBranch:
 
     def head(self) -> str:
         """The name of that state."""
-        return "local"
+        return _STATE
+
+    def own_commit(self, before: str) -> str:
+        """The name of that state."""
+        return before
 
 
 @contextmanager
@@ -153,8 +158,8 @@ def _spec(contract: Contract, file: Path) -> JobSpec:
         attempt=1,
         landed=landed,
         table=contract.table,
-        branch="local",
-        base_hash="",
+        branch=_STATE,
+        base_hash=_STATE,
         lake_bucket="",
         contract_key="",
         contract_version="",

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +17,11 @@ from infra.local import nessie, processes
 from infra.local.key_files import KeyFiles
 from infra.local.parts import choose_ports
 from tests.waiting import PATIENCE
+
+_ADMINISTRATOR = "administrator"
+_RULE = {
+    f"nessie.server.authorization.rules.{_ADMINISTRATOR}": f"role == 'lakegate-{_ADMINISTRATOR}'"
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,16 @@ class Servers:
         """Each role's token."""
         return self.keys.tokens
 
+    def set_main_back(self, to: str) -> None:
+        """Set main back to an earlier hash, as only an administrator of Nessie may."""
+        token = keys.mint(keys.loaded(self.keys.signing_key), _ADMINISTRATOR, datetime.now(UTC))
+        known = {"Authorization": f"Bearer {token}"}
+        main = f"{self.nessie}/api/v2/trees/main"
+        head = requests.get(main, headers=known, timeout=30).json()["reference"]["hash"]
+        body = {"type": "BRANCH", "name": "main", "hash": to}
+        url = f"{main}@{head}?type=BRANCH"
+        requests.put(url, json=body, headers=known, timeout=30).raise_for_status()
+
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
@@ -46,10 +61,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     ports = choose_ports(home)
     storage, address = (f"http://127.0.0.1:{ports[name]}" for name in ("ministack", "nessie"))
     warehouse = "s3://lake/warehouse"
-    commands = (
-        _s3(home, ports["ministack"]),
-        nessie.command(home, ports["nessie"], ports["nessie_management"], storage, warehouse),
-    )
+    catalog = nessie.command(home, ports["nessie"], ports["nessie_management"], storage, warehouse)
+    catalog = replace(catalog, env={**catalog.env, **_RULE})
+    commands = (_s3(home, ports["ministack"]), catalog)
     checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, held.tokens)}
     try:
         for command in commands:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -65,6 +65,7 @@ class Lake:
     writer: Writer
     table: str
     delete: Callable[[str], object]
+    bases: dict[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> Tables | FakeTables:
@@ -74,7 +75,7 @@ class Lake:
     def branch(self, name: str) -> str:
         """A branch off main as it is now, used by no other test."""
         branch = f"ingest/{self.table}/{name}"
-        self.catalog.create_branch(branch)
+        self.bases[branch] = self.catalog.create_branch(branch)
         return branch
 
     def written(self, file: str) -> tuple[str, str]:
@@ -84,7 +85,7 @@ class Lake:
 
     def publish(self, branch: str, at: str) -> None:
         """Merge into main."""
-        assert self.catalog.merge(branch, at, "Publish", {"k": "v"})
+        assert self.catalog.merge(branch, at, self.bases[branch], "Publish", {"k": "v"})
 
     def enter(self, target: str, *sources: tuple[str, str]) -> None:
         """Enter the files of branches, each as it was at a hash, into the table on `target`."""

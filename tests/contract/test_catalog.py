@@ -2,14 +2,14 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 import requests
 
-from functions.catalog import Catalog, MergeConflict, UnknownBranch
+from functions.catalog import Catalog, MergeConflict, SetBack, UnknownBranch
 from lakegate.errors import LakegateError, Transient
 from tests.contract.conftest import Servers
 from tests.fakes import wire
@@ -24,13 +24,16 @@ class Lake:
     """The adapter, and how somebody changes a table on a branch and reads one.
 
     `write` takes branch, table and a word, and gives the branch's new head; `read` takes a branch
-    and a table and gives the last word, or "".
+    and a table and gives the last word, or "". `set_back` takes a hash where main is to stand.
+    `bases` are the hashes at which branches were cut.
     """
 
     catalog: Catalog | FakeCatalog
     write: Callable[[str, str, str], str]
     read: Callable[[str, str], str]
+    set_back: Callable[[str], object]
     name: str
+    bases: dict[str, str] = field(default_factory=dict)
 
     @property
     def table(self) -> str:
@@ -44,12 +47,13 @@ class Lake:
     def written(self, number: int, table: str = "") -> tuple[str, str]:
         """A branch off main on which a table was changed: its name and its head."""
         branch = self.branch(number)
-        self.catalog.create_branch(branch)
+        self.bases[branch] = self.catalog.create_branch(branch)
         return branch, self.write(branch, table or self.table, f"word {number}")
 
-    def merge(self, branch: str, at: str, **properties: str) -> str:
-        """Merge, with properties that matter to nobody."""
-        return self.catalog.merge(branch, at, f"Publish {branch}", properties or {"k": "v"})
+    def merge(self, branch: str, at: str, base: str = "", **properties: str) -> str:
+        """Merge all since the branch was cut, or since `base`, with whatever properties."""
+        base = base or self.bases.get(branch, NO_HASH)
+        return self.catalog.merge(branch, at, base, f"Publish {branch}", properties or {"k": "v"})
 
 
 class _Writer:
@@ -103,13 +107,13 @@ def lake(request: pytest.FixtureRequest) -> Lake:
             fake,
             lambda branch, table, word: fake.commit(branch, table, FakeTable(word)),
             lambda branch, table: getattr(fake.table(branch, table), "uuid", ""),
+            lambda to: fake.reset("main", to),
             name,
         )
     servers: Servers = request.getfixturevalue("servers")
     writer = _Writer(servers.nessie, servers.tokens["publisher"])
-    return Lake(
-        Catalog(servers.nessie, servers.tokens["publisher"]), writer.write, writer.read, name
-    )
+    catalog = Catalog(servers.nessie, servers.tokens["publisher"])
+    return Lake(catalog, writer.write, writer.read, servers.set_main_back, name)
 
 
 def test_main_begins_once(lake: Lake) -> None:
@@ -203,7 +207,7 @@ def test_a_merge_says_what_it_is(lake: Lake) -> None:
     """The commit on main carries message, author and properties."""
     branch, head = lake.written(1)
     properties = {"lakegate.ingestion": lake.name, "lakegate.object": "s3://b/Flüge 1+1.csv"}
-    lake.catalog.merge(branch, head, "Publish 3 rows", properties)
+    lake.catalog.merge(branch, head, lake.bases[branch], "Publish 3 rows", properties)
     commit = next(lake.catalog.log())
     assert commit.hash == lake.catalog.head("main")
     assert commit.message == "Publish 3 rows"
@@ -233,7 +237,7 @@ def test_a_merge_is_done_once_even_when_main_has_moved(lake: Lake) -> None:
 def test_an_empty_branch_changes_nothing(lake: Lake) -> None:
     """A branch on which nothing was written has nothing to merge."""
     head = lake.catalog.create_branch(lake.branch())
-    assert lake.merge(lake.branch(), head) == ""
+    assert lake.merge(lake.branch(), head, head) == ""
 
 
 def test_only_what_was_named_is_merged(lake: Lake) -> None:
@@ -242,7 +246,7 @@ def test_only_what_was_named_is_merged(lake: Lake) -> None:
     later = lake.write(branch, lake.table, "later")
     lake.merge(branch, head)
     assert lake.read("main", lake.table) == "word 1"
-    assert lake.merge(branch, later) == lake.catalog.head("main")
+    assert lake.merge(branch, later, head) == lake.catalog.head("main")
     assert lake.read("main", lake.table) == "later"
     assert lake.merge(branch, head) == ""
 
@@ -285,7 +289,33 @@ def test_what_came_later_on_a_merged_branch_can_conflict(lake: Lake) -> None:
     lake.merge(*lake.written(2))
     later = lake.write(branch, lake.table, "later")
     with pytest.raises(MergeConflict):
-        lake.merge(branch, later)
+        lake.merge(branch, later, head)
+
+
+def test_a_main_that_was_set_back_takes_no_branch_that_was_cut_before(lake: Lake) -> None:
+    """What main lost never comes back with another file's branch; a fresh branch is merged."""
+    before = lake.catalog.head("main")
+    lake.merge(*lake.written(1))
+    branch, head = lake.written(2, f"{lake.name}.others")
+    lake.set_back(before)
+    for _ in range(2):
+        with pytest.raises(SetBack, match="MAIN_SET_BACK"):
+            lake.merge(branch, head)
+    assert lake.catalog.head("main") == before
+    lake.merge(*lake.written(3, f"{lake.name}.others"))
+    assert lake.read("main", lake.table) == ""
+    assert lake.read("main", f"{lake.name}.others") == "word 3"
+
+
+def test_what_differs_between_two_hashes_is_named(lake: Lake) -> None:
+    """Tables that were made, changed or dropped are told apart from those that stayed."""
+    base = lake.catalog.head("main")
+    branch, head = lake.written(1)
+    assert lake.catalog.changed_tables(base, head) == {lake.table}
+    later = lake.write(branch, f"{lake.name}.others", "word")
+    assert lake.catalog.changed_tables(base, later) == {lake.table, f"{lake.name}.others"}
+    assert lake.catalog.changed_tables(head, later) == {f"{lake.name}.others"}
+    assert lake.catalog.changed_tables(head, head) == frozenset()
 
 
 def test_other_tables_are_no_conflict(lake: Lake) -> None:
@@ -315,7 +345,7 @@ def test_a_branch_that_is_gone_cannot_be_merged(lake: Lake) -> None:
     lake.catalog.delete_branch(branch)
     for name in (branch, lake.branch(2)):
         with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
-            lake.merge(name, head)
+            lake.merge(name, head, lake.bases[branch])
     assert lake.read("main", lake.table) == ""
 
 
@@ -417,7 +447,7 @@ def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
 def test_what_others_changed_is_listed(lake: Lake) -> None:
     """Of main's commits that lack a property it is said which tables they changed, or dropped."""
     branch, head = lake.written(1)
-    lake.catalog.merge(branch, head, "ours", {"ours": "1"})
+    lake.catalog.merge(branch, head, lake.bases[branch], "ours", {"ours": "1"})
     ours = lake.catalog.head("main")
     lake.merge(*lake.written(2, f"{lake.name}.others"))
     theirs = lake.catalog.head("main")
@@ -435,7 +465,7 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: catalog.head("ingest/x"),
         lambda: catalog.branches("ingest/"),
         lambda: catalog.delete_branch("ingest/x"),
-        lambda: catalog.merge("ingest/x", NO_HASH, "message", {}),
+        lambda: catalog.merge("ingest/x", NO_HASH, NO_HASH, "message", {}),
         catalog.references,
         lambda: list(catalog.changes(NO_HASH, "a.b")),
         lambda: catalog.metadata(NO_HASH, "a.b"),
@@ -480,11 +510,11 @@ def test_only_the_publisher_merges(servers: Servers, role: str) -> None:
     )
     writer = _Writer(servers.nessie, servers.tokens["publisher"])
     branch = f"ingest/{name}.t/file"
-    publisher.create_branch(branch)
+    base = publisher.create_branch(branch)
     head = writer.write(branch, f"{name}.t", "word")
     main = publisher.head("main")
     with pytest.raises(LakegateError, match="403"):
-        other.merge(branch, head, "m", {})
+        other.merge(branch, head, base, "m", {})
     assert publisher.head("main") == main
 
 

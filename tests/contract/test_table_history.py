@@ -27,7 +27,7 @@ def entry(file: str, table: HistoryTable, **how: bool) -> Entry:
 def entered(lake: Lake, *entries: Entry) -> tuple[str, str]:
     """A branch off main, with these entered, and its head."""
     branch = f"publish/ops.audit_results/{uuid.uuid4().hex[:12]}-a"
-    lake.catalog.create_branch(branch)
+    lake.bases[branch] = lake.catalog.create_branch(branch)
     lake.tables.enter(entries, "lake", branch)
     return branch, lake.catalog.head(branch)
 

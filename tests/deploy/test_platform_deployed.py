@@ -175,13 +175,13 @@ def test_only_the_publisher_changes_main(server: Server) -> None:
     publisher = Catalog(server.uri, server.tokens["publisher"])
     publisher.begin("ops")
     branch = "ingest/t/f-1"
-    Catalog(server.uri, server.tokens["uploader"]).create_branch(branch)
+    base = Catalog(server.uri, server.tokens["uploader"]).create_branch(branch)
     assert server.answer("POST", _commit(publisher, branch), "job", json=_namespace("a")) == 200
     assert server.answer("POST", _commit(publisher, "main"), "job", json=_namespace("b")) == 403
     merge = f"/api/v2/trees/main@{publisher.head('main')}/history/merge"
     body = {"fromRefName": branch, "fromHash": publisher.head(branch)}
     assert server.answer("POST", merge, "job", json=body) == 403
-    assert publisher.merge(branch, publisher.head(branch), "Publish", {"k": "v"})
+    assert publisher.merge(branch, publisher.head(branch), base, "Publish", {"k": "v"})
 
 
 def test_its_role_lets_nessie_make_a_table(

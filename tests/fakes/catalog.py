@@ -10,7 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from functions.catalog import MAIN, CannotRebase, FilesGone, MergeConflict, UnknownBranch
+from functions.catalog import (
+    MAIN,
+    CannotRebase,
+    FilesGone,
+    MergeConflict,
+    SetBack,
+    UnknownBranch,
+)
 from functions.history import Change, Commit, Tip
 from functions.ingestion import Intent
 from functions.table_files import TableFiles
@@ -94,7 +101,9 @@ class FakeCatalog:
         """See Catalog.delete_branch."""
         self._heads.pop(branch, None)
 
-    def merge(self, branch: str, at: str, message: str, properties: Mapping[str, str]) -> str:
+    def merge(
+        self, branch: str, at: str, base: str, message: str, properties: Mapping[str, str]
+    ) -> str:
         """See Catalog.merge."""
         self.head(branch)
         if at not in self._commits:
@@ -103,7 +112,8 @@ class FakeCatalog:
         theirs = _changes(c for c in self._log(at) if c.commit.hash not in known)
         if not theirs:
             return ""
-        base = next(c.commit.hash for c in self._log(at) if c.commit.hash in known)
+        if self.common_ancestor(at) != base:
+            raise SetBack("MAIN_SET_BACK", f"main lost the commit {base}")
         ours = _changes(self._since(base))
         if both := sorted(ours.keys() & theirs.keys()):
             raise MergeConflict("MERGE_CONFLICT", f"changed in conflict: {', '.join(both)}")
@@ -121,6 +131,16 @@ class FakeCatalog:
             for stored in self._log(self._heads[MAIN])
             if name not in stored.commit.properties
         }
+
+    def common_ancestor(self, at: str) -> str:
+        """Return the nearest commit that main and a hash have in common."""
+        known = self._ancestors(self._heads[MAIN])
+        return next(c.commit.hash for c in self._log(at) if c.commit.hash in known)
+
+    def changed_tables(self, base: str, at: str) -> frozenset[str]:
+        """See Catalog.changed_tables."""
+        names = self.names(base) | self.names(at)
+        return frozenset(name for name in names if self.table(base, name) != self.table(at, name))
 
     def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
         """What a writer does: change a table on a branch, or drop it; returns the new head."""

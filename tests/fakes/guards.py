@@ -382,7 +382,8 @@ GUARDS = (
                 "functions.publishing",
                 "    at = world.now()\n    world.ledger.save_all(",
                 "    at = world.now()\n"
-                "    world.catalog.merge(fresh, intent.hash, '', commits.properties(members))\n"
+                "    properties = commits.properties(members)\n"
+                "    world.catalog.merge(fresh, intent.hash, base, '', properties)\n"
                 "    world.ledger.save_all(",
             ),
         ),

@@ -46,7 +46,9 @@ class Gate:
 
     def merge(self, report: AuditReport) -> str:
         catalog = self.job.services.catalog
-        return catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+        return catalog.merge(
+            report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"}
+        )
 
     def enter(self, spec: JobSpec, report: AuditReport) -> JobSpec:
         """Enter an audited file into a fresh branch; returns what the job is then told."""

@@ -50,7 +50,7 @@ class Gate:
     def merge(self, report: AuditReport) -> None:
         catalog = self.job.services.catalog
         assert report.verdict is Verdict.PASSED, report.reason
-        catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+        catalog.merge(report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"})
 
     def spec(self, statement: str, contract: str = "") -> JobSpec:
         """What the job is told of a change; {t} is the table's name in the statement."""

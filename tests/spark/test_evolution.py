@@ -59,7 +59,9 @@ schema:
     def publish(self, report: AuditReport) -> None:
         assert report.verdict is Verdict.PASSED, report.reason
         catalog = self.job.services.catalog
-        assert catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+        assert catalog.merge(
+            report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"}
+        )
 
     def rows(self, branch: str = "main") -> list[dict[str, Any]]:
         return sorted(self.job.rows(self.name, branch), key=lambda row: row["id"])

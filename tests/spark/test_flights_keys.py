@@ -91,7 +91,7 @@ def test_foreign_keys_of_all_flights_are_counted_exactly(job_runner: Job, table:
         text = contract(namespace, name, [column])
         report = ingest(job_runner, text, namespace, name, data(name, column))
         catalog = job_runner.services.catalog
-        catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+        catalog.merge(report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"})
     flights = data("flights", *KEYS)
     text = contract(namespace, "flights", list(KEYS), "{property: severity, value: warning}")
     report = ingest(job_runner, text, namespace, "flights", flights)

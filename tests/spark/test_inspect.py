@@ -214,7 +214,7 @@ def test_only_the_files_own_rows_are_looked_at(
         "amount": [-1.0, 2.0, 3.0],
     }
     _, good = job_runner.ingest(json_lines(first), contract("json"), table)
-    services.catalog.merge(good.branch, good.audited_hash, "good", {})
+    services.catalog.merge(good.branch, good.audited_hash, good.base_hash, "good", {})
     landed = services.land("tests/second", json_lines(second) + b'{"id": 9, "amount": "no"}\n')
     spec = job_runner.spec(landed, contract("json"), table)
     _, report = job_runner.run(spec)

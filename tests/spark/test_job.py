@@ -52,7 +52,7 @@ def test_the_report_names_the_files_that_hold_the_rows(
     """Each data file of this run, and of no other on the branch, is in its report as it lies."""
     _, first = job_runner.ingest(parquet(GOOD), contract(), table, "tests/first")
     catalog = job_runner.services.catalog
-    assert catalog.merge(first.branch, first.audited_hash, "Publish", {"k": "v"})
+    assert catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", {"k": "v"})
     _, report = job_runner.ingest(parquet(GOOD), contract(), table, "tests/second")
     assert {file.path for file in report.files}.isdisjoint(file.path for file in first.files)
     assert [file.rows for file in report.files] == [3]

@@ -68,7 +68,9 @@ schema:
         full = f"{self.namespace}.{table}"
         _, report = self.job.ingest(parquet(filled(rows)), contract, full, key)
         assert report.verdict is Verdict.PASSED, report.reason
-        self.job.services.catalog.merge(report.branch, report.audited_hash, "Publish", {"k": "v"})
+        self.job.services.catalog.merge(
+            report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"}
+        )
 
 
 def filled(rows: Columns) -> dict[str, Any]:

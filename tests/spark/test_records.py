@@ -23,12 +23,12 @@ def entered(job: Job, report: AuditReport, *, published: bool, again: bool = Fal
     """Have main's tables take what a run left, as the publisher does."""
     services = job.services
     branch = f"publish/ops.audit_results/{report.ingestion[:12]}-{published}"
-    services.catalog.create_branch(branch)
+    base = services.catalog.create_branch(branch)
     tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
     bucket = report.records[0].path.split("/")[2]
     found = list(entries(report, bucket, published=published, again=again))
     tables.enter(found, bucket, branch)
-    assert services.catalog.merge(branch, services.catalog.head(branch), "Record", {"k": "v"})
+    assert services.catalog.merge(branch, services.catalog.head(branch), base, "Record", {"k": "v"})
     services.catalog.delete_branch(branch)
 
 

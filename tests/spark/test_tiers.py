@@ -206,7 +206,7 @@ def test_four_levels_deep_is_checked_and_comes_again(job_runner: Job, table: str
     code, first = job_runner.ingest(_parquet({"order": good}), text, table, "tests/first")
     assert (code, first.verdict) == (0, Verdict.PASSED)
     catalog = job_runner.services.catalog
-    assert catalog.merge(first.branch, first.audited_hash, "Publish", {"k": "v"})
+    assert catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", {"k": "v"})
     bad = [*good[1:], {"lines": [{"sku": "a"}, {"sku": None}, {"sku": None}]}]
     code, report = job_runner.ingest(_parquet({"order": bad}), text, table, "tests/second")
     assert (code, [(c.id, c.counted) for c in report.failed]) == (

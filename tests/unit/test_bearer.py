@@ -92,7 +92,7 @@ def test_an_instance_goes_on_after_its_token_was_rotated() -> None:
         assert catalog.head("main") == _HASH
         vault.text = "new"
         valid ^= {"old", "new"}
-        assert catalog.merge("ingest/x", _HASH, "why", {}) == _HASH
+        assert catalog.merge("ingest/x", _HASH, _HASH, "why", {}) == _HASH
         assert json.loads(accepted[-1])["fromRefName"] == "ingest/x"
 
 

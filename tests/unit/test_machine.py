@@ -55,7 +55,6 @@ OF_COMMANDS = {
     "catalog.changed_without",
     "tables.files",
     "tables.make",
-    "tables.rows",
     "tables.doubled",
 }
 

@@ -203,7 +203,9 @@ def test_a_merge_just_before_it_is_cut_off_counts() -> None:
     members = deployment.ledger.together(together)
     intent = members[0].intent
     said = commits.message(members), commits.properties(members)
-    merge = partial(deployment.catalog.merge, intent.branch, intent.hash, *said)
+    merge = partial(
+        deployment.catalog.merge, intent.branch, intent.hash, members[0].base_hash, *said
+    )
     deployment.ledger.lose()
     deployment.journal.strike("jobs.spec", Fault(merge))
     assert {i.state for i in rebuild(deployment.world)} == {State.PUBLISHED}

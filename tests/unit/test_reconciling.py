@@ -113,7 +113,8 @@ def test_rows_that_a_newer_version_replaced_are_no_loss(deployment: Deployment) 
     branch = deployment.ingestion(landed).branch
     at = deployment.catalog.commit(branch, TABLE, replace(table, files=(*table.files[1:], "new")))
     replaced = {**properties, commits.INGESTIONS: json.dumps([document])}
-    deployment.catalog.merge(branch, at, "Publish", replaced)
+    base = deployment.ingestion(landed).base_hash
+    deployment.catalog.merge(branch, at, base, "Publish", replaced)
     deployment.ledger.save(named)
     found = look(deployment)
     assert found.problems == ()
@@ -145,12 +146,12 @@ def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
 def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment) -> None:
     """A merge that brings a file's rows twice is found among those that do not."""
     branch = "ingest/shop.orders/doubled"
-    deployment.catalog.create_branch(branch)
+    base = deployment.catalog.create_branch(branch)
     table = on_main(deployment).append("new.parquet")
     at = deployment.catalog.commit(branch, TABLE, table.append("new.parquet"))
     ingestion = next(i for i in deployment.ledger.all() if i.state is State.REJECTED)
     properties = commits.properties([ingestion])
-    deployment.catalog.merge(branch, at, "Publish", properties)
+    deployment.catalog.merge(branch, at, base, "Publish", properties)
     deployment.ledger.save(replace(ingestion, state=State.PUBLISHED))
     found = look(deployment)
     assert codes(found.problems) == ["WRONG_GAIN"]
@@ -176,13 +177,13 @@ def test_a_file_doubled_within_a_merge_is_found_thoroughly(
     look_at = partial(look, deployment, thorough=thorough)
     assert look_at().problems == ()
     branch = "ingest/shop.orders/again"
-    deployment.catalog.create_branch(branch)
+    base = deployment.catalog.create_branch(branch)
     table = on_main(deployment)
     at = deployment.catalog.commit(branch, TABLE, table.append(table.files[0]))
     landed = deployment.land("shop/orders/c.parquet")
     deployment.deliver()
     ingestion = deployment.ingestion(landed)
     named = replace(ingestion, rows=ROWS_A_FILE, state=State.PUBLISHED)
-    deployment.catalog.merge(branch, at, "Publish", commits.properties([named]))
+    deployment.catalog.merge(branch, at, base, "Publish", commits.properties([named]))
     deployment.ledger.save(named)
     assert codes(look_at().problems) == (["DOUBLED_FILE"] if thorough else [])

@@ -67,7 +67,8 @@ class Story:
 
     def _merge(self, name: str, _: str) -> None:
         try:
-            self.catalog.merge(name, self.catalog.head(name), "Publish", {})
+            head = self.catalog.head(name)
+            self.catalog.merge(name, head, self.catalog.common_ancestor(head), "Publish", {})
         except MergeConflict:
             return
 

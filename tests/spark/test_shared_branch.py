@@ -1,0 +1,124 @@
+"""A run reports only what it wrote itself, whoever else commits on its branch meanwhile."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from lakegate.errors import Transient
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport, Verdict
+from spark_jobs.batch import ingest_batch
+from spark_jobs.branch import Branch
+from spark_jobs.ingest import ingest
+from spark_jobs.session import open_session
+from spark_jobs.storage import Storage
+from tests.services import fresh_session
+from tests.spark.conftest import Job
+from tests.spark.test_batch import batch, others
+from tests.spark.test_job import GOOD, changed, parquet
+
+pytestmark = pytest.mark.spark
+Contract = Callable[..., str]
+__all__ = ["batch"]  # a fixture
+
+# At which of its looks at the branch a run finds that somebody has just committed there.
+OPENED, APPENDED = 1, 2
+
+
+@dataclass(frozen=True)
+class Watched(Branch):
+    """The run's branch, on which somebody else commits around one of the run's looks at it.
+
+    The commit comes before the look where `before` is set, right after it otherwise.
+    """
+
+    at: int = 0
+    before: bool = False
+    looks: list[str] = field(default_factory=list)
+
+    def head(self) -> str:
+        """See Branch.head."""
+        return self._look(super().head)
+
+    def own_commit(self, before: str) -> str:
+        """See Branch.own_commit."""
+        return self._look(lambda: super(Watched, self).own_commit(before))
+
+    def _look(self, read: Callable[[], str]) -> str:
+        self.looks.append("look")
+        now = len(self.looks) == self.at
+        if now and self.before:
+            self.commit()
+        found = read()
+        if now and not self.before:
+            self.commit()
+        return found
+
+    def commit(self) -> None:
+        """Commit as anybody with the job's token may: a namespace, which is not of the run."""
+        name = {"elements": [f"other{len(self.looks)}"]}
+        answer = requests.post(
+            f"{self.nessie_uri}/api/v2/trees/{quote(self.name, safe='')}@{super().head()}"
+            "/history/commit",
+            json={
+                "commitMeta": {"message": "another writer"},
+                "operations": [
+                    {"type": "PUT", "key": name, "content": {"type": "NAMESPACE", **name}}
+                ],
+            },
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=30,
+        )
+        answer.raise_for_status()
+
+
+def run(job: Job, spec: JobSpec, at: int = 0, *, before: bool = False) -> AuditReport:
+    """The run's report, while somebody else commits at its look number `at`."""
+    fresh_session(job.warm_spark)
+    storage, token = Storage.connect(spec), job.services.tokens["job"]
+    branch = Watched(spec.nessie_uri, spec.branch, token, at, before)
+    spark = open_session(spec, token)
+    if spec.parts:
+        return ingest_batch(spec, storage, spark, branch)
+    return ingest(spec, storage, spark, branch)
+
+
+def test_commits_of_others_on_the_branch_are_never_reported(
+    job_runner: Job, contract: Contract, table: str
+) -> None:
+    """Rows there before the run opened the table, and commits at any later moment, fail the run."""
+    services = job_runner.services
+    main = services.spec(services.land("tests/main", parquet(GOOD)), "", table)
+    version = services.put_contract(table, contract())
+    _, first = job_runner.run(job_runner.spec(main.landed, contract(), table))
+    services.catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", {})
+
+    landed = services.land("tests/shared", changed(id=[7, 8, 9]))
+    spec = services.spec(landed, version, table)
+    for at, before in ((OPENED, False), (APPENDED, True)):
+        Branch(spec.nessie_uri, spec.branch, services.tokens["job"]).reset(spec.base_hash)
+        with pytest.raises(Transient, match="another writer committed"):
+            run(job_runner, spec, at, before=before)
+
+    Branch(spec.nessie_uri, spec.branch, services.tokens["job"]).reset(spec.base_hash)
+    report = run(job_runner, spec, APPENDED)
+    assert report.verdict is Verdict.PASSED
+    assert services.catalog.head(spec.branch) != report.audited_hash  # which leads to the run alone
+
+    with pytest.raises(Transient, match="another writer committed"):
+        run(job_runner, spec)  # the rows of the run before are on the branch now
+
+
+def test_commits_of_others_between_two_files_of_a_batch_fail_it(
+    job_runner: Job, batch: Callable[..., JobSpec], table: str
+) -> None:
+    """A batch's files follow one another on the branch, with no commit of others between them."""
+    one, _ = others(table)
+    spec = batch({"a.parquet": (one, parquet(GOOD)), "b.parquet": (one, changed(id=[7, 8, 9]))})
+    run(job_runner, spec)
+    Branch(spec.nessie_uri, spec.branch, job_runner.services.tokens["job"]).reset(spec.base_hash)
+    with pytest.raises(Transient, match="another writer committed"):
+        run(job_runner, spec, APPENDED)
