@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from datetime import datetime, timedelta
 
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved
-from functions.people.messages import Alert, Kind, alert, duplicate, recovered
+from functions.people.messages import Alert, Kind, alert, duplicate, overdue, recovered
 from functions.readers.announcements import announcements
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
+from lakegate import times
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import AuditReport, Reason
@@ -65,6 +67,20 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
     if ingestion.unannounced:
         ingestion = _announce(world, ingestion)
     return ingestion
+
+
+def warn_overdue(world: World, ingestion: Ingestion, why: str) -> None:
+    """Tell people, once, of an ingestion that passed its audit hours ago and is not on main.
+
+    `why` is what the last try to publish it met, "" where it met nothing.
+    """
+    longest = timedelta(minutes=world.settings.overdue_minutes)
+    since = times.text(datetime.fromisoformat(world.now()) - longest)
+    late = ingestion.state is State.AUDITED and ingestion.ready_at < since
+    if late and ingestion.times.get("overdue", "") < ingestion.ready_at:
+        message = overdue(ingestion, why, world.settings.page_url)
+        world.alerts.post(ingestion.channel, message)
+        world.ledger.save(ingestion.step("overdue", world.now()))
 
 
 def save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]:

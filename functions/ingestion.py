@@ -227,6 +227,11 @@ class Ingestion:
         return self.times.get(self.state, max(self.times.values(), default=""))
 
     @property
+    def ready_at(self) -> str:
+        """When it could first be published, or a person last allowed it (ISO 8601, UTC)."""
+        return max(self.times.get("audited", ""), self.times.get("approved", ""))
+
+    @property
     def has_failed(self) -> bool:
         """Whether it was rejected or errored once, whatever became of it since."""
         return any(state.value in self.times for state in ALERTED)

@@ -88,7 +88,7 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
         except (NotOnMain, SetBack) as why:
             logger.warning("the job must run again", extra={"why": why.message})
             return _all_again(world, unit)
-        except _Unaudited as why:
+        except (_Unaudited, CannotRebase) as why:
             return end(world, ingestion, State.ERRORED, Reason(why.code, why.message))
     moved = f"{' or '.join(ingestion.tables)} moved on main {_MOST_TRIES} times"
     message = f"{moved} while {ingestion.id} waited"
@@ -166,7 +166,7 @@ def _rebase(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
     except AlreadyPublished as found:
         world.catalog.delete_branch(fresh)
         return _end_found(world, refused, found)
-    except LakegateError as error:
+    except Exception as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
         now = world.ledger.get(first.id)
         if now.branch == fresh:
@@ -174,7 +174,7 @@ def _rebase(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
         world.catalog.delete_branch(fresh)
         if isinstance(error, Moved):
             elsewhere |= error.ids
-        elif now.revision == first.revision:
+        elif now.revision == first.revision or not isinstance(error, LakegateError):
             raise
         return now
     for branch in replaced:

@@ -34,12 +34,12 @@ def audit_again(world: World, ingestion: Ingestion) -> Ingestion:
     except AlreadyPublished as found:
         world.catalog.delete_branch(fresh)
         return end_published(world, [ingestion], found.commits[ingestion.id])
-    except LakegateError:
+    except Exception as error:
         # A save that timed out may have been done: then the fresh branch is its own.
         entered = world.ledger.get(ingestion.id)
         if entered.branch != fresh:
             world.catalog.delete_branch(fresh)
-        if entered.revision == ingestion.revision:
+        if entered.revision == ingestion.revision or not isinstance(error, LakegateError):
             raise
         if entered.branch != fresh:
             return entered

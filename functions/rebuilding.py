@@ -1,16 +1,17 @@
 """Restoring what the ledger lost, from main's log, job runs, audit reports and open branches.
 
 Only what the ledger does not have is entered, conditionally, so this may be done at any time and
-any number of times. Its order keeps rows from being published twice: the traces are read before
-the ledger is asked, so that whatever is under way is known to it; the branches that a lost intent
-could still merge are deleted; and only then, by main's log, what was published is told from
-what was not.
+any number of times. Its order keeps live work safe and rows from being published twice: the traces
+are read before the ledger is asked, so that whatever is under way is known to it; main's log says
+what was published; branches are deleted only of what was entered. A process of before may still
+merge a lost intent: its next branch is cut after a look at main's log since `base_hash`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 from itertools import islice, takewhile
 
 from functions import commits, restored
@@ -19,6 +20,7 @@ from functions.catalog import MAIN
 from functions.history import Commit
 from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.jobs import UnknownRun
+from functions.lake import StoredContract
 from functions.ledger import Moved
 from functions.restored_terms import in_force, with_terms
 from functions.storage import Missing
@@ -39,11 +41,11 @@ _SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Ness
 class _Search:
     """What to look for: all that is lost, or that of the `wanted`, which landed after `since`.
 
-    `begun` are those that the ledger has, and whose job it has not started: they may have been
-    begun anew, by an event, after the ledger had lost them.
+    `begun` are the ids of those that the ledger had, and whose job it had not started: they may
+    have been begun again, by an event, after the ledger had lost them.
     """
 
-    begun: Mapping[str, Ingestion]
+    begun: Collection[str]
     since: str = ""
     wanted: Collection[str] | None = None
 
@@ -61,9 +63,8 @@ def rebuild(world: World, *, dry_run: bool = False) -> Iterator[Ingestion]:
     nothing is changed.
     """
     listed = (i for state in NOT_STARTED for i in world.ledger.in_state(state))
-    search = _Search(begun=_begun(world, [ingestion.id for ingestion in listed]))
-    lost = _restored(world, search, arrivals(world), dry_run=dry_run)
-    yield from lost if dry_run else _entered(world, search, lost)
+    search = _Search(begun=[ingestion.id for ingestion in listed])
+    yield from _restored(world, search, arrivals(world), dry_run=dry_run)
 
 
 def restore(
@@ -77,67 +78,73 @@ def restore(
         return
     first = min(datetime.fromisoformat(each.landed_at) for each in landed)
     search = _Search(
-        begun=_begun(world, [ingestion.id for ingestion in begun]),
+        begun=[ingestion.id for ingestion in begun],
         since=times.text(first - _SKEW),
         wanted={ingestion_id(each) for each in landed},
     )
-    yield from _entered(world, search, _restored(world, search, landed))
+    yield from _restored(world, search, landed)
 
 
-def _begun(world: World, ids: Sequence[str]) -> dict[str, Ingestion]:
+def _begun(world: World, ids: Collection[str]) -> dict[str, Ingestion]:
     """Those of them whose job is not started: the index that listed them lags behind."""
-    batches = (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
-    found = (ingestion for batch in batches for ingestion in world.ledger.together(batch))
+    listed = iter(ids)
+    found: list[Ingestion] = []
+    while batch := list(islice(listed, _BATCH)):
+        found += world.ledger.together(batch)
     return {i.id: i for i in found if i.state in NOT_STARTED}
-
-
-def _entered(world: World, search: _Search, found: Iterable[Ingestion]) -> Iterator[Ingestion]:
-    contracts = in_force(world)
-    for ingestion in found:
-        judged = with_terms(world, contracts, ingestion)
-        yield from _enter(world, judged.step("restored", world.now()), search.begun)
-
-
-def _enter(
-    world: World, ingestion: Ingestion, begun: Mapping[str, Ingestion]
-) -> Iterator[Ingestion]:
-    """Enter it where no other process did so, or moved it on, meanwhile."""
-    if ingestion.id in begun:
-        with suppress(Moved):
-            yield world.ledger.save(replace(ingestion, revision=begun[ingestion.id].revision))
-        return
-    # Revisions of before are small: a process that still holds one cannot save over this.
-    revision = int(datetime.fromisoformat(world.now()).timestamp() * 1000)
-    entered = world.ledger.begin(replace(ingestion, revision=revision))
-    if entered.revision == revision + 1:
-        yield entered
 
 
 def _restored(
     world: World, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
 ) -> Iterator[Ingestion]:
-    """The lost ingestions as they are to be entered; what could double their rows is deleted."""
+    """Yield the lost ingestions as they are entered; with `dry_run` as they would be."""
     found = {i: t for i, t in traces(world, landed, search.since).items() if search.covers(i)}
+    begun = _begun(world, search.begun)  # after the traces: what is under way has moved on
     known = world.ledger.known(list(found))
     lost = {
         id_: trace
         for id_, trace in found.items()
-        if id_ not in known or (id_ in search.begun and _is_anew(world, search.begun[id_], trace))
+        if id_ not in known or (id_ in begun and _is_again(world, begun[id_], trace))
     }
+    enter = _same if dry_run else partial(_entered, world, cache(partial(in_force, world)), begun)
     head = world.catalog.head(MAIN)
-    for ingestion in _published(world, search, lost):
+    for ingestion in _published(world, search, begun, lost):
         lost.pop(ingestion.id, None)
-        yield ingestion
-    others = {id_: _unpublished(world, id_, trace) for id_, trace in lost.items()}
-    if not dry_run:
-        _cut_off(world, lost, others)
-    for ingestion in _published(world, search, lost, until=head):
+        yield from enter(ingestion)
+    others = {id_: _unpublished(world, id_, trace, head) for id_, trace in lost.items()}
+    for ingestion in _published(world, search, begun, lost, until=head):
         others.pop(ingestion.id, None)
-        yield ingestion
-    yield from filter(None, others.values())
+        yield from enter(ingestion)
+    entered = [each for other in filter(None, others.values()) for each in enter(other)]
+    if not dry_run:
+        _cut_off(world, lost, entered)
+    yield from entered
 
 
-def _is_anew(world: World, begun: Ingestion, trace: Trace) -> bool:
+def _same(ingestion: Ingestion) -> Iterator[Ingestion]:
+    yield ingestion
+
+
+def _entered(
+    world: World,
+    contracts: Callable[[], Mapping[str, StoredContract]],
+    begun: Mapping[str, Ingestion],
+    ingestion: Ingestion,
+) -> Iterator[Ingestion]:
+    """Enter it, unless another process did so, or moved it on, meanwhile: then yield nothing."""
+    found = with_terms(world, contracts(), ingestion).step("restored", world.now())
+    if found.id in begun:
+        with suppress(Moved):
+            yield world.ledger.save(replace(found, revision=begun[found.id].revision))
+        return
+    # Revisions of before are small: a process that still holds one cannot save over this.
+    revision = int(datetime.fromisoformat(world.now()).timestamp() * 1000)
+    entered = world.ledger.begin(replace(found, revision=revision))
+    if entered.revision == revision + 1:
+        yield entered
+
+
+def _is_again(world: World, begun: Ingestion, trace: Trace) -> bool:
     """Whether it was begun once more: of its attempt there is work that it did not ask for."""
     if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
         return False
@@ -147,7 +154,11 @@ def _is_anew(world: World, begun: Ingestion, trace: Trace) -> bool:
 
 
 def _published(
-    world: World, search: _Search, lost: Mapping[str, Trace], until: str = ""
+    world: World,
+    search: _Search,
+    begun: Mapping[str, Ingestion],
+    lost: Mapping[str, Trace],
+    until: str = "",
 ) -> Iterator[Ingestion]:
     """What main's log says was published, and the ledger does not know."""
     log = takewhile(lambda each: each.hash != until and search.reaches(each), world.catalog.log())
@@ -158,14 +169,17 @@ def _published(
         if search.covers(one.id)
     )
     while chunk := {one.id: (commit, one) for commit, one in islice(told, _CHUNK)}:
-        known = world.ledger.known(list(chunk)) - search.begun.keys()
+        known = world.ledger.known(list(chunk)) - begun.keys()
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
             report = _report(world, one.report)
             yield restored.published(one, commit, report, lost.get(one.id, Trace()))
 
 
-def _unpublished(world: World, id_: str, trace: Trace) -> Ingestion | None:
-    """What else is known of it; None where there is neither an end nor a file to be judged."""
+def _unpublished(world: World, id_: str, trace: Trace, head: str) -> Ingestion | None:
+    """What else is known of it; None where there is neither an end nor a file to be judged.
+
+    `head` is where main stood before its log was read: nothing before that has published it.
+    """
     run = trace.runs.get(trace.attempt)
     spec = _spec(world, run.id) if run else None
     if run and spec and spec.ingestion == id_:
@@ -174,29 +188,28 @@ def _unpublished(world: World, id_: str, trace: Trace) -> Ingestion | None:
     report = _report(world, key)
     if report and restored.is_end(report):
         return restored.ended(report, key)
-    return restored.landed_again(id_, trace.landed, trace) if trace.landed else None
+    return restored.landed_again(id_, trace.landed, trace, head) if trace.landed else None
 
 
-def _cut_off(
-    world: World, lost: Mapping[str, Trace], others: Mapping[str, Ingestion | None]
-) -> None:
-    """Delete the branches that a process of before could merge beside what is restored.
+def _cut_off(world: World, traces: Mapping[str, Trace], entered: Collection[Ingestion]) -> None:
+    """Delete the branches that a process of before could merge beside what was entered.
 
     A branch made to publish several ingestions goes also where the ledger still has some of them:
     it holds rows of the lost one, too. Their jobs run again.
     """
     doomed = {
         branch
-        for id_, ingestion in others.items()
-        if ingestion and ingestion.state is State.LANDED
-        for branch in lost[id_].branches.values()
+        for ingestion in entered
+        if ingestion.state is State.LANDED
+        for branch in traces[ingestion.id].branches.values()
     }
-    for table in {table for trace in lost.values() for table in trace.tables}:
-        own = tuple(fresh_branch(table, id_, "") for id_ in lost)
+    ids = {ingestion.id for ingestion in entered}
+    for table in {table for id_ in ids for table in traces[id_].tables}:
+        own = tuple(fresh_branch(table, id_, "") for id_ in ids)
         fresh = world.catalog.branches(f"publish/{table}/")
         doomed |= {branch for branch in fresh if branch.startswith(own)}
-        doomed |= {i.branch for i in world.ledger.waiting(table) if lost.keys() & set(i.group)}
-    evidence = {i.branch for i in others.values() if i and i.state is State.REJECTED}
+        doomed |= {i.branch for i in world.ledger.waiting(table) if ids & set(i.group)}
+    evidence = {i.branch for i in entered if i.state is State.REJECTED}
     for branch in sorted(doomed - evidence):
         world.catalog.delete_branch(branch)
 

@@ -121,7 +121,7 @@ def _enter(world: World, first: Ingestion, runs: Sequence[Run]) -> None:
             _enter_on(world, branch, base, runs)
         except (MergeConflict, SetBack):
             world.catalog.delete_branch(branch)
-        except LakegateError:
+        except Exception:
             world.catalog.delete_branch(branch)
             raise
         else:

@@ -74,11 +74,13 @@ def _afresh(world: World, ingestion: Ingestion, seen: Standing) -> Ingestion:
     except AlreadyPublished as found:
         world.catalog.delete_branch(fresh)
         return end_published(world, [ingestion], found.commits[ingestion.id])
-    except LakegateError as error:
+    except Exception as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
         now = world.ledger.get(ingestion.id)
         if now.branch != fresh:
             world.catalog.delete_branch(fresh)
+        if not isinstance(error, LakegateError):
+            raise
         if now.revision == ingestion.revision and not isinstance(error, _Overtaken):
             raise
         return now

@@ -93,10 +93,19 @@ def ended(report: AuditReport, key: str) -> Ingestion:
     return _told(found, report).step(found.state, report.finished_at)
 
 
-def landed_again(id_: str, landed: LandedObject, trace: Trace) -> Ingestion:
-    """From a branch alone, or a pass that nobody can confirm: the job runs on a fresh branch."""
+def landed_again(id_: str, landed: LandedObject, trace: Trace, head: str) -> Ingestion:
+    """From a branch alone, or a pass that nobody can confirm: the job runs on a fresh branch.
+
+    What main takes after `head` is looked at once more when that branch is cut.
+    """
     attempt = trace.attempt + 1
-    found = Ingestion(id=id_, landed=landed, attempt=attempt, failures=_failures(trace, attempt))
+    found = Ingestion(
+        id=id_,
+        landed=landed,
+        attempt=attempt,
+        failures=_failures(trace, attempt),
+        base_hash=head,
+    )
     return _told(found, None)
 
 

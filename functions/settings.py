@@ -25,8 +25,9 @@ class Settings:
     size of one job run. Its log goes to EMR's own storage and to the CloudWatch log group
     `job_log_group`, if any. `job_attempts` is how often EMR tries a run; more than once, it also
     tries again what was rejected.
-    `grace_seconds` is how long the sweep leaves events time to do the work, `keep_days` how long
-    failed branches are kept. `page_url` is the quality page's address, "" without one. The `limits`
+    `grace_seconds` is how long the sweep leaves events time to do the work, `overdue_minutes` how
+    long an audited file may wait for main before people are told, `keep_days` how long failed
+    branches are kept. `page_url` is the quality page's address, "" without one. The `limits`
     are settings like these, each from its own variable.
     """
 
@@ -55,6 +56,7 @@ class Settings:
     job_log_group: str = ""
     max_attempts: int = 20
     grace_seconds: int = 300
+    overdue_minutes: int = 180
     keep_days: int = 30
     page_url: str = ""
     limits: Limits = DEFAULTS

@@ -9,6 +9,7 @@ from typing import TypeVar
 from functions.arrivals import arrivals
 from functions.conclusion import resume
 from functions.deliveries import Work, job_run, upload
+from functions.ending import warn_overdue
 from functions.ingestion import NOT_STARTED, Ingestion
 from functions.intake import take_in
 from functions.people.messages import unreadable_event
@@ -106,7 +107,12 @@ def _unknown(world: World, before: str) -> Iterator[LandedObject]:
 
 def _resume(world: World, listed: Ingestion) -> None:
     with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
-        resume(world, world.ledger.get(listed.id))  # the index that listed it lags behind
+        try:
+            now = resume(world, world.ledger.get(listed.id))  # the index that listed it lags behind
+        except Exception as error:
+            warn_overdue(world, world.ledger.get(listed.id), str(error))
+            raise
+        warn_overdue(world, now, "another file of its table goes first")
 
 
 def _tell_again(world: World, body: str) -> None:

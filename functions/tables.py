@@ -149,7 +149,9 @@ class Tables:
             with self._translated():
                 found = self._load(table, reference)
                 return TableRows(str(found.metadata.table_uuid), *_totals(found))
-        except CannotRebase:
+        except CannotRebase as error:
+            if error.code != "TABLE_GONE":
+                raise
             return TableRows()
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
@@ -157,7 +159,9 @@ class Tables:
         try:
             with self._translated():
                 return _doubled(self._load(table, reference))
-        except CannotRebase:
+        except CannotRebase as error:
+            if error.code != "TABLE_GONE":
+                raise
             return []
 
     def _load(self, table: str, reference: str) -> Table:
@@ -184,6 +188,11 @@ class Tables:
         except _PASSING as error:
             message = f"the catalog did not answer: {error}"
             raise Transient("CATALOG_UNAVAILABLE", message) from error
+        except LakegateError:
+            raise
+        except Exception as error:  # whatever pyiceberg meets in a table that others may change
+            message = f"its metadata cannot be worked on: {type(error).__name__}: {error}"
+            raise CannotRebase("TABLE_UNUSABLE", message) from error
 
 
 def _enter(current: Table, entries: Sequence[Entry]) -> None:

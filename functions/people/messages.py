@@ -110,6 +110,25 @@ def duplicate(
     return _of(ingestion, kind, title, blocks, page_url, "LIKELY_DUPLICATE")
 
 
+def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
+    """Return the notice that an audited ingestion has waited for main for hours, and why."""
+    title = f"Still not published: {ingestion.name}"
+    lines = [
+        cut(
+            escaped(f"It passed its audit, and waits for main since {ingestion.ready_at}."), _SHORT
+        ),
+        *([cut(f"*Last try* {escaped(why)}", _REASON)] if why else []),
+        *_source(ingestion),
+        f"*Table* {code(', '.join(ingestion.tables))}",
+        f"*Ingestion* {code(ingestion.id)}",
+    ]
+    advice = "It is tried again every few minutes. If the last try names a fault, mend that.\n"
+    commands = f"```lakegate show {ingestion.id}```"
+    asked = "\n".join([*_page_link(ingestion, page_url), commands])
+    blocks = (section("\n".join(lines)), section(advice + asked))
+    return _of(ingestion, Kind.NOTICE, title, blocks, page_url, "OVERDUE")
+
+
 def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     """The alert for a message that no handler could work off."""
     title = "Errored: an event could not be handled"

@@ -167,12 +167,19 @@ class IcebergWriter:
             {"id": 2, "name": "new", "type": "long", "required": required},
         ]
         schema = {"type": "struct", "fields": columns, "schema-id": 1}
-        namespace, _, name = self._name.partition(".")
-        prefix = quote(f"{branch}|lake", safe="")
-        updates: list[dict[str, Any]] = [
+        self._update(
+            branch,
             {"action": "add-schema", "schema": schema, "last-column-id": 2},
             {"action": "set-current-schema", "schema-id": -1},
-        ]
+        )
+
+    def set_property(self, branch: str, name: str, value: str) -> None:
+        """Set a property of the table."""
+        self._update(branch, {"action": "set-properties", "updates": {name: value}})
+
+    def _update(self, branch: str, *updates: dict[str, Any]) -> None:
+        namespace, _, name = self._name.partition(".")
+        prefix = quote(f"{branch}|lake", safe="")
         answer = requests.post(
             f"{self._uri}/iceberg/v1/{prefix}/namespaces/{namespace}/tables/{name}",
             headers={"Authorization": f"Bearer {self._token}"},

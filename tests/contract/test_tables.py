@@ -8,6 +8,7 @@ from functions.tables import Tables
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
 from tests.fakes import wire
+from tests.fakes.catalog import ROWS_A_FILE
 
 
 @pytest.fixture(params=PLACES)
@@ -183,3 +184,35 @@ def test_a_nessie_that_is_away_is_tried_again() -> None:
     """Where nothing answers, the call says so as a transient error."""
     with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
         append_again(wire.nobody())
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
+def test_whatever_pyiceberg_cannot_do_is_an_error_of_ours(lake: Lake) -> None:
+    """Properties that others gave main's table never raise what nobody handles; snappy works."""
+    writer = lake.writer
+    assert isinstance(writer, IcebergWriter)
+    source = lake.written("file")
+    odd = {"write.avro.compression-codec": "lz4", "commit.manifest.min-count-to-merge": "many"}
+    for name, value in odd.items():
+        fresh = lake.branch(value)
+        writer.set_property(fresh, name, value)
+        with pytest.raises(CannotRebase, match="TABLE_UNUSABLE"):
+            lake.tables.append_again(lake.table, [Intent(*source)], fresh)
+        with pytest.raises(CannotRebase, match="TABLE_UNUSABLE"):
+            lake.replace(fresh, source)
+    fresh = lake.branch("snappy")
+    writer.set_property(fresh, "write.avro.compression-codec", "snappy")
+    lake.enter(fresh, source)
+    assert writer.files(fresh) == ["file", "old"]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
+def test_rows_are_counted_at_any_hash(lake: Lake) -> None:
+    """A hash of a branch that is gone can be read through main, as publishing reads it."""
+    source, at = lake.written("file")
+    base = lake.bases[source]
+    lake.catalog.delete_branch(source)
+    counted = [lake.tables.rows(lake.table, f"main@{hash_}").live for hash_ in (base, at)]
+    assert counted == [ROWS_A_FILE, 2 * ROWS_A_FILE]

@@ -14,6 +14,7 @@ from functions.ledger import Moved
 from functions.rebuilding import rebuild
 from lakegate.errors import Transient
 from lakegate.landing import ingestion_id
+from tests.fakes import machine
 from tests.fakes.deployment import Deployment, wait_together
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import Script, crashed, errored, rejected
@@ -337,3 +338,40 @@ def _told(
     story(deployment)
     check_promises(deployment)
     return deployment
+
+
+def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
+    """A sweep that is slower than the next attempt of a file deletes nothing of that attempt."""
+    meanwhile = (
+        machine.Deliver(),  # the event comes again: the first attempt runs, and leaves no report
+        machine.RunJob(),
+        machine.Strike("jobs.start", machine.Kind.DIES_BEFORE),
+        machine.Deliver(),  # the second attempt has its branch, and no job run yet
+    )
+    stage = machine.tell(
+        [
+            machine.Land(machine.KEYS[0], machine.File.CRASHING_ONCE),
+            machine.Strike("lake.contracts", machine.Kind.DIES_BEFORE),
+            machine.Deliver(),
+            machine.Strike("ledger.together", machine.Kind.HANGS_AFTER, 0, meanwhile),
+            machine.Time.SWEEP,
+        ]
+    )
+    assert [i.state for i in stage.deployment.ledger.all()] == [State.PUBLISHED]
+    assert "restored" not in next(stage.deployment.ledger.all()).times
+
+
+def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
+    """Where another process is quicker than the restoring one, no branch is deleted."""
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.journal.strike("jobs.start", Fault(die))
+    deployment.deliver()
+    branched = deployment.ingestion(landed)
+    assert branched.state is State.BRANCHED
+    deployment.ledger.lose(branched.id)
+    deployment.journal.strike("ledger.begin", Fault(lambda: deployment.ledger.begin(branched)))
+    assert list(rebuild(deployment.world)) == []
+    assert deployment.catalog.branches("ingest/") == [branched.branch]
+    deployment.settle()
+    check_promises(deployment)

@@ -234,3 +234,23 @@ def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> Non
     assert deployment.alerts.posted[0] == ("#orders", told)
     assert "nonsense" in str(deployment.alerts.posted[1])
     assert deployment.dead_alerts.waiting() == []
+
+
+def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Deployment) -> None:
+    """An audited file that cannot be published is told of after hours, once, with the reason."""
+    landed = deployment.land(KEY)
+    deployment.sweep()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(bug, times=float("inf")))
+    deployment.sweep()
+    assert deployment.ingestion(landed).state is State.AUDITED
+    assert deployment.alerts.posted == []
+    deployment.clock.pass_(deployment.settings.overdue_minutes * 60)
+    for _ in range(3):
+        deployment.sweep()
+    [(channel, told)] = deployment.alerts.posted
+    assert (channel, told.text) == ("#orders", "Still not published: a.parquet")
+    assert "a bug" in str(told.blocks)
+    deployment.journal.repair("catalog.merge")
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.PUBLISHED
