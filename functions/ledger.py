@@ -1,7 +1,6 @@
 """The ledger: one DynamoDB item an ingestion, each write conditional on the one before."""
 
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from heapq import merge
@@ -40,9 +39,10 @@ class Moved(Transient):
 class Ledger:
     """The ledger in a DynamoDB table (key `id`; see template.yaml for its indexes)."""
 
-    def __init__(self, table: Any) -> None:
-        """`table` is a boto3 DynamoDB Table resource."""
+    def __init__(self, table: Any, now: Callable[[], str]) -> None:
+        """`table` is a boto3 DynamoDB Table resource, `now` the time as `times.text` writes it."""
         self._table = table
+        self._now = now
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """Enter a new ingestion, or return the one already entered under its id."""
@@ -72,7 +72,7 @@ class Ledger:
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """Save several, at most 100, as `save` does: all of them or, raising Moved, none."""
-        saved = [dataclasses.replace(i, revision=i.revision + 1) for i in ingestions]
+        saved = [self._next(each) for each in ingestions]
         puts = [
             {"Put": self._guarded(old, new)} for old, new in zip(ingestions, saved, strict=True)
         ]
@@ -213,10 +213,13 @@ class Ledger:
         )
 
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
-        saved = dataclasses.replace(ingestion, revision=ingestion.revision + 1)
+        saved = self._next(ingestion)
         with _translated():
             self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
         return saved
+
+    def _next(self, ingestion: Ingestion) -> Ingestion:
+        return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
 
     def _guarded(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         return {

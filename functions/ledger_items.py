@@ -30,7 +30,6 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
     item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
     item["state"] = ingestion.state.value
     item |= {"landed_day": landed["landed_at"][:10], "brief": Brief.of(ingestion).to_json()}
-    item["saved_at"] = max(ingestion.times.values(), default=landed["landed_at"])
     if reason:
         item |= {"reason_code": reason.code, "reason": reason.message}
     if ingestion.parts:

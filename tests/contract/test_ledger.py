@@ -19,6 +19,7 @@ from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
+from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 from tests.template import ledger_table
 
@@ -37,12 +38,18 @@ def dynamodb() -> Iterator[Any]:
         yield boto3.resource("dynamodb", **ACCOUNT)
 
 
+@pytest.fixture
+def clock() -> FakeClock:
+    """The clock of whoever writes the ledger."""
+    return FakeClock()
+
+
 @pytest.fixture(params=["in memory", "DynamoDB"])
-def ledger(request: pytest.FixtureRequest, dynamodb: Any) -> AnyLedger:
+def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> AnyLedger:
     """An empty ledger, in a table with the template's keys and indexes."""
     if request.param == "in memory":
-        return FakeLedger()
-    return Ledger(new_table(dynamodb))
+        return FakeLedger(clock.now)
+    return Ledger(new_table(dynamodb), clock.now)
 
 
 def new_table(dynamodb: Any) -> Any:
@@ -282,14 +289,28 @@ def test_due_is_what_has_a_step_left(
     assert ids(ledger.unfinished("2026-03-02")) == [1] * is_due
 
 
-def test_the_recent_is_not_due(ledger: AnyLedger) -> None:
+def test_the_recent_is_not_due(ledger: AnyLedger, clock: FakeClock) -> None:
     """Due is what was last saved before the time asked for, the longest ago first."""
-    for number in (3, 1, 2):
+    for number in (1, 2, 3):
         ledger.begin(ingestion(number))
-    assert ids(ledger.unfinished("2026-03-01T12:03:00.000+00:00")) == [1, 2]
+        clock.pass_(60)
+    assert ids(ledger.unfinished("2026-03-01T12:02:00.000+00:00")) == [1, 2]
     first = ledger.get(ingestion(1).id)
-    ledger.save(first.step("branched", "2026-03-01T12:30:00.000+00:00", state=State.BRANCHED))
-    assert ids(ledger.unfinished("2026-03-01T12:30:00.000+00:00")) == [2, 3]
+    ledger.save(first.step("branched", clock.now(), state=State.BRANCHED))
+    assert ids(ledger.unfinished("2026-03-01T12:03:00.000+00:00")) == [2, 3]
+
+
+@pytest.mark.parametrize("elsewhere", ["2026-02-01T12", "2026-03-01T13"])
+def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
+    ledger: AnyLedger, clock: FakeClock, elsewhere: str
+) -> None:
+    """Neither an old event nor a driver's clock that is ahead changes when something is due."""
+    landed = replace(ingestion().landed, landed_at=elsewhere)
+    begun = ledger.begin(Ingestion(id=ingestion().id, landed=landed).step("landed", elsewhere))
+    saved = ledger.save(begun.step("audited", elsewhere, state=State.AUDITED))
+    assert ledger.get(begun.id).saved_at == saved.saved_at > begun.saved_at
+    assert not list(ledger.unfinished(saved.saved_at))
+    assert ids(ledger.unfinished(clock.now())) == [1]
 
 
 def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
@@ -405,11 +426,12 @@ def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
     """An item that lacks what was added since is read with what was meant then."""
     table = new_table(dynamodb)
-    begun = Ledger(table).begin(ingestion(state=State.REJECTED))
+    ledger = Ledger(table, FakeClock().now)
+    begun = ledger.begin(ingestion(state=State.REJECTED))
     added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
-    assert Ledger(table).get(begun.id) == begun
-    assert list(Ledger(table).open_failures()) == [Brief.of(begun)]
+    assert ledger.get(begun.id) == begun
+    assert list(ledger.open_failures()) == [Brief.of(begun)]
 
 
 @pytest.mark.parametrize(
@@ -421,7 +443,7 @@ def test_what_ended_before_there_were_readers_is_not_announced(
 ) -> None:
     """An older release's ends stay unsaid, also when they are saved again; what goes on is told."""
     table = new_table(dynamodb)
-    ledger = Ledger(table)
+    ledger = Ledger(table, FakeClock().now)
     begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE announced")
     assert ledger.get(begun.id).announced is announced
@@ -459,7 +481,7 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
             "query",
         ):
             stubber.add_client_error(operation, code)
-        for call in calls(Ledger(table)):
+        for call in calls(Ledger(table, FakeClock().now)):
             with pytest.raises(Transient, match=f"LEDGER_UNAVAILABLE.*{code}"):
                 call()
 
@@ -469,7 +491,7 @@ def test_a_dynamodb_that_is_away_is_tried_again() -> None:
     once = Config(retries={"total_max_attempts": 1})
     address = "http://127.0.0.1:9"
     dynamodb = boto3.resource("dynamodb", endpoint_url=address, config=once, **ACCOUNT)
-    for call in calls(Ledger(dynamodb.Table("ledger"))):
+    for call in calls(Ledger(dynamodb.Table("ledger"), FakeClock().now)):
         with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
             call()
 
