@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from functions.ingestion import Ingestion, State
-from functions.ledger import Moved
+from functions.ledger import Moved, fit_together
 from functions.people.messages import Alert, Kind, alert, duplicate, recovered
 from functions.readers.announcements import announcements
 from functions.storage import Missing
@@ -68,7 +68,10 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
 
 
 def save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]:
-    """Save those that no other process moved on in between."""
+    """Save those that no other process moved on in between, by as many writes as it takes."""
+    if not fit_together(changed):
+        half = len(changed) // 2
+        return [*save_unmoved(world, changed[:half]), *save_unmoved(world, changed[half:])]
     while changed:
         try:
             return world.ledger.save_all(changed)

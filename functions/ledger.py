@@ -12,10 +12,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.brief import Brief
 from functions.ingestion import ALERTED, Ingestion, State
-from functions.ledger_items import from_item, to_item
+from functions.ledger_items import from_item, size, to_item
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 
+MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItems")
+MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
+_ALWAYS_FIT = 10
+_GROWTH = 6_000  # bytes that the ids of a group, and its end, add to an item
 _BATCH = 100  # what DynamoDB looks up at a time, and enough to begin with
 _UNFIT = "ConditionalCheckFailed"
 
@@ -71,7 +75,7 @@ class Ledger:
             raise Moved([ingestion.id]) from refused
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
-        """Save several, at most 100, as `save` does: all of them or, raising Moved, none."""
+        """Save several that `fit_together`, as `save` does: all or, raising Moved, none."""
         saved = [self._next(each) for each in ingestions]
         puts = [
             {"Put": self._guarded(old, new)} for old, new in zip(ingestions, saved, strict=True)
@@ -252,6 +256,16 @@ class Ledger:
             if "LastEvaluatedKey" not in page:
                 return
             arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def weight(ingestions: Sequence[Ingestion]) -> int:
+    """Return the bytes that these take of one write, also as a group and once they end."""
+    return sum(size(each) + _GROWTH for each in ingestions)
+
+
+def fit_together(ingestions: Sequence[Ingestion]) -> bool:
+    """Return whether one write can save these, which are at most 100."""
+    return len(ingestions) <= _ALWAYS_FIT or weight(ingestions) <= MOST_BYTES
 
 
 def _days_back(since: str, until: str) -> Iterator[str]:

@@ -41,6 +41,11 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
     return item
 
 
+def size(ingestion: Ingestion) -> int:
+    """Return the bytes of an ingestion's item, as DynamoDB counts them."""
+    return sum(len(f"{name}{value}".encode()) for name, value in to_item(ingestion).items())
+
+
 def from_item(item: dict[str, Any]) -> Ingestion:
     """The ingestion that an item keeps; what an older release did not write has its default.
 

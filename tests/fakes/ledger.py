@@ -7,9 +7,11 @@ from operator import attrgetter
 from functions.brief import Brief
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved, UnknownIngestion
+from functions.ledger_items import size
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 
+_LARGEST_TRANSACTION = 4 * 1024**2
 _SAVED_AT = attrgetter("saved_at")
 
 
@@ -39,6 +41,9 @@ class FakeLedger:
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """See Ledger.save_all."""
+        if len(ingestions) > 10 and sum(map(size, ingestions)) > _LARGEST_TRANSACTION:
+            message = "DynamoDB refused: Transaction request cannot include larger items"
+            raise Transient("LEDGER_UNAVAILABLE", message)
         if moved := [each.id for each in ingestions if self._has_moved(each)]:
             raise Moved(moved)
         return [self._keep(each) for each in ingestions]
