@@ -5,6 +5,8 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, repeat
+from json import dumps
 
 BROKEN_ANSWERS = {
     "nothing": b"",
@@ -12,13 +14,27 @@ BROKEN_ANSWERS = {
     "half a body": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
     "half a JSON": b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"ok": tr',
     "a proxy's page": b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\n\r\n<p>\xff",
+    "a proxy's word that it knows no such page": (
+        b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n"
+        b'{"message": "no Route matched with those values"}'
+    ),
     "an empty error": b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
 }
 
 
+def json(status: str, body: object) -> bytes:
+    """An answer with a JSON body."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\r\n"
+    return head.encode() + dumps(body).encode()
+
+
 @contextmanager
-def answering(answer: bytes) -> Iterator[str]:
-    """A server that gives every request this answer and hangs up; yields its address."""
+def answering(*answers: bytes) -> Iterator[str]:
+    """A server that gives each request the next answer, at last always the same one, and hangs up.
+
+    Yields its address.
+    """
+    coming = chain(answers, repeat(answers[-1]))
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -27,7 +43,7 @@ def answering(answer: bytes) -> Iterator[str]:
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             self.rfile.read(length)
-            self.wfile.write(answer)
+            self.wfile.write(next(coming))
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
