@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from boto3.dynamodb.types import TypeSerializer
 from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
@@ -14,6 +15,7 @@ from moto import mock_aws
 from functions.brief import Brief
 from functions.ingestion import Action, Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
+from functions.ledger_items import to_item
 from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.errors import Transient
@@ -484,6 +486,78 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
         for call in calls(Ledger(table, FakeClock().now)):
             with pytest.raises(Transient, match=f"LEDGER_UNAVAILABLE.*{code}"):
                 call()
+
+
+def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> None:
+    """Every item that a decision is made on is read consistently, also one that an index names."""
+    ledger, stubber = stubbed
+    id_, item = ingestion().id, to_item(ingestion())
+    wanted = {"ledger": {"Keys": [{"id": id_}], "ConsistentRead": True}}
+    item_asked = {"TableName": "ledger", "Key": {"id": id_}, "ConsistentRead": True}
+    stubber.add_response("get_item", {"Item": stored(item)}, item_asked)
+    assert ledger.get(id_) == ingestion()
+    stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
+    assert ledger.together([id_]) == [ingestion()]
+    for read in (
+        lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.same_content(ingestion(2))),
+    ):
+        stubber.add_response("query", {"Items": [stored(item)]})
+        stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
+        assert read() == [ingestion()]
+
+
+def test_what_dynamodb_left_out_is_asked_for_again(stubbed: tuple[Ledger, Stubber]) -> None:
+    """Keys that an answer had no room for are looked up by another request, as they were."""
+    ledger, stubber = stubbed
+    first, second = ingestion(1), ingestion(2)
+    left = {"ledger": {"Keys": [{"id": second.id}], "ConsistentRead": True}}
+    keys = {"ledger": {"Keys": [stored({"id": second.id})], "ConsistentRead": True}}
+    stubber.add_response("batch_get_item", found(to_item(first)) | {"UnprocessedKeys": keys})
+    stubber.add_response("batch_get_item", found(to_item(second)), {"RequestItems": left})
+    assert ledger.together([first.id, second.id]) == [first, second]
+
+
+@pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
+def test_a_transaction_that_met_another_one_is_tried_again(
+    stubbed: tuple[Ledger, Stubber], code: str
+) -> None:
+    """Only a condition that does not hold says that one moved on; all else is transient."""
+    ledger, stubber = stubbed
+    both = [ingestion(1), ingestion(2)]
+    cancel(stubber, "None", code)
+    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
+        ledger.save_all(both)
+    cancel(stubber, code, "ConditionalCheckFailed")
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all(both)
+    assert refusal.value.ids == {both[1].id}
+
+
+@pytest.fixture
+def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
+    """A ledger, and what answers its requests and compares them."""
+    table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
+    with Stubber(table.meta.client) as stubber:
+        yield Ledger(table, FakeClock().now), stubber
+        stubber.assert_no_pending_responses()
+
+
+def stored(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as DynamoDB sends it."""
+    return {name: TypeSerializer().serialize(value) for name, value in item.items()}
+
+
+def found(*items: dict[str, Any]) -> dict[str, Any]:
+    """DynamoDB's answer that these are the items of the ledger that were asked for."""
+    return {"Responses": {"ledger": [stored(item) for item in items]}}
+
+
+def cancel(stubber: Stubber, *codes: str) -> None:
+    """Have DynamoDB cancel the next transaction for these reasons."""
+    reasons = [{"Code": code} for code in codes]
+    name, answer = "TransactionCanceledException", {"CancellationReasons": reasons}
+    stubber.add_client_error("transact_write_items", name, modeled_fields=answer)
 
 
 def test_a_dynamodb_that_is_away_is_tried_again() -> None:
