@@ -80,7 +80,7 @@ class Ingestion:
     people and the readers were told, and the branches were deleted. `recorded` is the last attempt
     whose run's results are in main's tables of results (see recording.py). `saved_at` is when the
     ledger last wrote the ingestion, by the clock of its writer: unlike `times` it is never the time
-    of an event, nor of the job's driver.
+    of an event, nor of the job's driver. `unknown` is what a newer release wrote of it besides.
 
     `tries_from` is how many attempts there were before the last replay; `contract_pinned` says
     that the replay is to go by the contract that is named here, whatever is in force. A
@@ -143,6 +143,7 @@ class Ingestion:
     recorded: int = 0
     times: Mapping[str, str] = field(default_factory=dict)
     saved_at: str = field(default="", compare=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
     approval: Approval | None = None
     tries_from: int = 0
     contract_pinned: bool = False

@@ -15,7 +15,7 @@ from moto import mock_aws
 from functions.brief import Brief
 from functions.ingestion import Action, Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
-from functions.ledger_items import to_item
+from functions.ledger_items import SCHEMA, to_item
 from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.errors import Transient
@@ -59,6 +59,7 @@ def new_table(dynamodb: Any) -> Any:
     return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
 
 
+PARTS = (Part("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),)
 CHANGE = Change("a.b", "DELETE FROM a.b", "t", "Ann", "why")
 
 
@@ -151,7 +152,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         contract_pinned=True,
         discarded=True,
         doomed={"ingest/shop.orders/x": "hash"},
-        parts=(Part("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),),
+        parts=PARTS,
     )
     ledger.begin(full)
     kept = ledger.get(full.id)
@@ -434,6 +435,46 @@ def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
     assert ledger.get(begun.id) == begun
     assert list(ledger.open_failures()) == [Brief.of(begun)]
+
+
+def test_two_releases_at_once_lose_nothing(dynamodb: Any) -> None:
+    """What a newer release wrote of an ingestion stays as it is where an older one saves it."""
+    table = new_table(dynamodb)
+    older = newer = Ledger(table, FakeClock().now)
+    begun = newer.begin(ingestion(parts=PARTS, group=("f" * 32,)))
+    written = {":added": ["of", "a", "newer", "release"]}
+    adding = {"UpdateExpression": "SET added = :added", "ExpressionAttributeValues": written}
+    table.update_item(Key={"id": begun.id}, **adding)
+    seen = older.get(begun.id).step("branched", "2026-03-01T13", state=State.BRANCHED)
+    (saved,) = older.save_all([replace(older.save(seen), state=State.IGNORED)])
+    item = table.get_item(Key={"id": begun.id})["Item"]
+    assert item["added"] == ["of", "a", "newer", "release"]
+    assert newer.get(begun.id) == saved
+    assert "unfinished" not in item  # what this release knows is as it says, also where it is gone
+
+
+def test_what_a_newer_release_means_is_not_guessed(dynamodb: Any) -> None:
+    """An item that this release cannot understand is neither read nor written by it."""
+    table = new_table(dynamodb)
+    ledger = Ledger(table, FakeClock().now)
+    begun = ledger.begin(ingestion(state=State.AUDITED, table="a.b"))
+    raising = {"UpdateExpression": "SET #schema = :newer", "ReturnValues": "ALL_NEW"}
+    names, values = {"#schema": "schema"}, {":newer": SCHEMA + 1}
+    raised = table.update_item(
+        Key={"id": begun.id},
+        ExpressionAttributeNames=names,
+        ExpressionAttributeValues=values,
+        **raising,
+    )
+    for call in (
+        lambda: ledger.get(begun.id),
+        lambda: ledger.begin(ingestion()),
+        lambda: ledger.waiting("a.b"),
+        lambda: list(ledger.unfinished("2027")),
+    ):
+        with pytest.raises(Transient, match=rf"NEWER_RELEASE.*{begun.id}.*deploy"):
+            call()
+    assert table.get_item(Key={"id": begun.id})["Item"] == raised["Attributes"]
 
 
 @pytest.mark.parametrize(
