@@ -485,10 +485,14 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
     ]
 
 
-@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
-def test_nonsense_is_tried_again(answer: str) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [*wire.BROKEN_ANSWERS.values(), wire.json("404 Not Found", {"message": "no Route matched"})],
+    ids=[*wire.BROKEN_ANSWERS, "a proxy that knows no such page"],
+)
+def test_nonsense_is_tried_again(answer: bytes) -> None:
     """Whatever a proxy or a dying server answers in Nessie's place is transient."""
-    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
+    with wire.answering(answer) as url:
         for call in calls(Catalog(url, "token")):
             with pytest.raises(Transient):
                 call()

@@ -14,10 +14,6 @@ BROKEN_ANSWERS = {
     "half a body": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
     "half a JSON": b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"ok": tr',
     "a proxy's page": b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\n\r\n<p>\xff",
-    "a proxy's word that it knows no such page": (
-        b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n"
-        b'{"message": "no Route matched with those values"}'
-    ),
     "an empty error": b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
 }
 
