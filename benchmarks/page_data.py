@@ -69,6 +69,7 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         merge_hash="c" * 64 if state is State.PUBLISHED else "",
         rows=draw.randrange(200, 5_000),
         cleaned=True,
+        saved_at=times.text(landed_at),
         reason=_REASONS.get(state),
         tally={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
     )

@@ -81,7 +81,7 @@ class Bench:
             settings=SETTINGS,
             landing=Landing(self._s3, LANDING),
             lake=Lake(self._s3, LAKE_BUCKET),
-            ledger=Ledger(ledger),
+            ledger=Ledger(ledger, _now),
             catalog=running.catalog,
             tables=lambda: tables,
             jobs=FakeJobs(),  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ from pynessie.conf import build_config
 from pynessie.error import (
     NessieConflictException,
     NessieException,
-    NessieNotFoundException,
     NessieReferenceAlreadyExistsException,
+    NessieReferenceNotFoundException,
     NessieUnauthorizedException,
 )
 
@@ -24,6 +24,7 @@ from functions.bearer import Bearer
 from functions.history import Change, Commit, Tip, changed
 from functions.secret_store import Secret
 from lakegate.errors import LakegateError, Transient
+from lakegate.landing import is_fresh
 from lakegate.tokens import TokenRefused
 
 MAIN = "main"
@@ -95,13 +96,16 @@ class Catalog:
     def create_branch(self, name: str) -> str:
         """Cut a branch off main's head; returns the hash it stands at.
 
-        A branch that exists already is left as it is.
+        A branch that exists already is left as it is. But a fresh one has one maker: where it
+        exists, raises Transient BRANCH_TAKEN, and the next try draws another name.
         """
         with self._translated():
             head = self._nessie.get_reference(MAIN).hash_
             try:
                 return str(self._nessie.create_branch(name, MAIN, head).hash_)
             except NessieReferenceAlreadyExistsException:
+                if is_fresh(name):
+                    raise branch_taken(name) from None
                 return self.head(name)
 
     def head(self, branch: str) -> str:
@@ -236,7 +240,7 @@ class Catalog:
             yield
         except NessieUnauthorizedException as error:
             raise TokenRefused(self._bearer.whose) from error
-        except NessieNotFoundException as error:
+        except NessieReferenceNotFoundException as error:  # a proxy's 404 says nothing of branches
             raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
         except NessieConflictException as error:
             raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
@@ -256,11 +260,17 @@ class _NoContent(LakegateError):
     """A reference has nothing under a key."""
 
 
+def branch_taken(name: str) -> Transient:
+    """Return the refusal of a fresh branch that is there already."""
+    message = f"another process made the branch {name}; the next try takes another name"
+    return Transient("BRANCH_TAKEN", message)
+
+
 def _refusal(answer: requests.Response) -> LakegateError:
-    detail = _message(answer)
-    if answer.status_code == 404 and "CONTENT_NOT_FOUND" in answer.text:
+    detail, code = _told(answer, "message") or answer.text[:200], _told(answer, "errorCode")
+    if code == "CONTENT_NOT_FOUND":
         return _NoContent("NO_CONTENT", detail)
-    if answer.status_code == 404:
+    if code == "REFERENCE_NOT_FOUND":
         return UnknownBranch("UNKNOWN_BRANCH", detail)
     return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
 
@@ -293,8 +303,9 @@ def _conflicts(merged: dict[str, Any]) -> str:
     return f"changed in conflict: {', '.join(found)}"
 
 
-def _message(answer: requests.Response) -> str:
+def _told(answer: requests.Response, name: str) -> str:
+    """Return what Nessie's error says under a name, "" where it is no error of Nessie's."""
     try:
-        return str(answer.json()["message"])
+        return str(answer.json()[name])
     except (ValueError, KeyError, TypeError):
-        return answer.text[:200]
+        return ""

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from functions.ingestion import Ingestion, State
-from functions.ledger import Moved
+from functions.ledger import Moved, fit_together
 from functions.people.messages import Alert, Kind, alert, duplicate, overdue, recovered
 from functions.readers.announcements import announcements
 from functions.storage import Missing
@@ -84,7 +84,10 @@ def warn_overdue(world: World, ingestion: Ingestion, why: str) -> None:
 
 
 def save_unmoved(world: World, changed: Sequence[Ingestion]) -> list[Ingestion]:
-    """Save those that no other process moved on in between."""
+    """Save those that no other process moved on in between, by as many writes as it takes."""
+    if not fit_together(changed):
+        half = len(changed) // 2
+        return [*save_unmoved(world, changed[:half]), *save_unmoved(world, changed[half:])]
     while changed:
         try:
             return world.ledger.save_all(changed)

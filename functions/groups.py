@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from functions import commits
 from functions.ingestion import Ingestion, Intent, State
+from functions.ledger import MOST_BYTES, MOST_TOGETHER, weight
 from functions.world import World
-
-MOST_TOGETHER = 100  # DynamoDB's limit (API reference, "TransactWriteItems")
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ def unit_of(world: World, ingestion: Ingestion) -> Unit:
 
 def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Unit]:
     """The other units that wait for the table and that main refuses, as many as fit in."""
-    first, room = refused.members[0], MOST_TOGETHER - len(refused.members)
+    first = refused.members[0]
+    room, bytes_left = MOST_TOGETHER - len(refused.members), MOST_BYTES - weight(refused.members)
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
     for each in world.ledger.waiting(first.table):
         if each.intent != refused.intent and _may_join(each):
@@ -49,8 +49,8 @@ def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Un
         and all(_asked_alike(member, first) for member in unit.members)
     ]
     for unit in _dead(world, units):
-        if len(unit.members) <= room:
-            room -= len(unit.members)
+        if len(unit.members) <= room and (taken := weight(unit.members)) <= bytes_left:
+            room, bytes_left = room - len(unit.members), bytes_left - taken
             yield unit
 
 

@@ -78,7 +78,9 @@ class Ingestion:
     ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted`, `announced` and `cleaned` say that the
     people and the readers were told, and the branches were deleted. `recorded` is the last attempt
-    whose run's results are in main's tables of results (see recording.py).
+    whose run's results are in main's tables of results (see recording.py). `saved_at` is when the
+    ledger last wrote the ingestion, by the clock of its writer: unlike `times` it is never the time
+    of an event, nor of the job's driver. `unknown` is what a newer release wrote of it besides.
 
     `tries_from` is how many attempts there were before the last replay; `contract_pinned` says
     that the replay is to go by the contract that is named here, whatever is in force. A
@@ -140,6 +142,8 @@ class Ingestion:
     cleaned: bool = False
     recorded: int = 0
     times: Mapping[str, str] = field(default_factory=dict)
+    saved_at: str = field(default="", compare=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
     approval: Approval | None = None
     tries_from: int = 0
     contract_pinned: bool = False

@@ -12,7 +12,6 @@ from functions.commits import AlreadyPublished, require_unpublished
 from functions.ending import delete_replaced, end, end_published, finish
 from functions.ingestion import Ingestion, State
 from functions.lake import StoredContract
-from functions.ledger import Moved
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
@@ -73,21 +72,20 @@ def may_try_again(world: World, ingestion: Ingestion) -> bool:
 def run_again(world: World, ingestion: Ingestion) -> Ingestion:
     """This branch will never be merged: start over on a fresh one.
 
-    Raises Moved where another process took the ingestion further meanwhile: the branch is its now.
+    Raises Moved where another process took the ingestion further meanwhile: the branch is its now,
+    and may be evidence. So it is deleted only once the ledger has given it up.
     """
-    if world.ledger.get(ingestion.id).revision != ingestion.revision:
-        raise Moved([ingestion.id])  # it may have ended, and the branch be its evidence
     if not may_try_again(world, ingestion):
         tries = ingestion.attempt - ingestion.tries_from
         message = f"none of {tries} attempts could be published; replay it"
         reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
         return end(world, ingestion, State.ERRORED, reason)
-    world.catalog.delete_branch(ingestion.branch)
     metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="", group=())
-    # Without the branch that is gone: the next one may never be cut.
-    fresh = fresh.but(attempt=ingestion.attempt + 1, branch="")
-    return submit(world, world.ledger.save(fresh))
+    # Without the branch that will be gone: the next one may never be cut.
+    saved = world.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
+    world.catalog.delete_branch(ingestion.branch)
+    return submit(world, saved)
 
 
 def demands_now(world: World, ingestion: Ingestion) -> str:

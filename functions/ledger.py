@@ -1,7 +1,6 @@
 """The ledger: one DynamoDB item an ingestion, each write conditional on the one before."""
 
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from heapq import merge
@@ -13,10 +12,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.brief import Brief
 from functions.ingestion import ALERTED, Ingestion, State
-from functions.ledger_items import from_item, to_item
+from functions.ledger_items import from_item, size, to_item
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 
+MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItems")
+MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
+_ALWAYS_FIT = 10
+_GROWTH = 6_000  # bytes that the ids of a group, and its end, add to an item
 _BATCH = 100  # what DynamoDB looks up at a time, and enough to begin with
 _UNFIT = "ConditionalCheckFailed"
 
@@ -40,9 +43,10 @@ class Moved(Transient):
 class Ledger:
     """The ledger in a DynamoDB table (key `id`; see template.yaml for its indexes)."""
 
-    def __init__(self, table: Any) -> None:
-        """`table` is a boto3 DynamoDB Table resource."""
+    def __init__(self, table: Any, now: Callable[[], str]) -> None:
+        """`table` is a boto3 DynamoDB Table resource, `now` the time as `times.text` writes it."""
         self._table = table
+        self._now = now
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """Enter a new ingestion, or return the one already entered under its id."""
@@ -71,8 +75,8 @@ class Ledger:
             raise Moved([ingestion.id]) from refused
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
-        """Save several, at most 100, as `save` does: all of them or, raising Moved, none."""
-        saved = [dataclasses.replace(i, revision=i.revision + 1) for i in ingestions]
+        """Save several that `fit_together`, as `save` does: all or, raising Moved, none."""
+        saved = [self._next(each) for each in ingestions]
         puts = [
             {"Put": self._guarded(old, new)} for old, new in zip(ingestions, saved, strict=True)
         ]
@@ -213,10 +217,13 @@ class Ledger:
         )
 
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
-        saved = dataclasses.replace(ingestion, revision=ingestion.revision + 1)
+        saved = self._next(ingestion)
         with _translated():
             self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
         return saved
+
+    def _next(self, ingestion: Ingestion) -> Ingestion:
+        return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
 
     def _guarded(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         return {
@@ -249,6 +256,16 @@ class Ledger:
             if "LastEvaluatedKey" not in page:
                 return
             arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def weight(ingestions: Sequence[Ingestion]) -> int:
+    """Return the bytes that these take of one write, also as a group and once they end."""
+    return sum(size(each) + _GROWTH for each in ingestions)
+
+
+def fit_together(ingestions: Sequence[Ingestion]) -> bool:
+    """Return whether one write can save these, which are at most 100."""
+    return len(ingestions) <= _ALWAYS_FIT or weight(ingestions) <= MOST_BYTES
 
 
 def _days_back(since: str, until: str) -> Iterator[str]:

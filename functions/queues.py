@@ -84,7 +84,8 @@ class Queued:
             channel, blocks = str(told["channel"]), tuple(told["blocks"])
             known = {name: str(told[name]) for name in _TEXTS if name in told}
             kind = Kind(told["kind"]) if told.get("kind") in list(Kind) else Kind.PLAIN
-            alert = Alert(blocks=blocks, kind=kind, **known)
+            revision = int(told.get("revision", 0))
+            alert = Alert(blocks=blocks, kind=kind, revision=revision, **known)
             return cls(channel, alert, bool(told.get("to_topic")))
         except (ValueError, TypeError, KeyError) as error:
             raise Permanent("BAD_ALERT", f"this is no alert ({error!r}): {body[:300]}") from error

@@ -48,8 +48,8 @@ def _tables(world: World) -> tuple[str, ...]:
 def _make(world: World) -> tuple[str, ...]:
     """Make what main lacks on a branch, and merge it: main gets all at once, and nothing twice."""
     branch = f"{SEEDING}{world.token()}"
+    base = world.catalog.create_branch(branch)  # where that fails, it is no branch of this one's
     try:
-        base = world.catalog.create_branch(branch)
         lacking = _lacking(world, base)
         world.tables().make(lacking, world.settings.lake_bucket, branch)
         names = tuple(table.name for table in lacking)

@@ -27,7 +27,7 @@ def must_wait(world: World, ingestion: Ingestion) -> bool:
     listed = [each for table in ingestion.tables for each in in_line(world, table)]
     line = [each for each in listed if each.goes_first or ingestion.looks_beyond]
     return any(
-        each.id != ingestion.id and _place(each) < _place(ingestion) and _moved(each) > since
+        each.id != ingestion.id and _place(each) < _place(ingestion) and each.saved_at > since
         for each in line
     )
 
@@ -57,10 +57,6 @@ def _may_wait(ingestion: Ingestion) -> bool:
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
     return not ingestion.goes_first, ingestion.landed.landed_at, ingestion.id
-
-
-def _moved(ingestion: Ingestion) -> str:
-    return max(ingestion.times.values())
 
 
 def _patience(world: World) -> str:

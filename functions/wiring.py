@@ -91,7 +91,7 @@ def connect(settings: Settings) -> World:
         lake=Lake(
             s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3)), settings.limits
         ),
-        ledger=Ledger(dynamodb.Table(settings.ledger_table)),
+        ledger=Ledger(dynamodb.Table(settings.ledger_table), _now),
         catalog=Catalog(settings.nessie_uri, token),
         tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=_CONFIG), settings),
@@ -100,9 +100,13 @@ def connect(settings: Settings) -> World:
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
         job_run_dead_letters=DeadLetters(sqs, settings.job_run_dead_letters),
         alert_dead_letters=DeadLetters(sqs, settings.alert_dead_letters),
-        now=lambda: times.text(datetime.now(UTC)),
+        now=_now,
         token=lambda: secrets.token_hex(3),
     )
+
+
+def _now() -> str:
+    return times.text(datetime.now(UTC))
 
 
 def _clean_up(settings: Settings, s3: Any) -> Any:

@@ -12,6 +12,7 @@ _READABLE_LENGTH = 40
 _ID_LENGTH = 32
 WRITTEN_BY_JOBS = "ingest/"  # how the names of the branches begin that a job may write
 ID_PART = 12  # digits of the id in a branch's name
+_FRESH = "publish/"
 # What stands in a table's place where several are meant: no table's name is without a dot.
 BATCH = "batch"
 BATCHES, MANIFEST = "batches/", "_manifest.json"
@@ -102,7 +103,12 @@ def fresh_branch(table: str, ingestion: str, token: str) -> str:
 
     The token is drawn: two processes that rebase at once must not share a branch.
     """
-    return f"publish/{table}/{ingestion[:ID_PART]}-{token}"
+    return f"{_FRESH}{table}/{ingestion[:ID_PART]}-{token}"
+
+
+def is_fresh(branch: str) -> bool:
+    """Return whether `fresh_branch` named this branch: its maker alone may use it."""
+    return branch.startswith(_FRESH)
 
 
 def parse_branch_name(name: str) -> tuple[str, str, int]:

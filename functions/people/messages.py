@@ -42,6 +42,8 @@ class Alert:
     """One message: `text` is what notifications show, `blocks` what the channel shows.
 
     `about` names what happened: whoever tells it again, after a crash, gives it the same name.
+    `revision` is the ingestion's that it tells of, by which an older message is known; 0 where it
+    tells of no end.
     `ingestion` is the one that it is about, "" where it is about none; `table` names each table of
     a batch. `cause` is the same for all that has the same reason. `token` says what was seen of the
     ingestion, as `seen` writes it; an answer's is "" once there is nothing more to be done. `page`
@@ -57,6 +59,7 @@ class Alert:
     cause: str = ""
     token: str = ""
     page: str = ""
+    revision: int = 0
 
 
 def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
@@ -170,6 +173,7 @@ def _of(
         cause=one_line(cause[:_LONGEST_CAUSE]),
         token=seen(ingestion),
         page=_page(ingestion, page_url),
+        revision=ingestion.revision,
     )
 
 

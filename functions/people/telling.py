@@ -1,7 +1,8 @@
 """Where people see an alert: a channel's new message, the thread of an older one, a topic, the log.
 
 A message of the queue may come again after it was shown: who was told of what is remembered, after
-the telling, so that a crash in between tells once more and loses nothing.
+the telling, so that a crash in between tells once more and loses nothing. One that was held up, and
+comes after a later one of the same ingestion, is not shown: the last word is the newest.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from functions.people.blocks import context
 from functions.people.buttons import buttons
 from functions.people.messages import Alert, Kind
 from functions.people.subjects import digest
-from functions.people.threads import Thread, Threads
+from functions.people.threads import Known, Thread, Threads
 from functions.people.topic import Topic
 from functions.queues import Queued
 from functions.telemetry import logger
@@ -80,15 +81,15 @@ def headline(thread: Thread) -> Alert:
 
 def _once(desk: Desk, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
     subject, about = f"{name} {_subject(alert)}", alert.about
-    if digest(about) not in desk.threads.known(subject).told:
+    if not _is_old(desk.threads.known(subject), alert):
         post(alert)
-        desk.threads.remember(subject, about)
+        desk.threads.remember(subject, about, revision=alert.revision)
 
 
 def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
     known = threads.known(_subject(alert))
-    if digest(alert.about) in known.told:
-        logger.info("told already", extra={"about": alert.about[:200]})
+    if _is_old(known, alert):
+        logger.info("told already, or overtaken", extra={"about": alert.about[:200]})
         return None
     if known.place:
         with suppress(ThreadGone):
@@ -97,8 +98,13 @@ def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> N
         _group(threads, slack, channel, alert)
     else:
         place = _post(slack, channel, shown(alert))
-        threads.remember(_subject(alert), alert.about, place)
+        threads.remember(_subject(alert), alert.about, place, alert.revision)
     return None
+
+
+def _is_old(known: Known, alert: Alert) -> bool:
+    """Return whether people were told this already, or what became of the ingestion later."""
+    return digest(alert.about) in known.told or 0 < alert.revision < known.newest
 
 
 def _group(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
@@ -131,7 +137,7 @@ def _reply(
         logger.warning("a thread takes no more", extra={"refusal": str(refused)})
         threads.drop(place)
         raise ThreadGone from refused
-    threads.remember(_subject(alert), alert.about, place)
+    threads.remember(_subject(alert), alert.about, place, alert.revision)
 
 
 def _closes(alert: Alert) -> bool | None:

@@ -42,10 +42,14 @@ class Thread:
 
 @dataclass(frozen=True)
 class Known:
-    """What people know of an ingestion: the place of its thread, and what they were told."""
+    """What people know of an ingestion: the place of its thread, and what they were told.
+
+    `newest` is the ingestion's revision that they were told of last.
+    """
 
     place: Place | None = None
     told: frozenset[str] = frozenset()
+    newest: int = 0
 
 
 class Threads:
@@ -66,15 +70,20 @@ class Threads:
         """What people know of a subject: an ingestion, or whatever else they were told of."""
         found = self._get(_id("subject", subject))
         told = frozenset(found.get("told", ()))
-        return Known(_place(found), told)
+        return Known(_place(found), told, int(found.get("newest", 0)))
 
-    def remember(self, subject: str, about: str, place: Place | None = None) -> None:
-        """Write down that people were told, and where the subject's thread is."""
+    def remember(
+        self, subject: str, about: str, place: Place | None = None, revision: int = 0
+    ) -> None:
+        """Write down that people were told, of which revision, and where the thread is."""
         values: dict[str, Any] = {":told": {digest(about)}, ":expires": self._expires()}
         where = ""
         if place:
             where = ", channel = :channel, ts = :ts"
             values |= {":channel": place.channel, ":ts": place.ts}
+        if revision:
+            where += ", newest = :newest"
+            values |= {":newest": revision}
         with _translated():
             self._table.update_item(
                 Key={"id": _id("subject", subject)},
@@ -128,7 +137,7 @@ class Threads:
                     ":holder": digest(alert.about),
                 },
             )
-        self.remember(subject, alert.about, place)
+        self.remember(subject, alert.about, place, alert.revision)
 
     def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
         """The thread once it tells of a subject, too.

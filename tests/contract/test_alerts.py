@@ -113,9 +113,9 @@ def ingestion(name: str, attempt: int = 1, **changes: Any) -> Ingestion:
     return replace(INGESTION, **{**known, **changes})
 
 
-def settled(name: str) -> Alert:
+def settled(name: str, attempt: int = 2) -> Alert:
     """What became of a file that was replayed, and published then."""
-    return recovered(ingestion(name, 2, state=State.PUBLISHED, rows=842))
+    return recovered(ingestion(name, attempt, state=State.PUBLISHED, rows=842))
 
 
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
@@ -240,7 +240,8 @@ def test_failing_again_is_told_in_the_thread_and_in_the_channel(local_slack: Loc
 def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack) -> None:
     """What recovered has no buttons, what fails again has; an answer decides by its token."""
     answer = Alert("done", ALERT.blocks, "1", Kind.ANSWER, ingestion("a").id, token="1:x")
-    told = [failed("a"), answer, replace(answer, about="2", token=""), failed("a", 3), settled("a")]
+    done = replace(answer, about="2", token="")
+    told = [failed("a"), answer, done, failed("a", 3), settled("a", 4)]
     has_buttons = []
     for alert_ in told:
         local_slack.tell(alert_, has_buttons=True)
@@ -419,6 +420,19 @@ class Mailbox:
         if self.away:
             raise Transient("TOPIC_UNAVAILABLE", "away")
         self.got.append(alert)
+
+
+def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
+    """What was held up until people were told what became of a file later is not shown."""
+    topic, slack = Mailbox(), local_slack.alerts()
+    desk = Desk(local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic))
+    first, late, last = failed("a"), failed("a", revision=11), settled("a")
+    answer = replace(last, kind=Kind.ANSWER, about="answer", text="answer", revision=0)
+    for told in (first, last, late, answer):
+        for to_topic in (False, True):
+            tell(desk, Queued("#orders", replace(told, token=""), to_topic=to_topic).to_json())
+    assert local_slack.threaded() == {first.text: [last.text, answer.text]}
+    assert [told.text for told in topic.got] == [first.text, last.text, answer.text]
 
 
 def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:

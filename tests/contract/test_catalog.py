@@ -178,6 +178,16 @@ def test_a_deleted_branch_is_gone(lake: Lake) -> None:
     assert lake.catalog.create_branch(branch) == lake.catalog.head("main")
 
 
+def test_a_fresh_branch_has_one_maker(lake: Lake) -> None:
+    """A branch to publish from that is there already is not taken for one's own, and stays."""
+    name = f"publish/{lake.name}.orders/0a1b2c3d4e5f-0a1b2c"
+    head = lake.catalog.create_branch(name)
+    lake.merge(*lake.written(1))
+    with pytest.raises(Transient, match="BRANCH_TAKEN"):
+        lake.catalog.create_branch(name)
+    assert lake.catalog.head(name) == head
+
+
 def test_branches_are_found_by_how_they_begin(lake: Lake) -> None:
     """The branches with a prefix are listed in order, and no others."""
     for number in (2, 1, 10):
@@ -475,13 +485,26 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
     ]
 
 
-@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
-def test_nonsense_is_tried_again(answer: str) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [*wire.BROKEN_ANSWERS.values(), wire.json("404 Not Found", {"message": "no Route matched"})],
+    ids=[*wire.BROKEN_ANSWERS, "a proxy that knows no such page"],
+)
+def test_nonsense_is_tried_again(answer: bytes) -> None:
     """Whatever a proxy or a dying server answers in Nessie's place is transient."""
-    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
+    with wire.answering(answer) as url:
         for call in calls(Catalog(url, "token")):
             with pytest.raises(Transient):
                 call()
+
+
+def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
+    """A server that cannot commit now says so by a 409, which is no conflict of the branch's."""
+    main = {"type": "BRANCH", "name": "main", "hash": NO_HASH}
+    busy = {"status": 409, "errorCode": "REFERENCE_CONFLICT", "message": "retries exhausted"}
+    answers = wire.json("200 OK", main), wire.json("409 Conflict", busy)
+    with wire.answering(*answers) as url, pytest.raises(Transient, match="retries exhausted"):
+        Catalog(url, "token").merge("ingest/x", NO_HASH, "message", {})
 
 
 def test_a_nessie_that_is_away_is_tried_again() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from boto3.dynamodb.types import TypeSerializer
 from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
@@ -14,11 +15,13 @@ from moto import mock_aws
 from functions.brief import Brief
 from functions.ingestion import Action, Approval, Ingestion, State
 from functions.ledger import Ledger, Moved, UnknownIngestion
+from functions.ledger_items import SCHEMA, to_item
 from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
+from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 from tests.template import ledger_table
 
@@ -37,12 +40,18 @@ def dynamodb() -> Iterator[Any]:
         yield boto3.resource("dynamodb", **ACCOUNT)
 
 
+@pytest.fixture
+def clock() -> FakeClock:
+    """The clock of whoever writes the ledger."""
+    return FakeClock()
+
+
 @pytest.fixture(params=["in memory", "DynamoDB"])
-def ledger(request: pytest.FixtureRequest, dynamodb: Any) -> AnyLedger:
+def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> AnyLedger:
     """An empty ledger, in a table with the template's keys and indexes."""
     if request.param == "in memory":
-        return FakeLedger()
-    return Ledger(new_table(dynamodb))
+        return FakeLedger(clock.now)
+    return Ledger(new_table(dynamodb), clock.now)
 
 
 def new_table(dynamodb: Any) -> Any:
@@ -50,6 +59,7 @@ def new_table(dynamodb: Any) -> Any:
     return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
 
 
+PARTS = (Part("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),)
 CHANGE = Change("a.b", "DELETE FROM a.b", "t", "Ann", "why")
 
 
@@ -142,7 +152,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         contract_pinned=True,
         discarded=True,
         doomed={"ingest/shop.orders/x": "hash"},
-        parts=(Part("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),),
+        parts=PARTS,
     )
     ledger.begin(full)
     kept = ledger.get(full.id)
@@ -282,14 +292,28 @@ def test_due_is_what_has_a_step_left(
     assert ids(ledger.unfinished("2026-03-02")) == [1] * is_due
 
 
-def test_the_recent_is_not_due(ledger: AnyLedger) -> None:
+def test_the_recent_is_not_due(ledger: AnyLedger, clock: FakeClock) -> None:
     """Due is what was last saved before the time asked for, the longest ago first."""
-    for number in (3, 1, 2):
+    for number in (1, 2, 3):
         ledger.begin(ingestion(number))
-    assert ids(ledger.unfinished("2026-03-01T12:03:00.000+00:00")) == [1, 2]
+        clock.pass_(60)
+    assert ids(ledger.unfinished("2026-03-01T12:02:00.000+00:00")) == [1, 2]
     first = ledger.get(ingestion(1).id)
-    ledger.save(first.step("branched", "2026-03-01T12:30:00.000+00:00", state=State.BRANCHED))
-    assert ids(ledger.unfinished("2026-03-01T12:30:00.000+00:00")) == [2, 3]
+    ledger.save(first.step("branched", clock.now(), state=State.BRANCHED))
+    assert ids(ledger.unfinished("2026-03-01T12:03:00.000+00:00")) == [2, 3]
+
+
+@pytest.mark.parametrize("elsewhere", ["2026-02-01T12", "2026-03-01T13"])
+def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
+    ledger: AnyLedger, clock: FakeClock, elsewhere: str
+) -> None:
+    """Neither an old event nor a driver's clock that is ahead changes when something is due."""
+    landed = replace(ingestion().landed, landed_at=elsewhere)
+    begun = ledger.begin(Ingestion(id=ingestion().id, landed=landed).step("landed", elsewhere))
+    saved = ledger.save(begun.step("audited", elsewhere, state=State.AUDITED))
+    assert ledger.get(begun.id).saved_at == saved.saved_at > begun.saved_at
+    assert not list(ledger.unfinished(saved.saved_at))
+    assert ids(ledger.unfinished(clock.now())) == [1]
 
 
 def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
@@ -405,11 +429,52 @@ def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
     """An item that lacks what was added since is read with what was meant then."""
     table = new_table(dynamodb)
-    begun = Ledger(table).begin(ingestion(state=State.REJECTED))
+    ledger = Ledger(table, FakeClock().now)
+    begun = ledger.begin(ingestion(state=State.REJECTED))
     added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
-    assert Ledger(table).get(begun.id) == begun
-    assert list(Ledger(table).open_failures()) == [Brief.of(begun)]
+    assert ledger.get(begun.id) == begun
+    assert list(ledger.open_failures()) == [Brief.of(begun)]
+
+
+def test_two_releases_at_once_lose_nothing(dynamodb: Any) -> None:
+    """What a newer release wrote of an ingestion stays as it is where an older one saves it."""
+    table = new_table(dynamodb)
+    older = newer = Ledger(table, FakeClock().now)
+    begun = newer.begin(ingestion(parts=PARTS, group=("f" * 32,)))
+    written = {":added": ["of", "a", "newer", "release"]}
+    adding = {"UpdateExpression": "SET added = :added", "ExpressionAttributeValues": written}
+    table.update_item(Key={"id": begun.id}, **adding)
+    seen = older.get(begun.id).step("branched", "2026-03-01T13", state=State.BRANCHED)
+    (saved,) = older.save_all([replace(older.save(seen), state=State.IGNORED)])
+    item = table.get_item(Key={"id": begun.id})["Item"]
+    assert item["added"] == ["of", "a", "newer", "release"]
+    assert newer.get(begun.id) == saved
+    assert "unfinished" not in item  # what this release knows is as it says, also where it is gone
+
+
+def test_what_a_newer_release_means_is_not_guessed(dynamodb: Any) -> None:
+    """An item that this release cannot understand is neither read nor written by it."""
+    table = new_table(dynamodb)
+    ledger = Ledger(table, FakeClock().now)
+    begun = ledger.begin(ingestion(state=State.AUDITED, table="a.b"))
+    raising = {"UpdateExpression": "SET #schema = :newer", "ReturnValues": "ALL_NEW"}
+    names, values = {"#schema": "schema"}, {":newer": SCHEMA + 1}
+    raised = table.update_item(
+        Key={"id": begun.id},
+        ExpressionAttributeNames=names,
+        ExpressionAttributeValues=values,
+        **raising,
+    )
+    for call in (
+        lambda: ledger.get(begun.id),
+        lambda: ledger.begin(ingestion()),
+        lambda: ledger.waiting("a.b"),
+        lambda: list(ledger.unfinished("2027")),
+    ):
+        with pytest.raises(Transient, match=rf"NEWER_RELEASE.*{begun.id}.*deploy"):
+            call()
+    assert table.get_item(Key={"id": begun.id})["Item"] == raised["Attributes"]
 
 
 @pytest.mark.parametrize(
@@ -421,7 +486,7 @@ def test_what_ended_before_there_were_readers_is_not_announced(
 ) -> None:
     """An older release's ends stay unsaid, also when they are saved again; what goes on is told."""
     table = new_table(dynamodb)
-    ledger = Ledger(table)
+    ledger = Ledger(table, FakeClock().now)
     begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE announced")
     assert ledger.get(begun.id).announced is announced
@@ -459,9 +524,81 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
             "query",
         ):
             stubber.add_client_error(operation, code)
-        for call in calls(Ledger(table)):
+        for call in calls(Ledger(table, FakeClock().now)):
             with pytest.raises(Transient, match=f"LEDGER_UNAVAILABLE.*{code}"):
                 call()
+
+
+def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> None:
+    """Every item that a decision is made on is read consistently, also one that an index names."""
+    ledger, stubber = stubbed
+    id_, item = ingestion().id, to_item(ingestion())
+    wanted = {"ledger": {"Keys": [{"id": id_}], "ConsistentRead": True}}
+    item_asked = {"TableName": "ledger", "Key": {"id": id_}, "ConsistentRead": True}
+    stubber.add_response("get_item", {"Item": stored(item)}, item_asked)
+    assert ledger.get(id_) == ingestion()
+    stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
+    assert ledger.together([id_]) == [ingestion()]
+    for read in (
+        lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.same_content(ingestion(2))),
+    ):
+        stubber.add_response("query", {"Items": [stored(item)]})
+        stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
+        assert read() == [ingestion()]
+
+
+def test_what_dynamodb_left_out_is_asked_for_again(stubbed: tuple[Ledger, Stubber]) -> None:
+    """Keys that an answer had no room for are looked up by another request, as they were."""
+    ledger, stubber = stubbed
+    first, second = ingestion(1), ingestion(2)
+    left = {"ledger": {"Keys": [{"id": second.id}], "ConsistentRead": True}}
+    keys = {"ledger": {"Keys": [stored({"id": second.id})], "ConsistentRead": True}}
+    stubber.add_response("batch_get_item", found(to_item(first)) | {"UnprocessedKeys": keys})
+    stubber.add_response("batch_get_item", found(to_item(second)), {"RequestItems": left})
+    assert ledger.together([first.id, second.id]) == [first, second]
+
+
+@pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
+def test_a_transaction_that_met_another_one_is_tried_again(
+    stubbed: tuple[Ledger, Stubber], code: str
+) -> None:
+    """Only a condition that does not hold says that one moved on; all else is transient."""
+    ledger, stubber = stubbed
+    both = [ingestion(1), ingestion(2)]
+    cancel(stubber, "None", code)
+    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
+        ledger.save_all(both)
+    cancel(stubber, code, "ConditionalCheckFailed")
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all(both)
+    assert refusal.value.ids == {both[1].id}
+
+
+@pytest.fixture
+def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
+    """A ledger, and what answers its requests and compares them."""
+    table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
+    with Stubber(table.meta.client) as stubber:
+        yield Ledger(table, FakeClock().now), stubber
+        stubber.assert_no_pending_responses()
+
+
+def stored(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as DynamoDB sends it."""
+    return {name: TypeSerializer().serialize(value) for name, value in item.items()}
+
+
+def found(*items: dict[str, Any]) -> dict[str, Any]:
+    """DynamoDB's answer that these are the items of the ledger that were asked for."""
+    return {"Responses": {"ledger": [stored(item) for item in items]}}
+
+
+def cancel(stubber: Stubber, *codes: str) -> None:
+    """Have DynamoDB cancel the next transaction for these reasons."""
+    reasons = [{"Code": code} for code in codes]
+    name, answer = "TransactionCanceledException", {"CancellationReasons": reasons}
+    stubber.add_client_error("transact_write_items", name, modeled_fields=answer)
 
 
 def test_a_dynamodb_that_is_away_is_tried_again() -> None:
@@ -469,7 +606,7 @@ def test_a_dynamodb_that_is_away_is_tried_again() -> None:
     once = Config(retries={"total_max_attempts": 1})
     address = "http://127.0.0.1:9"
     dynamodb = boto3.resource("dynamodb", endpoint_url=address, config=once, **ACCOUNT)
-    for call in calls(Ledger(dynamodb.Table("ledger"))):
+    for call in calls(Ledger(dynamodb.Table("ledger"), FakeClock().now)):
         with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
             call()
 

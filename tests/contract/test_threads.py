@@ -78,11 +78,11 @@ def test_nothing_is_known_at_first(memory: Memory) -> None:
 
 
 def test_what_was_told_is_remembered(memory: Memory) -> None:
-    """Each telling is remembered, and the place of the latest that had one."""
-    memory.threads.remember("a", "first", HERE)
+    """Each telling is remembered, and the place and the revision of the latest that had one."""
+    memory.threads.remember("a", "first", HERE, 7)
     memory.threads.remember("a", "second " * 9999)
     told = frozenset({digest("first"), digest("second " * 9999)})
-    assert memory.threads.known("a") == Known(HERE, told)
+    assert memory.threads.known("a") == Known(HERE, told, 7)
     assert memory.threads.known("b") == Known()
 
 
@@ -92,7 +92,8 @@ def test_one_opens_the_thread_of_a_cause(memory: Memory) -> None:
     assert memory.threads.claim("cause", "another") == HERE
     assert memory.threads.claim("cause", ALERT.about) == HERE
     assert memory.threads.claim("another cause", "another") is None
-    assert memory.threads.known("a") == Known(HERE, frozenset({digest(ALERT.about)}))
+    told = frozenset({digest(ALERT.about)})
+    assert memory.threads.known("a") == Known(HERE, told, ALERT.revision)
 
 
 def test_two_at_once_do_not_both_open_one(memory: Memory) -> None:

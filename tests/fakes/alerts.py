@@ -4,7 +4,10 @@ from functions.people.messages import Alert
 
 
 class FakeAlerts:
-    """Keeps what was posted, with its channel; what is posted again is there once."""
+    """Keeps what people see of what was posted, with its channel, as on_alert shows it.
+
+    What is posted again is there once, and what is older than the last word on it is not.
+    """
 
     def __init__(self) -> None:
         self.posted: list[tuple[str, Alert]] = []
@@ -12,5 +15,6 @@ class FakeAlerts:
     def post(self, channel: str, alert: Alert) -> None:
         """See AlertQueue.post."""
         told = {(each, known.about) for each, known in self.posted if known.about}
-        if (channel, alert.about) not in told:
+        same = (a.revision for _, a in self.posted if a.ingestion == alert.ingestion)
+        if (channel, alert.about) not in told and not 0 < alert.revision < max(same, default=0):
             self.posted.append((channel, alert))

@@ -17,6 +17,7 @@ from functions.catalog import (
     MergeConflict,
     SetBack,
     UnknownBranch,
+    branch_taken,
 )
 from functions.history import Change, Commit, Tip
 from functions.ingestion import Intent
@@ -24,6 +25,7 @@ from functions.table_files import TableFiles
 from functions.table_rows import DoubledFile, TableRows
 from lakegate.errors import LakegateError, Transient
 from lakegate.history import Entry, HistoryTable
+from lakegate.landing import is_fresh
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
@@ -81,6 +83,8 @@ class FakeCatalog:
 
     def create_branch(self, name: str) -> str:
         """See Catalog.create_branch."""
+        if is_fresh(name) and name in self._heads:
+            raise branch_taken(name)
         return self._heads.setdefault(name, self._heads[MAIN])
 
     def head(self, branch: str) -> str:

@@ -81,7 +81,7 @@ class Deployment:
         self.journal = Journal()
         self.landing = FakeLanding(self.clock)
         self.lake = FakeLake(self.clock, settings.limits)
-        self.ledger = FakeLedger()
+        self.ledger = FakeLedger(self.clock.now)
         self.catalog = FakeCatalog(self.clock, virgin=virgin)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.others = Others(self.catalog)

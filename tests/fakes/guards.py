@@ -514,8 +514,9 @@ GUARDS = (
         (
             Cut(
                 "functions.intake",
-                "    if world.ledger.get(ingestion.id).revision != ingestion.revision:",
-                "    if False:",
+                '    metrics.add_metric("RunsAgain"',
+                "    world.catalog.delete_branch(ingestion.branch)\n"
+                '    metrics.add_metric("RunsAgain"',
             ),
         ),
         opening="VERSIONS",

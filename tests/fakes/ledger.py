@@ -1,19 +1,25 @@
 """The ledger in memory, with the real one's conditions, order and due times."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from functions.brief import Brief
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved, UnknownIngestion
+from functions.ledger_items import size
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
+
+_LARGEST_TRANSACTION = 4 * 1024**2
+_SAVED_AT = attrgetter("saved_at")
 
 
 class FakeLedger:
     """Keeps every revision that was ever saved."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], str]) -> None:
+        self._now = now
         self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
 
@@ -35,6 +41,9 @@ class FakeLedger:
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """See Ledger.save_all."""
+        if len(ingestions) > 10 and sum(map(size, ingestions)) > _LARGEST_TRANSACTION:
+            message = "DynamoDB refused: Transaction request cannot include larger items"
+            raise Transient("LEDGER_UNAVAILABLE", message)
         if moved := [each.id for each in ingestions if self._has_moved(each)]:
             raise Moved(moved)
         return [self._keep(each) for each in ingestions]
@@ -49,12 +58,12 @@ class FakeLedger:
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """See Ledger.unfinished."""
-        due = [i for i in self.all() if i.unfinished and _saved_at(i) < before]
-        yield from sorted(due, key=_saved_at)
+        due = [i for i in self.all() if i.unfinished and i.saved_at < before]
+        yield from sorted(due, key=_SAVED_AT)
 
     def unrecorded(self) -> Iterator[Ingestion]:
         """See Ledger.unrecorded."""
-        yield from sorted((i for i in self.all() if i.unrecorded), key=_saved_at)
+        yield from sorted((i for i in self.all() if i.unrecorded), key=_SAVED_AT)
 
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """See Ledger.in_state."""
@@ -118,13 +127,9 @@ class FakeLedger:
         landed = ingestion.landed
         if not landed.landed_at:
             raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
-        saved = ingestion.but(revision=ingestion.revision + 1)
+        saved = ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
         self._revisions[ingestion.id].append(saved)
         return saved
-
-
-def _saved_at(ingestion: Ingestion) -> str:
-    return max(ingestion.times.values(), default=ingestion.landed.landed_at)
 
 
 def _content(landed: LandedObject) -> tuple[str, int]:

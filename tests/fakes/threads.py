@@ -34,11 +34,13 @@ class FakeThreads:
         """See Threads.known."""
         return self.subjects.get(subject, Known())
 
-    def remember(self, subject: str, about: str, place: Place | None = None) -> None:
+    def remember(
+        self, subject: str, about: str, place: Place | None = None, revision: int = 0
+    ) -> None:
         """See Threads.remember."""
         known = self.known(subject)
         told = known.told | {digest(about)}
-        self.subjects[subject] = Known(place or known.place, told)
+        self.subjects[subject] = Known(place or known.place, told, revision or known.newest)
 
     def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
         """See Threads.claim."""
@@ -57,7 +59,7 @@ class FakeThreads:
         held = self.causes.get(cause)
         if held and held.holder == alert.about and not held.place:
             self.causes[cause] = replace(held, place=place, opened=self.now())
-        self.remember(subject, alert.about, place)
+        self.remember(subject, alert.about, place, alert.revision)
 
     def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
         """See Threads.join."""

@@ -5,6 +5,8 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, repeat
+from json import dumps
 
 BROKEN_ANSWERS = {
     "nothing": b"",
@@ -16,9 +18,19 @@ BROKEN_ANSWERS = {
 }
 
 
+def json(status: str, body: object) -> bytes:
+    """An answer with a JSON body."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\r\n"
+    return head.encode() + dumps(body).encode()
+
+
 @contextmanager
-def answering(answer: bytes) -> Iterator[str]:
-    """A server that gives every request this answer and hangs up; yields its address."""
+def answering(*answers: bytes) -> Iterator[str]:
+    """A server that gives each request the next answer, at last always the same one, and hangs up.
+
+    Yields its address.
+    """
+    coming = chain(answers, repeat(answers[-1]))
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -27,7 +39,7 @@ def answering(answer: bytes) -> Iterator[str]:
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             self.rfile.read(length)
-            self.wfile.write(answer)
+            self.wfile.write(next(coming))
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

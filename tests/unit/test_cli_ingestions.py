@@ -7,6 +7,7 @@ from rich.console import Console
 from cli.ingestions import page
 from lakegate.errors import LakegateError
 from reading.identity import identified
+from tests.fakes.clock import FakeClock
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.ledger import FakeLedger
 from tests.unit.cli_examples import LANDED
@@ -17,7 +18,7 @@ _SECOND = replace(LANDED, id="0124" + 28 * "b")
 
 @pytest.fixture
 def ledger() -> Any:
-    made = FakeLedger()
+    made = FakeLedger(FakeClock().now)
     made.begin(_FIRST)
     made.begin(_SECOND)
     return made

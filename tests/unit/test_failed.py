@@ -11,6 +11,7 @@ import pytest
 from functions import commits
 from functions.failed import Outcome, discard, give_up, publish_anyway, replay
 from functions.ingestion import Ingestion, State
+from functions.people.messages import Kind
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
@@ -461,3 +462,14 @@ def _raced(
     attempt(command)
     del deployment.journal.calls[: start if number < 0 else 0]
     return deployment, wins, told
+
+
+@pytest.mark.parametrize("command", [published, discarded])
+def test_the_last_word_is_what_became_of_it(command: Command) -> None:
+    """Who hung before telling of a failure does not tell of it after people took care of it."""
+    deployment = Deployment()
+    landed = deployment.land(KEY, script=rejected)
+    deployment.journal.strike("alerts.post", Fault(lambda: command(deployment, landed)))
+    deployment.settle()
+    check_promises(deployment)
+    assert [told.kind for _, told in deployment.alerts.posted] == [Kind.RECOVERED]

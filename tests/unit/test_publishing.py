@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from functions import commits
-from functions.groups import MOST_TOGETHER
 from functions.ingestion import Ingestion, State
-from functions.ledger import Moved
+from functions.ledger import MOST_TOGETHER, Moved
+from functions.ledger_items import size
 from functions.publishing import publish
 from functions.telemetry import logger
 from lakegate.errors import Transient
@@ -137,6 +137,17 @@ def test_no_group_is_larger_than_a_transaction(deployment: Deployment) -> None:
     publish(deployment.world, deployment.ingestion(landed[0]))
     ended = [each for each in states(deployment, landed) if each is State.PUBLISHED]
     assert len(ended) == MOST_TOGETHER
+
+
+def test_no_group_has_more_bytes_than_a_transaction(deployment: Deployment) -> None:
+    """Ingestions whose items are large come to main in several groups, and are recorded so."""
+    landed = wait_together(deployment, 24)
+    for each in landed:
+        known = deployment.ingestion(each)
+        deployment.ledger.save(known.but(checks=({"message": "x" * 350_000},)))
+    first = publish(deployment.world, deployment.ingestion(landed[0]))
+    together = 4 * 1024**2 // (size(first) + 6_000)
+    assert states(deployment, landed).count(State.PUBLISHED) == len(first.group) == together
 
 
 def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Deployment) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from functions.conclusion import conclude
 from functions.ingestion import State
 from functions.intake import take_in
 from functions.job_run import RunState
@@ -14,7 +15,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
-from tests.fakes.job import ROWS, crashed, errored, rejected
+from tests.fakes.job import ROWS, crashed, errored, rejected, run_job
 from tests.fakes.promises import check_promises, publishing
 
 KEY = "shop/orders/a.parquet"
@@ -185,6 +186,27 @@ def test_a_job_that_crashed_once_is_tried_again(deployment: Deployment) -> None:
     assert deployment.ingestion(landed).state is State.PUBLISHED
     assert len(deployment.jobs.runs()) == 2
     assert deployment.alerts.posted == []
+
+
+@pytest.mark.parametrize("point", ["ledger.get", "ledger.save", "catalog.delete_branch"])
+@pytest.mark.parametrize("skipped", [0, 1, 2])
+def test_what_a_driver_reports_late_loses_no_evidence(
+    deployment: Deployment, point: str, skipped: int
+) -> None:
+    """A driver may report after EMR gave it up, and be judged while the job is to run again."""
+    landed = deployment.land(KEY, script=crashed)
+    deployment.deliver()
+    deployment.run_jobs()
+    (run,) = deployment.jobs.runs()
+
+    def report_late() -> None:
+        run_job(run.id, rejected, deployment.catalog, deployment.lake, deployment.jobs)
+        conclude(deployment.world, run.id)
+
+    deployment.journal.strike_later(point, Fault(report_late), skipped)
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state in (State.REJECTED, State.ERRORED)
 
 
 def test_a_report_that_cannot_be_read_is_no_pass(deployment: Deployment) -> None:
