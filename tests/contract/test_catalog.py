@@ -504,7 +504,7 @@ def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
     busy = {"status": 409, "errorCode": "REFERENCE_CONFLICT", "message": "retries exhausted"}
     answers = wire.json("200 OK", main), wire.json("409 Conflict", busy)
     with wire.answering(*answers) as url, pytest.raises(Transient, match="retries exhausted"):
-        Catalog(url, "token").merge("ingest/x", NO_HASH, "message", {})
+        Catalog(url, "token").merge("ingest/x", NO_HASH, NO_HASH, "message", {})
 
 
 def test_a_nessie_that_is_away_is_tried_again() -> None:
