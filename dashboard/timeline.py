@@ -10,7 +10,7 @@ from lakegate import times
 from lakegate.report import AuditReport
 
 # What the ledger notes that is nothing to whoever follows a file.
-_ASIDE = ("recorded", "removed")
+_ASIDE = ("recorded", "removed", "reported late")
 # What comes first of what is done in the same millisecond.
 _ORDER = ("landed", "branched", "submitted", "started", "written", "audited")
 # How a phase is called, by the step that ends it.

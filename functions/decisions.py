@@ -18,6 +18,8 @@ from functions.job_run import JobRun, RunState
 from lakegate.batch import Part
 from lakegate.report import AuditReport, Reason, Status, Verdict
 
+# The reasons of those that ended without a report; one may come later all the same.
+WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.
 _MOST_CHECKS, _MOST_COLUMNS, _LONGEST = 20, 5, 250
 _LARGE = ("samples", "query")

@@ -13,16 +13,19 @@ the merge nothing can have been entered. docs/adr/audit-history.md has the whole
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
 
 from functions.baselining import add_published
 from functions.catalog import MergeConflict, SetBack
+from functions.decisions import WITHOUT_REPORT
 from functions.ending import save_unmoved
 from functions.ingestion import Ingestion, State
 from functions.seeding import SEEDING, is_seeded
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
 from functions.world import World
+from lakegate import times
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.history import RESULTS, Entry, entries, run_id
 from lakegate.landing import fresh_branch, report_key
@@ -31,6 +34,7 @@ from lakegate.report import AuditReport
 RUNS = "lakegate.runs"
 BATCH = 100  # what the ledger reads and saves at once
 _MOST_TRIES = 5
+_LATE, _LATEST = "reported late", timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,29 @@ def batches(world: World) -> Iterator[list[Ingestion]]:
         now = world.ledger.together(ids)  # the index that listed them lags behind
         if due := [ingestion for ingestion in now if ingestion.unrecorded]:
             yield due
+
+
+def late_reports(world: World) -> Iterator[Ingestion]:
+    """Yield what landed in the last day and ended without a report that is there by now.
+
+    A driver may go on after EMR Serverless said that its run has failed.
+    """
+    since = times.text(datetime.fromisoformat(world.now()) - _LATEST)
+    errored = world.ledger.in_state(State.ERRORED)  # the newest landing first
+    for each in takewhile(lambda each: each.landed.landed_at > since, errored):
+        is_silent = each.reason is not None and each.reason.code in WITHOUT_REPORT
+        is_seen = each.times.get(_LATE, "") >= each.ended_at or each.recorded < each.attempt
+        if is_silent and not is_seen and any(_runs(world, _unrecorded(each))):
+            yield each
+
+
+def take_late(world: World, ended: Ingestion) -> None:
+    """Have a report that came late recorded: its verdict is no longer the ingestion's."""
+    world.ledger.save(_unrecorded(ended).step(_LATE, world.now()))
+
+
+def _unrecorded(ended: Ingestion) -> Ingestion:
+    return ended.but(recorded=ended.attempt - 1)
 
 
 def record(world: World, ended: Sequence[Ingestion]) -> None:

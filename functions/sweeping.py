@@ -15,7 +15,7 @@ from functions.intake import take_in
 from functions.people.messages import unreadable_event
 from functions.queues import DeadLetter, DeadLetters, Queued
 from functions.rebuilding import restore
-from functions.recording import batches, record, strays
+from functions.recording import batches, late_reports, record, strays, take_late
 from functions.telemetry import logger, metrics
 from functions.world import World
 from lakegate import times
@@ -44,10 +44,11 @@ def sweep(world: World) -> dict[str, int]:
         _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
         _each("dead_letters", alerts.read(), partial(_redeliver, world, alerts, _tell_again)),
         _each("resumed", _due(world, before), partial(_resume, world)),
+        _each("late", late_reports(world), partial(take_late, world)),
         _each("recorded", batches(world), partial(record, world)),
         _each("deleted", strays(world), world.catalog.delete_branch),
     )
-    kinds = ("dead_letters", "forgotten", "resumed", "recorded", "deleted", "failed")
+    kinds = ("dead_letters", "forgotten", "resumed", "late", "recorded", "deleted", "failed")
     done = dict.fromkeys(kinds, 0)
     for outcome in (outcome for task in tasks for outcome in task):
         done[outcome] += 1

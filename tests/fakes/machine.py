@@ -49,6 +49,7 @@ POINTS = (
     "ledger.known",
     "ledger.unfinished",
     "ledger.unrecorded",
+    "ledger.in_state",
     "catalog.create_branch",
     "catalog.head",
     "catalog.tip",

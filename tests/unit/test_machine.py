@@ -44,7 +44,6 @@ OF_COMMANDS = {
     "lake.put_contract",
     "lake.contract_at",
     "lake.delete_objects",
-    "ledger.in_state",
     "ledger.landed",
     "ledger.open_failures",
     "ledger.all",

@@ -9,6 +9,7 @@ import pytest
 
 from functions.baselining import accept
 from functions.failed import publish_anyway, replay
+from functions.ingestion import State
 from functions.recording import RUNS, record, record_recent
 from lakegate.errors import LakegateError
 from lakegate.history import QUARANTINE, RESULTS
@@ -16,7 +17,7 @@ from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, die, unavailable
-from tests.fakes.job import USUAL, crashed_once, passed, rejected
+from tests.fakes.job import USUAL, crashed, crashed_once, passed, rejected, run_job
 from tests.fakes.promises import check_promises, left_behind
 
 KEY = "shop/orders/a.parquet"
@@ -252,3 +253,19 @@ def test_nobody_accepts_in_secret(deployment: Deployment, by: str, reason: str) 
     deployment.settle()
     with pytest.raises(LakegateError, match="who accepts"):
         accept(deployment.world, deployment.ingestion(landed), by, reason)
+
+
+def test_what_a_driver_reports_after_the_end_is_recorded(deployment: Deployment) -> None:
+    """It changes no verdict and tells nobody again, but what it found is in the results, once."""
+    landed = deployment.land(KEY, script=crashed)
+    deployment.settle()
+    ended = deployment.ingestion(landed)
+    run_job(ended.job_run, rejected, deployment.catalog, deployment.lake, deployment.jobs)
+    deployment.sweep()
+    recorded = deployment.ingestion(landed)
+    assert on_main(deployment) == [(run_of(deployment, landed, 2), False)]
+    assert (recorded.state, recorded.reason) == (State.ERRORED, ended.reason)
+    assert len(deployment.alerts.posted) == 1
+    check_promises(deployment)
+    deployment.sweep()
+    assert deployment.ingestion(landed) == recorded

@@ -16,7 +16,7 @@ from tests.fakes.job import rejected
 from tests.fakes.promises import check_promises
 
 KEY = "shop/orders/a.parquet"
-KINDS = ("dead_letters", "forgotten", "resumed", "recorded", "deleted", "failed")
+KINDS = ("dead_letters", "forgotten", "resumed", "late", "recorded", "deleted", "failed")
 NOTHING = dict.fromkeys(KINDS, 0)
 
 
