@@ -161,8 +161,14 @@ def test_waiting_is_no_attempt_and_no_job_run(deployment: Deployment) -> None:
 
 
 def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None:
-    """What has not moved for longer than a job may take holds up no other any more."""
-    _, _, third = being_audited_again(deployment, "a", "b", "c")
+    """What has not moved for longer than a job may take holds up no other any more.
+
+    Not even where the clock of its driver is ahead.
+    """
+    landed = being_audited_again(deployment, "a", "b", "c")
+    *_, third = landed
+    for each in map(deployment.ingestion, landed):
+        deployment.ledger.save(each.step("audited", "2026-03-02T12:00:00.000+00:00"))
     assert must_wait(deployment.world, deployment.ingestion(third))
     deployment.clock.pass_(60 * SETTINGS.job_timeout_minutes + 2 * SETTINGS.grace_seconds)
     assert not must_wait(deployment.world, deployment.ingestion(third))
