@@ -90,17 +90,14 @@ def _items(spark: SparkSession, path: str) -> DataFrame:
     # A character a byte, so that bytes that are no UTF-8 come out of it as they are.
     text = "decode(CAST(value AS BINARY), 'ISO-8859-1') AS text"
     file = spark.read.text(path, wholetext=True).selectExpr(text)
-    whole = file.where(f"text RLIKE {literal(array())}")
-    if not measure(whole, {"files": "count(*)"})["files"]:
+    whole = f"text RLIKE {literal(array())}"
+    if not measure(file, {"arrays": f"count_if({whole})"})["arrays"]:
         message = "the file begins as a JSON array, but is not one: it is damaged or cut short"
         raise Permanent("CORRUPT_FILE", f"{message}, or nested more than {DEEPEST} deep")
     blanks = literal(BLANKS)
-    inside = whole.selectExpr(
-        f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
-    )
-    items = inside.where("inside <> ''").selectExpr(
-        f"explode(regexp_extract_all(inside, {literal(item())}, 0)) AS item"
-    )
+    inside = f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
+    items = file.selectExpr(inside).where("inside <> ''")
+    items = items.selectExpr(f"explode(regexp_extract_all(inside, {literal(item())}, 0)) AS item")
     return items.selectExpr(
         f"CAST(encode(btrim(item, {blanks}), 'ISO-8859-1') AS STRING) AS {LINE}"
     )
