@@ -13,6 +13,7 @@ from lakegate.checks import OF_VALUES, Behind, Drift, Metric, Severity
 from lakegate.columns import quoted
 from lakegate.contract_columns import Property
 from lakegate.contract_fields import Field
+from lakegate.contract_sql import read_condition
 from lakegate.contract_yaml import suggestion
 from lakegate.expectations import Expectation, Operator, Unit
 from lakegate.literals import NUMERIC
@@ -66,7 +67,7 @@ def read_custom(field: Field, properties: list[Property], column: str = "") -> C
 
 
 def _row_expression(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
-    sql = stated.required_text("expression").strip()
+    sql = read_condition(stated, "expression").strip()
     return _of_rows(sql, (column,) if column else ()) if sql else None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lakegate.checks import OF_ROWS, Metric, Scope, Severity, Window
 from lakegate.contract_fields import Field
+from lakegate.contract_sql import read_condition
 from lakegate.contract_yaml import Node, suggestion
 
 _OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
@@ -62,7 +63,7 @@ def _options(place: Field, given: Field) -> Options:
         given,
         scope=_scope(given),
         severity=Severity(severity) if severity else None,
-        where=given.required_text("where") if given.has("where") else "",
+        where=read_condition(given, "where") if given.has("where") else "",
         quarantine=given.choice("onBadRow", ("fail", "quarantine"), default="fail") != "fail",
     )
 

@@ -23,7 +23,13 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE")
-_CALLING_JAVA = ("reflect", "java_method", "try_reflect")
+# Functions that no contract may call: any Java method, or a file that an argument names.
+NOT_CALLED = {
+    **dict.fromkeys(("reflect", "java_method", "try_reflect"), "runs any code"),
+    **dict.fromkeys(("from_avro", "schema_of_avro", "from_xml", "schema_of_xml"), "can open files"),
+    **dict.fromkeys(("from_protobuf", "to_protobuf"), "can open files"),
+}
+_NOT_CALLED = {**NOT_CALLED, "identifier": "makes up a name: write it down"}
 _READS_ONLY = "must be one SELECT, which only reads"
 
 
@@ -53,8 +59,28 @@ def mistake(sql: str) -> str:
     return next(_mistakes(sql), "")
 
 
+def read_condition(stated: Field, key: str) -> str:
+    """Return the condition on one row under a key; what its words tell against it is refused."""
+    sql = stated.required_text(key)
+    for found, following in _pairs(_tokens(sql)):
+        if found[0] == "(" and following.upper() == "SELECT":
+            stated.refuse("has a query in it, and a condition looks at one row alone", key)
+        elif reason := _call(found, following):
+            stated.refuse(reason, key)
+    return sql
+
+
+def _tokens(sql: str) -> list[re.Match[str]]:
+    return [found for found in _TOKEN.finditer(sql) if found.lastgroup != "space"]
+
+
+def _pairs(tokens: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each token with the text of the next one."""
+    return zip(tokens, [*(each[0] for each in tokens[1:]), ""], strict=False)
+
+
 def _mistakes(sql: str) -> Iterator[str]:
-    tokens = [found for found in _TOKEN.finditer(sql) if found.lastgroup != "space"]
+    tokens = _tokens(sql)
     words = [found[0].upper() for found in tokens if found[0] != "("]
     if not words:
         yield "is empty"
@@ -63,7 +89,7 @@ def _mistakes(sql: str) -> Iterator[str]:
     if "${" in sql:
         yield "has ${ that is no placeholder: Spark would put its own settings there"
     depth = 0
-    for found, following in zip(tokens, [*(each[0] for each in tokens[1:]), ""], strict=True):
+    for found, following in _pairs(tokens):
         depth += {"(": 1, ")": -1}.get(found[0], 0)
         if depth < 0:
             yield f"has a ) at character {found.start() + 1} that nothing opened"
@@ -72,6 +98,7 @@ def _mistakes(sql: str) -> Iterator[str]:
         yield from _misplaced(found, following)
     if depth:
         yield "has a ( that is never closed"
+    yield from _paths(tokens)
 
 
 def _misplaced(found: re.Match[str], following: str) -> Iterator[str]:
@@ -83,8 +110,21 @@ def _misplaced(found: re.Match[str], following: str) -> Iterator[str]:
     elif found[0] == "{":
         known = ", ".join(f"{{{name}}}" for name in (*_OF_OBJECT, *_OF_PROPERTY))
         yield f"has a {{ {character}: the placeholders are {known}"
-    elif following == "(" and found[0].strip("`").lower() in _CALLING_JAVA:
-        yield f"must not call {found[0]}, which runs any code"
+    elif reason := _call(found, following):
+        yield reason
+
+
+def _call(found: re.Match[str], following: str) -> str:
+    why = _NOT_CALLED.get(found[0].strip("`").lower()) if following == "(" else None
+    return f"must not call {found[0]}, which {why}" if why else ""
+
+
+def _paths(tokens: list[re.Match[str]]) -> Iterator[str]:
+    """Yield why a name such as text.`/a/file` is none of a table's."""
+    for before, source, dot, name in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        is_read = before[0].upper() in ("FROM", "JOIN", "TABLE") and dot[0] == "."
+        if is_read and name.lastgroup == "name" and set("/:") & set(name[0]):
+            yield f"reads the file {source[0]}.{name[0]}: a query reads tables alone"
 
 
 def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:

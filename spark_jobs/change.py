@@ -84,7 +84,6 @@ def _changed(run: Run, statement: Statement) -> int:
     """Run the statement, once; returns how many rows an UPDATE changes."""
     spark, ingestion = run.spark, run.spec.ingestion
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
-    spark.conf.set("spark.sql.runSQLOnFiles", "false")  # a table's name is no path to a file
     try:
         updated = parsing.rows_to_update(spark, statement.plan) if statement.is_update else 0
         spark.sql(statement.text)

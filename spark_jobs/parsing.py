@@ -1,6 +1,6 @@
 """What a text of SQL says, by Spark's own parser."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,15 @@ _NO_READING = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a query's text a table is named: the name's parts with dots, from start to end."""
+    """Where in a query's text a table is named, from start to end; `name` has the name's parts."""
 
-    name: str
+    name: tuple[str, ...]
     start: int
     end: int
+
+    def __str__(self) -> str:
+        """The name with dots."""
+        return ".".join(self.name)
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,12 @@ def tables_read(spark: SparkSession, query: str) -> Read:
     tables, parts = [], []
     for node, kind in zip(nodes, kinds, strict=True):
         if kind == "UnresolvedRelation":
-            origin, name = node.origin(), ".".join(map(str, each(node.multipartIdentifier())))
+            origin, name = node.origin(), tuple(map(str, each(node.multipartIdentifier())))
             tables.append(Place(name, origin.startIndex().get(), origin.stopIndex().get() + 1))
         elif kind == "UnresolvedWith":
             parts += [str(first(named)) for named in each(node.cteRelations())]
+        elif kind == "WithWindowDefinition":
+            _require_plain(spark, node.windowDefinitions().values())
     return Read(tuple(dict.fromkeys(tables)), tuple(parts))
 
 
@@ -84,12 +90,19 @@ def rows_to_update(spark: SparkSession, update: Any) -> int:
     return int(found.count())
 
 
-def forget_functions(spark: SparkSession, names: Sequence[str]) -> None:
+def forget_functions(spark: SparkSession, names: Iterable[str]) -> None:
     """Take built-in functions of Spark SQL from a session."""
     state = java_session(spark).sessionState()
     made = java(spark).org.apache.spark.sql.catalyst.FunctionIdentifier
     for name in names:
         state.functionRegistry().dropFunction(made(name))
+
+
+def _require_plain(spark: SparkSession, windows: Any) -> None:
+    """Raise Permanent BAD_QUERY for a query within WINDOW, where Spark's own walk finds none."""
+    queries = java(spark).org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+    if any(map(queries.hasSubquery, each(windows))):
+        raise Permanent("BAD_QUERY", "a query cannot have another one in WINDOW")
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

@@ -4,6 +4,7 @@ It sees its own table as the file's rows, or with the scope of the table as a wh
 it, and every other table as main had it where the branch was cut.
 """
 
+import re
 from decimal import Decimal
 from math import isfinite
 
@@ -14,6 +15,8 @@ from lakegate.expectations import Number
 from spark_jobs import beyond, parsing
 from spark_jobs.names import quoted, table_name
 from spark_jobs.run import Run
+
+_OF_PATHS = re.compile("[./:]")  # what no part of a table's name has
 
 
 def answer(run: Run, sql: str, rows: DataFrame) -> Number:
@@ -38,20 +41,20 @@ def answer(run: Run, sql: str, rows: DataFrame) -> Number:
 def _placed(run: Run, sql: str, view: str) -> str:
     """The query with each table by the name that it has in this session."""
     read = parsing.tables_read(run.spark, sql)
-    parts = {part.lower() for part in read.parts}
-    if view.lower() in parts:
+    parts = {(part.lower(),) for part in read.parts}
+    if (view.lower(),) in parts:
         raise Permanent("BAD_QUERY", f"WITH cannot give the table's own name {view} to a part")
     for place in sorted(read.tables, key=lambda place: place.start, reverse=True):
-        if place.name.lower() not in parts:
-            sql = sql[: place.start] + _here(run, place.name, view) + sql[place.end :]
+        if tuple(map(str.lower, place.name)) not in parts:
+            sql = sql[: place.start] + _here(run, place, view) + sql[place.end :]
     return sql
 
 
-def _here(run: Run, name: str, view: str) -> str:
+def _here(run: Run, place: parsing.Place, view: str) -> str:
     own = run.contract.table
-    full = name if "." in name else f"{own.partition('.')[0]}.{name}"
-    if full.count(".") > 1:
-        raise Permanent("BAD_QUERY", f"{name} is no table: name it as namespace.table")
+    full = str(place) if len(place.name) > 1 else f"{own.partition('.')[0]}.{place}"
+    if len(place.name) > 2 or any(map(_OF_PATHS.search, place.name)):
+        raise Permanent("BAD_QUERY", f"{place} is no table: name it as namespace.table")
     return quoted(view) if full.lower() == own.lower() else table_name(full, beyond.BASE)
 
 

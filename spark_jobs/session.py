@@ -5,13 +5,12 @@ from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
+from lakegate.contract_sql import NOT_CALLED
 from lakegate.jobspec import JobSpec
 from spark_jobs import jvm, parsing
 
 CATALOG = "lake"
 _HIDDEN = ".token"
-# Any Java method, by its name: what a contract's conditions could do anything with.
-_REFLECTION = ("reflect", "java_method", "try_reflect")
 
 
 def open_session(spec: JobSpec, token: str) -> SparkSession:
@@ -29,8 +28,13 @@ def another_session(spark: SparkSession, spec: JobSpec, token: str) -> SparkSess
 
 
 def _opened(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
-    _set(spark, session_settings(spec, token))
-    parsing.forget_functions(spark, _REFLECTION)
+    return closed(spark, session_settings(spec, token))
+
+
+def closed(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session with these settings, whose SQL has no function that reads files."""
+    _set(spark, settings)
+    parsing.forget_functions(spark, NOT_CALLED)
     return spark
 
 
@@ -50,6 +54,8 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         # Times in nanoseconds are read as integers, and converted where none is lost.
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.csv.parser.columnPruning.enabled": "false",
+        # A table's name is no path to a file.
+        "spark.sql.runSQLOnFiles": "false",
         # Nothing of the environment comes into a contract's text: ${env:…} stays as it is.
         "spark.sql.variable.substitute": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",

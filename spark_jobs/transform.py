@@ -59,8 +59,9 @@ def _selected(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
     rows.createOrReplaceTempView(_VIEW)
     try:
         read = parsing.tables_read(spark, sql)
-        known = {_VIEW, *(part.lower() for part in read.parts)}
-        if others := [place.name for place in read.tables if place.name.lower() not in known]:
+        known = {(part.lower(),) for part in (_VIEW, *read.parts)}
+        others = [each for each in read.tables if tuple(map(str.lower, each.name)) not in known]
+        if others:
             raise Permanent("BAD_TRANSFORM", f"the transform can only read file, not {others[0]}")
         return spark.sql(sql)
     except jvm.JavaError as error:

@@ -32,7 +32,7 @@ from lakegate.report import AuditReport, CheckResult, Status
 from spark_jobs.ingest import ingest
 from spark_jobs.read import LocalFile
 from spark_jobs.reports import errored
-from spark_jobs.session import CATALOG, session_settings
+from spark_jobs.session import CATALOG, closed, session_settings
 from spark_jobs.sniff import is_gzip
 from spark_jobs.storage import plain_name
 
@@ -124,7 +124,7 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     spec = _spec(contract, file)
     with TemporaryDirectory(prefix="lakegate-") as home:
         landed = Landed(file, replace(contract, checks=asked), Path(home))
-        session = _session(spark, spec, Path(home))
+        session = local_session(spark, spec, Path(home))
         try:
             report = ingest(spec, landed, session, LocalBranch())
         except Permanent as error:
@@ -132,8 +132,8 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     return replace(report, checks=(*report.checks, *skipped))
 
 
-def _session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
-    """A session like the job's, but for its catalog, which is a folder."""
+def local_session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
+    """Return a session like the job's, but for its catalog, which is a folder."""
     catalog = f"spark.sql.catalog.{CATALOG}"
     settings = {k: v for k, v in session_settings(spec, "").items() if not k.startswith(catalog)}
     settings |= {
@@ -142,10 +142,7 @@ def _session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
         f"{catalog}.warehouse": (home / "lake").as_uri(),
         f"{catalog}.cache-enabled": "false",
     }
-    session = spark.newSession()
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    return session
+    return closed(spark.newSession(), settings)
 
 
 def _spec(contract: Contract, file: Path) -> JobSpec:

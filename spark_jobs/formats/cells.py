@@ -12,7 +12,7 @@ from lakegate.columns import Column
 from spark_jobs.formats.lines import literal
 
 _DIGITS = "'0123456789'"
-_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DAY = "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
 _ZONE = "( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?"
 _NAMED_ZONE = "(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)\\\\z"
@@ -22,7 +22,7 @@ _FITS = {
     "boolean": f"lower({{text}}) IN {_TRUTHS}",
     "int": f"translate({{text}}, {_DIGITS}, '') IN ('', '-', '+')",
     "bigint": f"translate({{text}}, {_DIGITS}, '') IN ('', '-', '+')",
-    "date": "CAST({value} AS STRING) = {text}",
+    "date": f"{{text}} RLIKE '^{_DAY}\\\\z'",
     "timestamp": f"{{text}} RLIKE '^{_DAY}({_TIME}{_ZONE})?\\\\z'",
     "timestamp_ntz": f"{{text}} RLIKE '^{_DAY}({_TIME})?\\\\z'",
     "binary": "base64({value}) = {text}",

@@ -7,6 +7,7 @@ began without one is a character like any other, and empty lines are no rows.
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,9 +24,13 @@ Options = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Rows:
-    """A file's rows, its header among them; `undecodable` where bytes were no text."""
+    """A file's rows, its header among them; `undecodable` where bytes were no text.
+
+    `ends` are the line ends behind its rows: one of a kind, but for files put together of others.
+    """
 
     count: int
+    ends: frozenset[str]
     undecodable: bool
 
 
@@ -73,9 +78,9 @@ def count_rows(
     might be data, or might be part of that cell.
     """
     try:
-        return Rows(_count(opened, options, "strict", limits), undecodable=False)
+        return Rows(*_count(opened, options, "strict", limits), undecodable=False)
     except UnicodeDecodeError:
-        return Rows(_count(opened, options, "replace", limits), undecodable=True)
+        return Rows(*_count(opened, options, "replace", limits), undecodable=True)
 
 
 def _count(
@@ -83,12 +88,14 @@ def _count(
     options: Options,
     errors: str,
     limits: Limits,
-) -> int:
+) -> tuple[int, frozenset[str]]:
     with opened() as file:
-        text = io.TextIOWrapper(file, options["encoding"], errors, newline="")
-        reader = _reader(_lines(text, limits), options, limits.longest_line)
+        lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
+        reader = _reader(lines, options, limits.longest_line)
         try:
-            return sum(1 for row in reader if row)
+            counted = Counter((bool(row), lines.end) for row in reader)
+            count = sum(number for (is_row, _), number in counted.items() if is_row)
+            return count, frozenset(end for _, end in counted if end)
         except csv.Error as error:
             if "field limit" in str(error):
                 check_line(limits.longest_line + 1, limits)
@@ -99,11 +106,20 @@ def _count(
             raise Permanent("CORRUPT_FILE", message) from error
 
 
-def _lines(text: io.TextIOWrapper, limits: Limits) -> Iterator[str]:
-    """The lines, none longer than one may be in memory."""
-    while line := text.readline(limits.longest_line + 2):
-        check_line(len(line.rstrip("\r\n")), limits)
-        yield line
+@dataclass
+class _Lines:
+    """The lines, none longer than one may be in memory; `end` is the end of the latest one."""
+
+    text: io.TextIOWrapper
+    limits: Limits
+    end: str = ""
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.text.readline(self.limits.longest_line + 2):
+            length = len(line.rstrip("\r\n"))
+            check_line(length, self.limits)
+            self.end = line[length:]
+            yield line
 
 
 def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:

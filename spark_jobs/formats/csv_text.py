@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from secrets import token_hex
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.formats import inflate
 from spark_jobs.formats.cells import read_cell
-from spark_jobs.formats.csv_grammar import Options, complete_line, count_rows, header
+from spark_jobs.formats.csv_grammar import Options, Rows, complete_line, count_rows, header
 from spark_jobs.formats.lines import BY_BYTES, LINE, literal, measure, read_lines
 from spark_jobs.formats.promises import check_columns
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
@@ -20,7 +21,9 @@ from spark_jobs.schema import compare
 from spark_jobs.sniff import HEAD
 
 _BAD = "bad"
-_QUOTED_EMPTY = "\ue000"  # from Unicode's private use area: what a cell "" is between two steps
+# What a cell "" is between two steps: a text that nobody could have written into a file.
+_QUOTED_EMPTY = f"\ue000{token_hex(8)}"
+_END_OF_INPUT = "\uffff"  # Spark's parser of single lines takes it for that
 _OWN = ("header", "delimiter", "quote", "escape", "encoding")  # of the options, those of the parser
 _PARSER = {
     "mode": "PERMISSIVE",
@@ -58,11 +61,12 @@ def _by_lines(
     """The rows of a file in which each line is one, and their number; None for any other file."""
     lines = read_lines(spark, path, options["encoding"])
     has_quote = f"contains({LINE}, {literal(options['quote'])})"
+    is_open = f"{has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))}"
     found = measure(
         lines,
         {
             "lines": "count(*)",
-            "open": f"count_if({has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))})",
+            "open": f"count_if(({is_open}) OR contains({LINE}, '{_END_OF_INPUT}'))",
             "first": f"count_if({LINE} = {literal(first)})",
         },
     )
@@ -86,17 +90,26 @@ def _by_quotes(
     """The rows of a file with line ends within quotes, and their number."""
     opened = partial(inflate.plain, file, gzipped=path.endswith(".gz"))
     counted = count_rows(opened, options, limits)
-    rows = (
-        spark.read.schema(_schema(width))
-        .options(**_PARSER, **{name: options[name] for name in _OWN}, multiLine="true")
-        .csv(path)
-    )
-    names = ", ".join(_cells(width))
-    rows = rows.withColumn(LINE, F.expr(f"concat_ws({literal(options['delimiter'])}, {names})"))
+    parser = {**_PARSER, **{name: options[name] for name in _OWN}, "lineSep": _end(counted)}
+    rows = spark.read.schema(_schema(width)).options(**parser, multiLine="true").csv(path)
+    line = f"concat_ws({literal(options['delimiter'])}, {', '.join(_cells(width))})"
+    rows = rows.withColumn(LINE, F.expr(f"replace({line}, '{_QUOTED_EMPTY}')"))
     if counted.undecodable:
         damaged = f"if(contains({LINE}, '\ufffd'), {LINE}, {_BAD})"
         rows = rows.withColumn(_BAD, F.expr(damaged))
     return rows, counted.count - (options["header"] == "true")
+
+
+def _end(rows: Rows) -> str:
+    """Return the line end of all rows; told of none Spark's parser changes those within cells.
+
+    Raises Permanent CORRUPT_FILE where they differ.
+    """
+    if len(rows.ends) > 1:
+        ends = " and ".join(sorted(map(repr, rows.ends)))
+        message = f"its rows end in different ways ({ends}), though there are line ends in cells"
+        raise Permanent("CORRUPT_FILE", f"{message}: write the same one behind every row")
+    return next(iter(rows.ends), "\n")
 
 
 def _typed(

@@ -11,14 +11,16 @@ from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.ddl import parse
 from spark_jobs.formats.cells import Cell
+from spark_jobs.formats.json_grammar import BLANKS, DEEPEST, array, item
 from spark_jobs.formats.json_values import field, read_value
-from spark_jobs.formats.lines import LINE, collected, measure, read_lines
+from spark_jobs.formats.lines import LINE, collected, literal, measure, read_lines
 from spark_jobs.formats.promises import check_columns
 from spark_jobs.formats.source import BAD_ROW, Bytes, Source, opened, unread
 from spark_jobs.quoting import Quoting
 from spark_jobs.schema import compare
 
 _LONGEST_KEY = 1000
+_INSIDE = r"(?s)\[(.*)\]"
 _PARSED = "parsed"
 _OBJECT = "object"
 # Half of a surrogate pair is no character: Spark would read it as a question mark.
@@ -85,18 +87,19 @@ def _items(spark: SparkSession, path: str) -> DataFrame:
 
     Raises Permanent CORRUPT_FILE where it is not one array and nothing else.
     """
-    text = spark.read.text(path, wholetext=True).selectExpr(
-        "trim(LEADING '\ufeff' FROM value) AS text", "is_valid_utf8(value) AS valid"
-    )
-    # In an array of two whatever stands after the first one's end is a mistake.
-    whole = text.selectExpr(
-        "valid", "from_json(concat('[', text, ',[]]'), 'array<array<string>>') AS found"
-    ).where("valid AND size(found) = 2 AND size(found[1]) = 0")
-    if not measure(whole, {"files": "count(*)"})["files"]:
+    # A character a byte, so that bytes that are no UTF-8 come out of it as they are.
+    text = "decode(CAST(value AS BINARY), 'ISO-8859-1') AS text"
+    file = spark.read.text(path, wholetext=True).selectExpr(text)
+    whole = f"text RLIKE {literal(array())}"
+    if not measure(file, {"arrays": f"count_if({whole})"})["arrays"]:
         message = "the file begins as a JSON array, but is not one: it is damaged or cut short"
-        raise Permanent("CORRUPT_FILE", message)
-    return whole.selectExpr("explode(found[0]) AS item").selectExpr(
-        f"coalesce(item, 'null') AS {LINE}"
+        raise Permanent("CORRUPT_FILE", f"{message}, or nested more than {DEEPEST} deep")
+    blanks = literal(BLANKS)
+    inside = f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
+    items = file.selectExpr(inside).where("inside <> ''")
+    items = items.selectExpr(f"explode(regexp_extract_all(inside, {literal(item())}, 0)) AS item")
+    return items.selectExpr(
+        f"CAST(encode(btrim(item, {blanks}), 'ISO-8859-1') AS STRING) AS {LINE}"
     )
 
 

@@ -44,7 +44,7 @@ def _scalar(value: str, type_: str) -> Cell:
     text = f"try_variant_get({value}, '$', 'string')"
     cell = read_text(text, type_)
     if type_ in ("int", "bigint"):
-        fits = f"{kind} <> 'STRING'"
+        fits = f"{kind} = 'BIGINT'"
     elif type_ in _FLOATING:
         # A number that turned out infinite was too large.
         fits = f"({kind} = 'STRING') = ({IS_NO_NUMBER.format(text=text)})"

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from lakegate.columns import quoted
 from lakegate.contract import parse
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
@@ -152,7 +154,7 @@ def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
             source = open_source(spark, str(file), contract, LocalFile(file), limits)
             if source.findings:
                 return Read([], [], None, source.findings[0].code)
-            found = [tuple(row) for row in source.rows.collect()]
+            found = [tuple(row) for row in _sound(source.rows).collect()]
         except JavaError as error:
             return Read([], [], None, explain(error, "reading").code)
         except LakegateError as error:
@@ -161,6 +163,13 @@ def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
         return Read(good, [row[-1] for row in found if row[-1]], source.promised_rows)
 
     return read
+
+
+def _sound(rows: DataFrame) -> DataFrame:
+    """Return the rows without the values of bad ones, which Python may have no place for."""
+    *names, bad = rows.columns
+    is_good = F.col(bad).isNull()
+    return rows.select(*(F.when(is_good, F.col(quoted(n))).alias(n) for n in names), bad)
 
 
 def _contract_text(format_: str, columns: list[Any], options: dict[str, Any]) -> str:

@@ -217,7 +217,7 @@ UNANSWERED = [
     ("SELECT 1 / (SELECT min(id) - 1 FROM {object})", "DIVIDE_BY_ZERO"),
     ("SELECT count(*) FROM a.b.c", "name it as namespace.table"),
     ("SELECT transform(id) USING 'cat' AS (x) FROM {object}", "run a script"),
-    ("SELECT count(*) FROM IDENTIFIER('goods')", "make up a table"),
+    ("SELECT count(*) FROM parquet.`a.parquet`", "name it as namespace.table"),
     ("WITH orders AS (SELECT 1) SELECT count(*) FROM orders", "the table's own name"),
     ("SELECT count(* FROM {object})", "yntax"),
 ]

@@ -116,10 +116,11 @@ def test_every_row_of_a_csv_file_is_a_row_or_a_bad_one(
         b'id,name\n1,"abc\n2,def\n3,"x"\n',
         b'id,name\n1,"abc"def"\n2,x\n',
         b'id,name\n1,5" x,"abc\n2,def\n',
+        b'id,name\r\n1,"a\nb"\n2,"c"\r\n',
     ],
 )
 def test_a_quote_that_is_not_closed_swallows_nothing(reading: Reading, body: bytes) -> None:
-    """A file whose rows cannot be told apart for want of a quote is refused."""
+    """A file whose rows cannot be told apart, by its quotes or its line ends, is refused."""
     assert reading(body, "csv", TWO).code == "CORRUPT_FILE"
 
 
@@ -185,16 +186,27 @@ BAD_OBJECTS = [
     '{"b":"true"}', '{"b":1}', '{"day":"2013"}', '{"day":20130101}', '{"id":2,"id":3}',
     '{"id":2}{"id":3}', '{"id":2},{"id":3}', '{"id":2}] x', '{"id":2},0', "[1]", "5", "null",
     '{"name":"\\ud83d"}', "{broken", "{'id':2}", '{"d":[1]}',
-    '{"m":0.1234567890123456789012345678901234567890123}',
+    '{"m":0.1234567890123456789012345678901234567890123}', '{"id":1.0}', '{id:2}', '{"id":2,}',
+    '{"id":02}', '{"id":+2}', '{"id":2/* */}', '{"id":2}//', '{"id":2} #', '{"d":-Infinity}',
+    '{"d":NaN,"d":1}', '{"name":"\t"}', '{"name":"\x01"}', '{"name":"\\x41"}', '{"name":\'x\'}',
+    '{"name":"\\udc00\\ud800"}', '{"id":0x2}', '{"d":.5}', '{"d":5.}', '{"id" 2}', '{"id":}',
+    "NaN", "Infinity", "1e999", "'x'", '{"name":["}"]}', '{"b":True}', '{"b":tru}', '{"id":[2}',
 ]  # fmt: skip
+# What ends an array, or is more than one of its items.
+NO_ITEMS = ('{"id":2},{"id":3}', '{"id":2}] x', '{"id":2},0', "{broken", '{"id":[2}')
 
 
 def test_a_json_row_that_is_not_quite_right_is_a_bad_one(reading: Reading) -> None:
     """What Spark's reader of JSON takes for something else, or half reads, is a bad row."""
-    found = reading((ALL + "\n".join(BAD_OBJECTS)).encode(), "json", OBJECT)
-    assert found.rows == [(0, "a", Decimal("1.50"), 1.0, True, date(2013, 1, 1))]
-    assert found.bad == BAD_OBJECTS
-    assert found.promised == len(BAD_OBJECTS) + 1
+    items = [text for text in BAD_OBJECTS if text not in NO_ITEMS]
+    for body, bad in (
+        ("\n".join([ALL, *BAD_OBJECTS]), BAD_OBJECTS),
+        ("[\n  " + "\r\n , ".join([ALL, *items]) + "\n]\n", items),
+    ):
+        found = reading(body.encode(), "json", OBJECT)
+        assert found.rows == [(0, "a", Decimal("1.50"), 1.0, True, date(2013, 1, 1))]
+        assert found.bad == bad
+        assert found.promised == len(bad) + 1
 
 
 @pytest.mark.parametrize(
@@ -204,6 +216,9 @@ def test_a_json_row_that_is_not_quite_right_is_a_bad_one(reading: Reading) -> No
         (b'[{"id":1},\n {"id":2, "name":"x"}]', [(1, None), (2, "x")], 0),
         (b'\xef\xbb\xbf[\n  {\n"id":1},\n{"id":1,"id":2},\nnull, 5]\n', [(1, None)], 3),
         (b'{"id":1,"name":"caf\xe9"}\n{"ID":2}\n'.replace(b"ID", b"id"), [(2, None)], 1),
+        (b'[{"id":1,"name":"caf\xe9"},{"id":2,"name":"\xef\xbf\xbd"}]', [(2, "\ufffd")], 1),
+        (b'\xef\xbb\xbf[{"id":1,"name":"],{\\"[\xc3\xa9"}]', [(1, '],{"[\u00e9')], 0),
+        (b"[ \r\n]\n", [], 0),
         (b'{"ID":2,"NAME":"x"}\n', [(2, "x")], 0),
         (b"[]", [], 0),
     ],
@@ -221,6 +236,10 @@ def test_json_is_lines_or_one_array(
     ("body", "code"),
     [
         (b'[{"id":1},{"id":2}', "CORRUPT_FILE"),
+        (b'[{"id":1},{"id":2},]', "CORRUPT_FILE"),
+        (b'[{"id":1},{"name":"x}]', "CORRUPT_FILE"),
+        (b'[{"id":1},{"id":2}}]', "CORRUPT_FILE"),
+        (b"[" * 200 + b"]" * 200, "CORRUPT_FILE"),
         (b'[{"id":1}]\n[{"id":2}]', "CORRUPT_FILE"),
         (b'{"id":1}\n' * 9000 + b'{"id":2,"more":1}\n', "EXTRA_COLUMN"),
         (b'{"id":1}\n{"ID":2}\n', "DUPLICATE_COLUMN"),
@@ -253,6 +272,8 @@ def test_nested_json_is_read_as_strictly(reading: Reading) -> None:
         '{"id":3,"tags":["x",5]}',
     ]
     found = reading((good + "\n".join(bad)).encode(), "json", NESTED)
+    array = ",".join([*good.splitlines(), *bad])
+    assert reading(f"[{array}]".encode(), "json", NESTED) == found
     assert found.rows == [(1, ("x", 5), ["a", None]), (2, None, [])]
     assert found.bad == bad
 

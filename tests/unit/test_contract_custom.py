@@ -1,5 +1,6 @@
 """Rules of Lakegate's own, options of a rule, and what lies within a column."""
 
+import json
 from decimal import Decimal
 
 import pytest
@@ -49,6 +50,28 @@ def test_what_lies_within_a_column_has_its_own_name_and_type() -> None:
     assert types["v"] == "array<double>"
     assert contract.column("lines[].a.b").steps == ("lines", "[]", "a.b")
     assert contract.column("labels{value}").type == "double"
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("c IN (SELECT value FROM text.`file:/x`)", "has a query in it"),
+        ("EXISTS ( -- one\n SELECT 1)", "has a query in it"),
+        ("reflect('java.lang.System', 'getenv', 'HOME') <> ''", "runs any code"),
+        ("identifier('reflect')('java.lang.System', 'exit') IS NULL", "makes up a name"),
+        ("schema_of_avro('{}', map('avroSchemaUrl', 'file:/x')) <> ''", "can open files"),
+    ],
+)
+def test_a_condition_looks_at_its_row_alone(sql: str, reason: str) -> None:
+    """Queries and calls of what reaches beyond the row are refused with the contract."""
+    rule = {"check": "rowExpression", "expression": sql}
+    where = [{"property": "where", "value": sql}]
+    for broken in (
+        {"type": "custom", "engine": "lakegate", "implementation": rule},
+        {"metric": "nullValues", "mustBe": 0, "customProperties": where},
+    ):
+        with pytest.raises(ContractInvalid, match=reason):
+            parsed(f"- {{name: c, logicalType: number, quality: [{json.dumps(broken)}]}}")
 
 
 def test_what_lies_within_a_personal_column_is_personal() -> None:
