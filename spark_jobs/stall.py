@@ -12,6 +12,11 @@ from lakegate.errors import Permanent
 from spark_jobs import jvm
 
 _PAUSE = 10.0  # the executors tell of their tasks as often
+_COUNTS = (
+    *("stageId", "attemptId", "numCompleteTasks", "inputRecords", "inputBytes"),
+    *("outputRecords", "outputBytes", "shuffleReadRecords", "shuffleReadBytes"),
+    *("shuffleWriteRecords", "shuffleWriteBytes", "memoryBytesSpilled", "diskBytesSpilled"),
+)
 
 
 @dataclass(frozen=True)
@@ -71,18 +76,5 @@ def _watch(spark: SparkSession, stall: Stall, pause: float, ended: Event, stalle
 
 def _progress(spark: SparkSession) -> Progress:
     stages = list(jvm.each(jvm.java_session(spark).sparkContext().statusStore().activeStages()))
-    done = (
-        (
-            stage.stageId(),
-            stage.attemptId(),
-            stage.numCompleteTasks(),
-            stage.inputRecords(),
-            stage.inputBytes(),
-            stage.outputRecords(),
-            stage.shuffleReadRecords(),
-            stage.shuffleWriteRecords(),
-            stage.memoryBytesSpilled(),
-        )
-        for stage in stages
-    )
-    return Progress(sum(stage.numActiveTasks() for stage in stages), tuple(done))
+    done = tuple(tuple(int(getattr(stage, count)()) for count in _COUNTS) for stage in stages)
+    return Progress(sum(stage.numActiveTasks() for stage in stages), done)

@@ -36,12 +36,44 @@ def test_a_page_on_which_spark_spins_is_refused(reading: Reading) -> None:
     assert reading(spinning(), "parquet", [("id", "integer")]).code == "CORRUPT_FILE"
 
 
+def test_a_text_within_a_column_is_text(reading: Reading) -> None:
+    """A text that is no UTF-8 makes its row bad, however deep it lies in a column."""
+    rows = [[{"a": "first", "b": {"c": ["one"]}}], [{"a": "other", "b": {"c": ["wrong"]}}], None]
+    inner = pa.struct({"c": pa.list_(pa.string())})
+    body = written({"l": pa.array(rows, pa.list_(pa.struct({"a": pa.string(), "b": inner})))})
+    texts = {"logicalType": "array", "items": {"logicalType": "string"}}
+    parts = [
+        {"name": "a", "logicalType": "string"},
+        {"name": "b", "logicalType": "object", "properties": [{"name": "c", **texts}]},
+    ]
+    items = {"logicalType": "object", "properties": parts}
+    columns = [{"name": "l", "logicalType": "array", "items": items}]
+    assert len(reading(body, "parquet", columns).rows) == 3
+    for text in (b"wrong", b"other"):
+        found = reading(body.replace(text, text[:2] + b"\xff" + text[3:]), "parquet", columns)
+        assert (len(found.rows), len(found.bad)) == (2, 1)
+
+
 def test_what_spark_has_no_codec_for_is_not_supported(reading: Reading) -> None:
     """A whole file that is packed as Spark cannot unpack is not called damaged."""
     body = written({"id": [1]}, compression="brotli")
     assert reading(body, "parquet", [("id", "integer")]).code == "UNREADABLE_TYPE"
     nested = written({"l": pa.array([[1]])}, compression="brotli")
     assert reading(nested, "parquet", [LIST[1]]).code == "UNREADABLE_TYPE"
+
+
+def test_a_bad_row_with_a_day_that_python_has_not_is_shown(
+    job_runner: Job, table: str, contract: Callable[..., str]
+) -> None:
+    """A bad row is shown as it stands in the file, whatever years it has."""
+    days = pa.array([6_634_000], pa.int32()).cast(pa.date32())
+    columns = {"id": [1], "name": ["wrong"], "amount": [1.0], "day": days}
+    body = written(columns).replace(b"wrong", b"wr\xffng")
+    _, report = job_runner.ingest(body, contract(), table)
+    assert report.reason
+    assert report.reason.code == "BAD_ROWS"
+    (shown,) = [check for check in report.checks if check.samples]
+    assert "name: wr" in str(shown.samples)
 
 
 def test_where_batches_fail_rows_are_read(
