@@ -121,10 +121,10 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     """
     asked = tuple(check for check in contract.checks if not _beside(check))
     skipped = tuple(_skipped(check) for check in contract.checks if _beside(check))
-    spec = _spec(contract, file)
+    spec = spec_of(contract, file)
     with TemporaryDirectory(prefix="lakegate-") as home:
         landed = Landed(file, replace(contract, checks=asked), Path(home))
-        session = _session(spark, spec, Path(home))
+        session = session_in(spark, spec, Path(home))
         try:
             report = ingest(spec, landed, session, LocalBranch())
         except Permanent as error:
@@ -132,7 +132,7 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     return replace(report, checks=(*report.checks, *skipped))
 
 
-def _session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
+def session_in(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
     """A session like the job's, but for its catalog, which is a folder."""
     catalog = f"spark.sql.catalog.{CATALOG}"
     settings = {k: v for k, v in session_settings(spec, "").items() if not k.startswith(catalog)}
@@ -148,7 +148,7 @@ def _session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
     return session
 
 
-def _spec(contract: Contract, file: Path) -> JobSpec:
+def spec_of(contract: Contract, file: Path) -> JobSpec:
     found = file.stat()
     now = times.text(datetime.now(UTC))
     version = str(found.st_mtime_ns)
