@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-page bench-publish bench-steps package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-page bench-publish bench-steps fuzz-files package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -83,6 +83,9 @@ simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files 
 
 bench-steps: setup ## Count what one file asks of S3 and Nessie, and time its steps
 	@.venv/bin/python -m benchmarks.steps
+
+fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
+	@.venv/bin/python -m benchmarks.damage
 
 package: setup ## Build the Lambdas' zip under build/
 	@.venv/bin/python -m infra.package

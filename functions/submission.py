@@ -40,6 +40,9 @@ def spark_settings(settings: Settings) -> dict[str, str]:
         "spark.executor.memory": memory,
         # A file that asks for too much memory fails its run, with that reason, and no executor.
         "spark.executor.killOnFatalError.depth": "0",
+        # A task that spins heeds no cancel: its executor is killed, and another one started.
+        "spark.task.reaper.enabled": "true",
+        "spark.task.reaper.killTimeout": "60s",
         "spark.dynamicAllocation.initialExecutors": "1",  # most files are small
         "spark.dynamicAllocation.maxExecutors": str(settings.job_max_executors),
         "spark.jars": f"{ICEBERG_JAR},{settings.job_code}/{AVRO}",

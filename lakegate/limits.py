@@ -17,6 +17,10 @@ class Limits:
     cell with line ends in it, `largest_array` a JSON file that is one array. `largest_contract` and
     `largest_report` are those texts, `most_contract_values` the keys and values in a contract, with
     its aliases unfolded. `most_batch_files` are the files that one manifest may name.
+
+    Two refuse nothing by its size: a Parquet file that unpacks to `largest_by_rows` at most is read
+    by the stricter and slower of two readers, and a Spark task that has not got on for
+    `longest_stall` seconds ends its file.
     """
 
     largest_object: int = 100 << 30
@@ -29,6 +33,8 @@ class Limits:
     most_contract_values: int = 50_000
     largest_report: int = 16 << 20
     most_batch_files: int = 20
+    largest_by_rows: int = 16 << 20
+    longest_stall: int = 300
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Limits":

@@ -26,6 +26,8 @@ _FILE_AT_FAULT = {
     "nanos > 999999999 or < 0": "UNREADABLE_TYPE",  # ORC's own mistake about times before 1970
     "PARQUET_TYPE": "UNREADABLE_TYPE",
     "Illegal Parquet type": "UNREADABLE_TYPE",
+    "Invalid map type": "UNREADABLE_TYPE",
+    "Invalid list type": "UNREADABLE_TYPE",
     "is not a Parquet file": "CORRUPT_FILE",
     "CANNOT_READ_FILE_FOOTER": "CORRUPT_FILE",
     "FAILED_READ_FILE": "CORRUPT_FILE",
@@ -39,6 +41,15 @@ _FILE_AT_FAULT = {
     "Invalid footer": "CORRUPT_FILE",
     "org.apache.avro.": "CORRUPT_FILE",
 }
+# Exceptions by which a library says that it does not know what it was asked to read.
+_UNKNOWN = (
+    "UnsupportedOperationException",
+    "ClassCastException",
+    "ClassNotFoundException",  # of a codec
+    "NotImplementedError",
+    "MatchError",
+    "ParquetCryptoRuntimeException",
+)
 # What is known better than the exception tells it, which may show a row. Looked for first.
 _KNOWN = {
     "OutOfMemoryError": (
@@ -52,6 +63,20 @@ _KNOWN = {
     ),
 }
 BAD_VALUE = "BAD_VALUE"
+
+
+class EngineFault(Quoting):
+    """A file that the reader fails on within itself; `kind` says by what exception."""
+
+    def __init__(self, what: str, kind: str) -> None:
+        message = (
+            f"{what}: not supported: Spark's reader fails on it by {kind}. If other programs can "
+            "read the file, have it written with plain types, encodings and compression"
+        )
+        super().__init__("UNREADABLE_TYPE", message, message)
+        self.kind = kind
+
+
 # SQL's class of conditions for a value that cannot be what it is asked to be (ISO/IEC 9075, 22).
 _KIND = re.compile(r"(?:[\w$]+\.)*([\w$]+)(?:: \[([A-Z0-9_.]+)\])?")
 _DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
@@ -79,7 +104,19 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
         return Permanent(BAD_VALUE, message)
     if not code or any(name in story for name in _PASSING):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
+    if code == "CORRUPT_FILE" and _is_internal(chain):
+        return EngineFault(what, _kind(chain[-1]))
+    if code == "UNREADABLE_TYPE":
+        what = f"{what}: not supported"
     return Quoting(code, f"{what}: {_kind(chain[-1])}", f"{what}: {chain[-1][:500]}")
+
+
+def _is_internal(chain: list[str]) -> bool:
+    """Return if the reader itself failed, rather than said that the file is damaged."""
+    kind = chain[-1].partition(":")[0].rpartition(".")[2]
+    if kind == "NullPointerException":
+        return not any("DecodingException" in cause for cause in chain)
+    return kind.removeprefix("Spark") in _UNKNOWN
 
 
 def _kind(cause: str) -> str:

@@ -15,12 +15,14 @@ from lakegate.report import AuditReport, CheckResult, DataFile, Verdict
 from spark_jobs import audit, drifts, iceberg, quarantine
 from spark_jobs.append import append_watched
 from spark_jobs.audit import Rows
+from spark_jobs.engine import Engine
 from spark_jobs.meter import Meter
 from spark_jobs.quoting import telling
 from spark_jobs.read import Bytes, Source
 from spark_jobs.reports import report
 from spark_jobs.run import Measured, Run
 from spark_jobs.samples import with_samples
+from spark_jobs.stall import watched
 from spark_jobs.transform import open_file
 from spark_jobs.write import Opened, Target, open_table, with_undeclared
 
@@ -54,11 +56,12 @@ def ingest(
     without it they stay where they are. Raises Permanent when the file cannot be read or written,
     Transient when a retry may help.
     """
-    meter, contract = Meter(spark), storage.contract()
-    with telling(contract), storage.pinned() as path:
+    meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
+    still = watched(spark, spec.limits.longest_stall)
+    with telling(contract), still, storage.pinned() as path:
         with meter.step("open"):
             declared = with_undeclared(spark, contract)
-            source = open_file(spark, path, declared, storage, spec.limits)
+            source = engine.read(lambda: open_file(spark, path, declared, storage, spec.limits))
         if source.findings:
             checks, why = audit.refused(source.findings)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}
@@ -66,7 +69,9 @@ def ingest(
         contract = replace(contract, columns=source.columns)
         with meter.step("append"):
             table = open_table(spark, spec, branch, contract)
-            run, rows, ridden = append_watched(spec, branch, source, contract, table)
+            run, rows, ridden = engine.read(
+                lambda: append_watched(spec, branch, source, contract, table)
+            )
             written = _written(run, rows, source, table)
         with meter.step("quarantine"):
             kept = rows.kept_out and keep
@@ -77,7 +82,7 @@ def ingest(
             results = with_samples(results, run, source.rows)
     verdict, reason = audit.verdict(results)
     found = {"verdict": verdict, "reason": reason, "checks": results, "records": records}
-    return report(spec, meter, contract, **written, **found)
+    return report(spec, meter, contract, engine=engine.notes, **written, **found)
 
 
 def _results(

@@ -74,8 +74,10 @@ def _bad_rows(rows: DataFrame, contract: Contract) -> Samples:
     unknown = contract.transform or contract.extra_columns == "drop"
     if unknown or contract.concealed:
         return ()
-    # Whole rows: Spark refuses to read from JSON nothing but what it could not read.
-    found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).collect()
+    # Whole rows: Spark refuses to read from JSON nothing but what it could not read. As texts:
+    # Python has no dates after the year 9999.
+    texts = [F.col(quoted(name)).cast("string").alias(name) for name in rows.columns]
+    found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).select(*texts).collect()
     return tuple({"row": str(row[BAD_ROW])[:_WIDEST]} for row in found)
 
 

@@ -121,7 +121,7 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     """
     asked = tuple(check for check in contract.checks if not _beside(check))
     skipped = tuple(_skipped(check) for check in contract.checks if _beside(check))
-    spec = _spec(contract, file)
+    spec = spec_of(contract, file)
     with TemporaryDirectory(prefix="lakegate-") as home:
         landed = Landed(file, replace(contract, checks=asked), Path(home))
         session = local_session(spark, spec, Path(home))
@@ -145,7 +145,7 @@ def local_session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSessio
     return closed(spark.newSession(), settings)
 
 
-def _spec(contract: Contract, file: Path) -> JobSpec:
+def spec_of(contract: Contract, file: Path) -> JobSpec:
     found = file.stat()
     now = times.text(datetime.now(UTC))
     version = str(found.st_mtime_ns)

@@ -174,6 +174,8 @@ class Driver:
             self._lose(run, code, f"The job's process {_manner(code)} before it was done.")
         elif run.id != _WARM_UP["run"]:
             self._say({"run": run.id, **said})
+            if said.get("leaving"):
+                self._end()
         elif code:
             self._end()
         else:

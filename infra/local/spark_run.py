@@ -12,6 +12,7 @@ import runpy
 import signal
 import sys
 import threading
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ _CREDENTIALS = {
     "AWS_SECRET_ACCESS_KEY": "aws.secretAccessKey",
     "AWS_SESSION_TOKEN": "aws.sessionToken",
 }
+# How many seconds the tasks of a run that ended have to end, too.
+_PATIENCE = 5.0
 
 Order = dict[str, Any]
 
@@ -49,8 +52,24 @@ def execute(order: Order, report: int) -> int:
         # a JVM's error has its name in the second line, and its stack in the others
         code, details = 1, " ".join(f"{type(error).__name__}: {error}".splitlines()[:2])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # too late for a cancel
-    os.write(report, json.dumps({"exit": code, "details": details}).encode())
+    said = {"exit": code, "details": details, **({"leaving": True} if _is_busy() else {})}
+    os.write(report, json.dumps(said).encode())
     return code
+
+
+def _is_busy() -> bool:
+    """Return if tasks still run, of jobs that nobody waits for: some spin, and heed no cancel."""
+    context = SparkContext._active_spark_context  # noqa: SLF001
+    until = time.monotonic() + _PATIENCE
+    while context and any(it.numRunningTasks() for it in _executors(context)):
+        if time.monotonic() > until:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _executors(context: SparkContext) -> Any:
+    return context._jsc.sc().statusTracker().getExecutorInfos()  # noqa: SLF001
 
 
 def _exit_code(error: SystemExit) -> int:

@@ -60,16 +60,34 @@ def _true(rows: DataFrame, odd: Mapping[str, Odd]) -> DataFrame:
     broken = {
         name: (column.broken, f"CAST({quoted(name)} AS STRING)") for name, column in odd.items()
     }
-    for name, type_ in rows.dtypes:
-        if type_ == "string":  # damage that no checksum tells of
-            not_text = f"coalesce(NOT is_valid_utf8({quoted(name)}), false)"
-            broken[name] = not_text, f"make_valid_utf8({quoted(name)})"
+    for field in rows.schema:  # damage that no checksum tells of
+        if not_text := _not_text(quoted(field.name), field.dataType):
+            shown = f"make_valid_utf8(CAST({quoted(field.name)} AS STRING))"
+            broken[field.name] = not_text, shown
     cases = [
         f"WHEN {condition} THEN concat({literal(name + ': ')}, {shown})"
         for name, (condition, shown) in broken.items()
     ]
     bad = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
     return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
+
+
+def _not_text(value: str, type_: T.DataType, depth: int = 0) -> str:
+    """Return the condition that a text in the value is no UTF-8, never null; "" for no text."""
+    each = f"x{depth}"
+    if isinstance(type_, T.StringType):
+        return f"coalesce(NOT is_valid_utf8({value}), false)"
+    if isinstance(type_, T.StructType):
+        fields = (_not_text(f"{value}.{quoted(f.name)}", f.dataType, depth) for f in type_)
+        return " OR ".join(filter(None, fields))
+    if isinstance(type_, T.ArrayType):
+        inner = _not_text(each, type_.elementType, depth + 1)
+        return f"coalesce(exists({value}, {each} -> {inner}), false)" if inner else ""
+    if isinstance(type_, T.MapType):
+        keys = _not_text(f"map_keys({value})", T.ArrayType(type_.keyType), depth)
+        values = _not_text(f"map_values({value})", T.ArrayType(type_.valueType), depth)
+        return " OR ".join(filter(None, (keys, values)))
+    return ""
 
 
 def _without_zones(rows: DataFrame, contract: Contract) -> DataFrame:

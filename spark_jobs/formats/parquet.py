@@ -14,6 +14,7 @@ from spark_jobs import jvm
 from spark_jobs.failures import explain
 from spark_jobs.formats import footers
 from spark_jobs.formats.columnar import Odd, typed
+from spark_jobs.formats.levels import check_levels
 from spark_jobs.formats.promises import check_columns, check_parquet
 from spark_jobs.formats.source import Bytes, Source
 from spark_jobs.quoting import Quoting
@@ -21,6 +22,7 @@ from spark_jobs.quoting import Quoting
 _NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
 # Without it Spark believes a page whose checksum is wrong.
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
+_BATCHES = "spark.sql.parquet.enableVectorizedReader"
 
 
 def read_parquet(
@@ -31,7 +33,8 @@ def read_parquet(
     Raises Permanent CORRUPT_FILE or UNREADABLE_TYPE, or where it is beyond the limits; Transient
     when storage does not answer.
     """
-    check_parquet(file, limits)
+    if check_parquet(file, limits) <= limits.largest_by_rows:
+        read_by_rows(spark)
     try:
         reader = footers.parquet_reader(spark, path)
         try:
@@ -41,12 +44,27 @@ def read_parquet(
             odd = _nanoseconds(str(described.getSchema()), schema)
             options = _OPTIONS | _calendar(described)
             promised = reader.getRecordCount()
+            check_levels(reader)
         finally:
             reader.close()
     except jvm.JavaError as error:
-        raise explain(error, "the Parquet footer cannot be read", "CORRUPT_FILE") from error
+        raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
     read = partial(spark.read.schema(schema).options(**options).parquet, path)
     return typed(spark, schema, read, odd, promised, contract)
+
+
+def read_by_rows(spark: SparkSession) -> None:
+    """Have the session read Parquet with Parquet's own reader, row by row, from now on.
+
+    It costs more than Spark's reader of batches, knows more encodings, and refuses a damaged page
+    on which that one spins for ever or moves values to other rows.
+    """
+    spark.conf.set(_BATCHES, "false")
+
+
+def reads_batches(spark: SparkSession) -> bool:
+    """Return if the session reads Parquet with Spark's reader of batches."""
+    return spark.conf.get(_BATCHES) == "true"
 
 
 def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Odd]:

@@ -41,11 +41,12 @@ def check_array(size: int, limits: Limits) -> None:
         raise Permanent("TOO_LARGE", f"{message}: write one object a line, or raise LargestArray")
 
 
-def check_parquet(file: Bytes, limits: Limits) -> None:
+def check_parquet(file: Bytes, limits: Limits) -> int:
     """Refuse a Parquet file whose footer cannot be true of it, or promises too much.
 
-    What a footer says of rows its reader makes, though there are no values for them, and what it
-    says of sizes is allocated. Raises Permanent CORRUPT_FILE, TOO_MANY_ROWS or ZIP_BOMB.
+    Returns what its pages unpack to, in bytes. What a footer says of rows its reader makes, though
+    there are no values for them, and what it says of sizes is allocated. Raises Permanent
+    CORRUPT_FILE, TOO_MANY_ROWS or ZIP_BOMB.
     """
     length = int.from_bytes(file.tail(_END)[:4], "little")
     if length + _END > file.size:
@@ -62,6 +63,7 @@ def check_parquet(file: Bytes, limits: Limits) -> None:
         message = f"{file.size:,} bytes of Parquet unpack to {unpacked:,}, and at most"
         message = f"{message} {limits.largest_unpacked:,} are taken: is this a zip bomb?"
         raise Permanent("ZIP_BOMB", f"{message} The limit is LargestUnpacked")
+    return unpacked
 
 
 def _checked(chunk: dict[int, Any], rows: int, size: int) -> int:

@@ -1,9 +1,10 @@
 """A driver for tests: it speaks the Spark driver's pipe protocol, and a run does what it is told.
 
 The first argument of a run says what: `succeed`, `fail`, `die`, `lose` (says that it died, and
-hangs), `hang` (until it is cancelled), `ignore` (hangs, and does not heed a cancel), `wait PATH`
-(until there is such a file), or `fail-unless PATH` (fails, and makes that file, where there is
-none). The order lies in the run's stdout.
+hangs), `leave` (succeeds, says that the driver ends, and hangs), `hang` (until it is cancelled),
+`ignore` (hangs, and does not heed a cancel), `wait PATH` (until there is such a file), or
+`fail-unless PATH` (fails, and makes that file, where there is none). The order lies in the run's
+stdout.
 """
 
 import json
@@ -34,9 +35,12 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
     if what == "fail-unless" and not Path(arguments[0]).exists():
         Path(arguments[0]).touch()
         return failure
-    if what == "lose":
-        return {"exit": 1, "lost": "The Spark driver died: its JVM was killed by signal 9."}
-    return failure if what == "fail" else {"exit": 0, "details": ""}
+    ends = {
+        "lose": {"exit": 1, "lost": "The Spark driver died: its JVM was killed by signal 9."},
+        "leave": {"exit": 0, "details": "", "leaving": True},
+        "fail": failure,
+    }
+    return ends.get(what, {"exit": 0, "details": ""})
 
 
 def main() -> None:
@@ -50,7 +54,7 @@ def main() -> None:
         say({"run": order["run"]})
         ended = run(order["arguments"][0], order["arguments"][1:])
         say({"run": order["run"], **ended})
-        if "lost" in ended:
+        if "lost" in ended or "leaving" in ended:
             sys.stdin.read()
 
 

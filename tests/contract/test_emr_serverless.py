@@ -233,6 +233,13 @@ class TestARun:
         assert "JVM was killed" in service.wait_for(lost, "FAILED")["stateDetails"]
         service.wait_for(alive, "SUCCESS")
 
+    def test_that_leaves_tasks_behind_ends_with_its_driver(self, service: Service) -> None:
+        """A run that ends while a task of it spins is SUCCESS, and the next has another driver."""
+        leaving, alive = service.run("leave"), service.run("succeed")
+        service.wait_for(leaving, "SUCCESS")
+        service.wait_for(alive, "SUCCESS")
+        assert service.order(leaving)["pid"] != service.order(alive)["pid"]
+
     def test_finds_the_driver_of_the_run_before_it(self, service: Service) -> None:
         """Runs that end in order, well or badly, share one warm driver."""
         runs = [service.run(what) for what in ("succeed", "fail", "succeed")]

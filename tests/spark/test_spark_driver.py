@@ -20,6 +20,7 @@ from moto.server import ThreadedMotoServer
 from infra.local.emr.drivers import Driver
 from infra.local.jars import spark_jars
 from infra.local.java import java_home
+from tests.fakes.damaged_parquet import spinning
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.spark
@@ -352,3 +353,24 @@ def _group_is_gone(group: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+SPIN = """
+import sys
+sys.path.insert(0, {checkout!r})
+from spark_jobs.stall import watched
+with watched(spark, 0.5, pause=0.1):
+    spark.read.schema("id bigint").parquet({file!r}).collect()
+"""
+
+
+def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: Path) -> None:
+    """A run whose task never ends is ended in time, and the next run has a driver of its own."""
+    file = tmp_path / "file.parquet"
+    file.write_bytes(spinning())
+    script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file))
+    ended = bench.run(SESSION + script)
+    assert ended.said["exit"] == 1
+    assert "TIMED_OUT" in ended.stderr
+    assert ended.said["leaving"]
+    assert bench.run(SESSION + "print(spark.range(3).count())").found == 3

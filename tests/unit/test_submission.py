@@ -42,6 +42,13 @@ def test_reading_is_as_strict_as_on_one_machine() -> None:
     assert "spark.sql.catalogImplementation=in-memory" in given
 
 
+def test_a_task_that_spins_costs_its_executor_alone() -> None:
+    """An executor whose task does not heed a cancel is killed, so that the run goes on and ends."""
+    given = parameters()
+    assert "spark.task.reaper.enabled=true" in given
+    assert "spark.task.reaper.killTimeout=60s" in given
+
+
 def test_nothing_secret_is_submitted() -> None:
     """A run is told the name of its token's secret alone: GetJobRun shows all that it is told."""
     told = " ".join(parameters())

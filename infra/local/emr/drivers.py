@@ -12,6 +12,7 @@ From its standard output:
     {"ready": true}                           Spark is up
     {"run": ID}                               the run has begun
     {"run": ID, "exit": 0, "details": ""}     it ended, with this exit code and last error
+    {"run": ID, …, "leaving": true}           and the driver ends too: the run left tasks behind
     {"run": ID, "exit": 137, "lost": WHY}     its process or the JVM died: the driver ends too
 
 A driver ends at once when its standard input does: it never outlives the service.
@@ -52,6 +53,7 @@ class Driver:
             )
         self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.is_warm = False
+        self._is_leaving = False
         threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
 
     @property
@@ -62,7 +64,7 @@ class Driver:
     @property
     def is_alive(self) -> bool:
         """Whether it can take a run."""
-        return self._process.poll() is None
+        return not self._is_leaving and self._process.poll() is None
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message. One that died does not hear it: waiting for its answer says so."""
@@ -99,6 +101,7 @@ class Driver:
             if said.get("ready"):
                 self.is_warm = True
             else:
+                self._is_leaving |= said.get("leaving", False)
                 self._said.put(said)
         code = self._process.wait()
         ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -1,0 +1,57 @@
+"""Parquet files with damage in the levels of a page, or that Spark's reader of batches fails on."""
+
+import io
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.fakes.lying_parquet import chunks
+from tests.fakes.thrift import footer, read_struct
+
+LISTS = [[1, 2], [3], [4, 5, 6], [], [7], [8, 9], [10], [11, 12]]
+# Where each list begins: 0 1 0 0 1 1 0 0, 0 1 0 0 1, packed from the lowest bit on.
+_LEVELS = bytes([0b00110010, 0b00010010])
+_BY_LISTS = {"none": 0, "begins with 1": 0b001, "a row more": 0b010, "a row less": 0b100}
+
+
+def lists(damage: str = "none", **options: Any) -> bytes:
+    """Return eight rows of an id and a list, whose repetition levels have one bit wrong."""
+    columns = {"id": list(range(8)), "l": pa.array(LISTS, pa.list_(pa.int64()))}
+    body = bytearray(written(columns, **options))
+    at = body.index(_LEVELS)
+    body[at] ^= _BY_LISTS[damage]
+    return bytes(body)
+
+
+def spinning(rows: int = 24) -> bytes:
+    """Return a file on which Spark's reader of batches spins: its page has no levels at all."""
+    ids = pa.array([None if n % 7 == 3 else n for n in range(rows)], pa.int64())
+    body = bytearray(written({"id": ids}))
+    _, metadata = footer(bytes(body))
+    at = next(chunks(metadata))[9][1]
+    page = io.BytesIO(body[at:])
+    read_struct(page)
+    at += page.tell()
+    body[at : at + 64] = bytes(64)
+    return bytes(body)
+
+
+def decimals(rows: int = 8) -> bytes:
+    """Return decimals of 4 digits in a byte stream split, which only the other reader knows."""
+    columns = {
+        "id": pa.array([Decimal(n) for n in range(rows)], pa.decimal128(4)),
+        "name": [f"n{n}" for n in range(rows)],
+        "amount": [1.0] * rows,
+        "day": pa.nulls(rows, pa.date32()),
+    }
+    return written(columns, column_encoding={"id": "BYTE_STREAM_SPLIT"})
+
+
+def written(columns: dict[str, Any], **options: Any) -> bytes:
+    """Return the columns as a plain file, but for the options."""
+    file = io.BytesIO()
+    plain = {"compression": "none", "use_dictionary": False}
+    pq.write_table(pa.table(columns), file, **{**plain, **options})
+    return file.getvalue()

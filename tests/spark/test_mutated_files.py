@@ -1,0 +1,43 @@
+"""Damaged files of every format end, and damage that a checksum covers is never published."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.stall import watched
+from tests.fakes.mutations import FLAT, mutated, samples
+from tests.spark.conftest import Job, Read
+
+pytestmark = pytest.mark.spark
+FILES = 60
+
+
+@pytest.fixture
+def avro(job_runner: Job, tmp_path: Path) -> bytes:
+    """The flat rows as Avro."""
+    rows = job_runner.warm_spark.createDataFrame(FLAT.to_pandas()).coalesce(1)
+    rows.write.format("avro").save(str(tmp_path / "avro"))
+    return next((tmp_path / "avro").glob("*.avro")).read_bytes()
+
+
+def test_damaged_files_end(job_runner: Job, reading: Callable[..., Read], avro: bytes) -> None:
+    """Each is refused, or read to its end; where checksums cover its rows none of them differs."""
+    whole = samples({"deflate": avro})
+    ends: Counter[str] = Counter()
+    with watched(job_runner.warm_spark, 60):
+        for number in range(FILES):
+            name = [*whole][number % len(whole)]
+            sample = whole[name]
+            others = [each for each in whole.values() if each.format == sample.format]
+            how, body = mutated(sample, others, number)
+            columns: list[Any] = list(sample.columns)
+            found = reading(body, sample.format, columns, sample.name)
+            ends[found.code or "read"] += 1
+            assert found.code not in ("JOB_FAULT", "TIMED_OUT"), (name, number, how)
+            if sample.checked and not (found.code or found.bad):
+                intact = reading(sample.body, sample.format, columns, sample.name)
+                assert found == intact, (name, number, how)
+    assert ends["read"] < ends.total() / 2, ends
