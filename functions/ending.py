@@ -153,10 +153,10 @@ def _announce(world: World, ingestion: Ingestion) -> Ingestion:
 
 def _message(world: World, ingestion: Ingestion) -> Alert:
     page = world.settings.page_url
-    if ingestion.state is State.PUBLISHED and ingestion.duplicate_of and not ingestion.approval:
+    is_published = ingestion.state is State.PUBLISHED
+    if is_published and ingestion.duplicate_of and not ingestion.approval:
         kind = Kind.RECOVERED if ingestion.has_recovered else Kind.NOTICE
         return duplicate(ingestion, world.ledger.get(ingestion.duplicate_of), page, kind)
-    is_published = ingestion.state is State.PUBLISHED
     if ingestion.has_recovered or (is_published and ingestion.approval):
         return recovered(ingestion, page)
     if is_published:
