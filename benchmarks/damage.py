@@ -20,7 +20,7 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from infra.local.audit import Landed, LocalBranch, local_spark, local_session, spec_of
+from infra.local.audit import Landed, LocalBranch, local_session, local_spark, spec_of
 from lakegate.contract import parse
 from lakegate.errors import LakegateError
 from lakegate.limits import DEFAULTS

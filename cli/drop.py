@@ -128,8 +128,11 @@ def _prefix(lake: Lake, table: str) -> str:
 
 
 def explain(console: Console, sights: Iterable[Sight]) -> None:
-    """Say why those ended as they did that were not published."""
+    """Say why those ended as they did that were not published, and what the others warn of."""
     for sight in sights:
+        for check in sight.ingestion.warnings if sight.ingestion.state is State.PUBLISHED else ():
+            warning = f"{check['id']}: expected {check['expected']}, found {check['found']}"
+            console.print(f"{sight.name}: warning, {warning}", soft_wrap=True)
         if sight.ingestion.reason:
             more = f"`lakegate show {sight.ingestion.id[:ID_PART]}` tells more"
             console.print(f"{sight.name}: {sight.ingestion.reason.message}; {more}", soft_wrap=True)

@@ -99,12 +99,17 @@ def sentence(sight: Sight) -> str:
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
         State.AUDITED: f"audit passed, {many} checks; publishing",
-        State.PUBLISHED: f"published {published(ingestion)}",
+        State.PUBLISHED: f"published {published(ingestion)}{_warnings(ingestion)}",
     }
     if ingestion.state is State.REJECTED and sight.blocking:
         return f"rejected, {sight.blocking} of {many} checks failed"
     reason = f", {ingestion.reason.message}" if ingestion.reason else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
+
+
+def _warnings(ingestion: Ingestion) -> str:
+    many = len(ingestion.warnings)
+    return f", {many} {'warning' if many == 1 else 'warnings'}" if many else ""
 
 
 def job_state(sight: Sight) -> str:

@@ -12,7 +12,7 @@ from cli import documents, view
 from functions.balance import Balance
 from functions.finding import Finding
 from functions.ingestion import State
-from functions.reconciliation import Account, End, Reconciliation
+from functions.reconciliation import End, Reconciliation
 from functions.reconciling import reconciled
 from reading.deployment import find
 
@@ -23,14 +23,16 @@ def reconcile(
     context: typer.Context,
     table: Annotated[str, typer.Option(help="Only what concerns this table.")] = "",
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="Look at every commit, not only at totals.")
+        bool, typer.Option("--thorough", help="Look for every data file, not only for a few.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, with every landed object and its end.")
+    full: Annotated[
+        bool, typer.Option("--full", help="Look at every commit, not only since the last run.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check that nothing is lost or doubled; where something is, say what, and end with 1."""
-    tell(reconciled(find(context.obj).world(), table, thorough=thorough), as_json=as_json)
+    found = reconciled(find(context.obj).world(), table, thorough=thorough, full=full)
+    tell(found, as_json=as_json)
 
 
 def tell(found: Reconciliation, *, as_json: bool) -> None:
@@ -44,7 +46,7 @@ def tell(found: Reconciliation, *, as_json: bool) -> None:
 
 
 def document(found: Reconciliation) -> dict[str, Any]:
-    """What `--json` prints; `listed` is false where the landing bucket no longer has the object."""
+    """What `--json` prints."""
     return {
         "right": not found.problems,
         "landed": found.landed,
@@ -54,7 +56,7 @@ def document(found: Reconciliation) -> dict[str, Any]:
         "tables": [_of_balance(each) for each in found.balances],
         "problems": [asdict(each) for each in found.problems],
         "remarks": [asdict(each) for each in found.remarks],
-        "objects": [_of_account(each) for each in found.accounts],
+        "since": found.since or None,
     }
 
 
@@ -62,6 +64,8 @@ def _show(found: Reconciliation) -> None:
     view.out().print(_ends(found))
     if found.balances:
         view.out().print(_tables(found.balances))
+    if found.since:
+        view.out().print(f"commits since {found.since} were looked at; --full looks at all")
     _print_findings(found.remarks, Text("! ", "yellow"))
     _print_findings(found.problems, Text("✗ ", "bold red"))
     ends = " + ".join(end.value for end in End if end is not End.NOT_TAKEN_IN)
@@ -100,11 +104,6 @@ def _print_findings(findings: Sequence[Finding], mark: Text) -> None:
         view.out().print(f"… and {len(findings) - _MOST_SHOWN:,} more: --json lists them all")
 
 
-def _of_end(found: Reconciliation, end: End) -> dict[str, int]:
-    objects, rows = found.ended(end)
-    return {"objects": objects, "rows": rows}
-
-
 def _of_balance(balance: Balance) -> dict[str, Any]:
     return {
         "table": balance.table,
@@ -114,21 +113,5 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
         "by_others": balance.gained_by_others,
         "off_by": balance.off,
         "doubled_files": [asdict(each) for each in balance.doubled],
-    }
-
-
-def _of_account(account: Account) -> dict[str, Any]:
-    ingestion = account.ingestion
-    return {
-        "id": account.id,
-        "end": account.end.value,
-        "bucket": account.landed.bucket,
-        "key": account.landed.key,
-        "version": account.landed.version,
-        "landed_at": account.landed.landed_at,
-        "listed": account.listed,
-        "table": ingestion.table if ingestion else "",
-        "rows": account.rows,
-        "reason": ingestion.reason.code if ingestion and ingestion.reason else None,
-        "merge_hash": ingestion.merge_hash if ingestion else "",
+        "gone_files": list(balance.gone),
     }

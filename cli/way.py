@@ -56,7 +56,10 @@ def _audit(sight: Sight) -> Text:
         return _NONE
     if sight.blocking:
         return Text(f"✗ {sight.blocking} of {many}", "red")
-    return Text(f"✓ {many}", "green")
+    passed = Text(f"✓ {many}", "green")
+    if warnings := len(sight.ingestion.warnings):
+        passed.append(f", ! {warnings}", "yellow")
+    return passed
 
 
 def _main(ingestion: Ingestion) -> RenderableType:

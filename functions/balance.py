@@ -1,60 +1,84 @@
 """Whether the rows of a table on main are those that were published, commit by commit.
 
 Others may change the table too, so its total alone says nothing. Main's rows are the gains of all
-commits that changed the table; of ours each gain must be the rows that the commit names.
+commits that changed the table; of ours each gain must be the rows that the commit names, and the
+data files that it added those that its audit reports name.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from functions.checkpoint import TableCount
 from functions.finding import Finding
 from functions.history import Commit
-from functions.table_rows import DoubledFile, TableRows
+from functions.table_rows import DoubledFile, TableChange, TableRows
 
-RowsAt = Callable[[str], TableRows]
-
-
-@dataclass(frozen=True)
-class Change:
-    """A commit on main that changed the table, and how many rows it says that it added.
-
-    `claimed` is None where the commit is not ours: it may add and remove what it likes.
-    """
-
-    commit: Commit
-    claimed: int | None = None
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Gain:
-    """By how many rows a commit changed the table; `claimed` is 0 where it is not ours."""
+    """By how many rows a commit changed the table; `claimed` is 0 where it is not ours.
+
+    `added` and `removed` count data files.
+    """
 
     commit: Commit
     rows: int
     claimed: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass
+class Tally:
+    """What the commits that were looked at made of a table; those that are right are only summed.
+
+    `reached` is what commits of others and ours made of its rows, all in all.
+    """
+
+    published: int = 0
+    reached: int = 0
+    by_others: int = 0
+    others: list[Gain] = field(default_factory=list)
+    wrong: list[Gain] = field(default_factory=list)
+
+    def add(self, commit: Commit, claimed: int, change: TableChange) -> None:
+        """Count a commit of ours."""
+        self.published += claimed
+        self.reached += change.rows
+        if change.rows != claimed:
+            self.wrong.append(Gain(commit, change.rows, claimed))
+
+    def add_others(self, commit: Commit, change: TableChange) -> None:
+        """Count a commit of somebody else's."""
+        self.reached += change.rows
+        self.by_others += change.rows
+        if change.rows or change.added or change.removed:
+            files = sum(change.added.values()), sum(change.removed.values())
+            self.others.append(Gain(commit, change.rows, 0, *files))
 
 
 @dataclass(frozen=True)
 class Balance:
     """A table on main, and where its rows come from.
 
-    `others` are the commits of others that changed the number of rows, `wrong` those of ours whose
-    gain is not what they claim. `unaccounted` is what is left when every commit has been looked at.
+    `others` are the commits of others that changed it since the checkpoint, `wrong` those of ours
+    whose gain is not what they claim, `gained_by_others` the rows that others ever added less those
+    that they removed. `unaccounted` is what is left when every commit has been looked at. `gone`
+    are data files that it lists and that are not there.
     """
 
     table: str
     rows: TableRows
     published: int
+    gained_by_others: int = 0
     others: tuple[Gain, ...] = ()
     wrong: tuple[Gain, ...] = ()
     unaccounted: int = 0
     doubled: tuple[DoubledFile, ...] = ()
-
-    @property
-    def gained_by_others(self) -> int:
-        """The rows that others added, less those that they removed."""
-        return sum(gain.rows for gain in self.others)
+    gone: tuple[str, ...] = ()
 
     @property
     def off(self) -> int:
@@ -62,29 +86,39 @@ class Balance:
         return self.rows.live - self.published - self.gained_by_others
 
 
-def balance(
-    table: str, head: str, changes: Sequence[Change], rows_at: RowsAt, *, thorough: bool = False
-) -> Balance:
-    """Hold a table's rows at main's `head` against all that changed it, the oldest change first.
+def balance(table: str, rows: TableRows, base: TableCount, tallies: Sequence[Tally]) -> Balance:
+    """Hold a table's rows on main against what it had at `base`, and all commits since.
 
-    `rows_at` reads the table at a commit. It is asked once for the head and twice for each commit
-    of others; of ours only where the total is wrong, and then for few: the commits between two of
-    others are halved until those that are wrong stand alone. Two errors of ours that cancel each
-    other out are found only when `thorough`, which asks for every commit.
+    The tallies begin with the oldest, and each of them counts its commits from the newest back.
     """
-    now = rows_at(head)
-    others = [_gain(change, rows_at) for change in changes if change.claimed is None]
-    published = _claimed(changes)
-    off = now.live - published - sum(gain.rows for gain in others)
-    wrong = list(_wrong(changes, rows_at, thorough)) if off or thorough else []
     return Balance(
         table=table,
-        rows=now,
-        published=published,
-        others=tuple(gain for gain in others if gain.rows),
-        wrong=tuple(wrong),
-        unaccounted=off - sum(gain.rows - gain.claimed for gain in wrong),
+        rows=rows,
+        published=base.published + sum(each.published for each in tallies),
+        gained_by_others=base.by_others + sum(each.by_others for each in tallies),
+        others=tuple(gain for each in tallies for gain in reversed(each.others)),
+        wrong=tuple(gain for each in tallies for gain in reversed(each.wrong)),
+        unaccounted=rows.live - base.rows - sum(each.reached for each in tallies),
     )
+
+
+def wrong_files(
+    table: str, commit: Commit, change: TableChange, reported: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Hold the data files that a commit of ours added against those that its reports name."""
+    added, expected = Counter(change.added), Counter(reported)
+    told = (
+        ("UNREPORTED_FILES", "added", "which no audit report of it names", added - expected),
+        ("MISSING_FILES", "did not add", "which its audit reports name", expected - added),
+    )
+    for code, did, why, paths in told:
+        if paths:
+            named = ", ".join(sorted(paths)[:_MOST_NAMED])
+            more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
+            message = (
+                f"commit {commit.hash} ({commit.message}) {did} to {table} {named}{more}, {why}"
+            )
+            yield Finding(code, message, table, commit=commit.hash)
 
 
 def wrong_rows(balance: Balance) -> Iterator[Finding]:
@@ -108,16 +142,21 @@ def wrong_rows(balance: Balance) -> Iterator[Finding]:
             f"{file.rows:,} rows {file.times} times"
         )
         yield Finding("DOUBLED_FILE", message, table)
+    for path in balance.gone:
+        message = (
+            f"{table} lists the data file {path}, which is not there: no reader can read its rows. "
+            "Where the bucket keeps versions, remove the object's delete marker"
+        )
+        yield Finding("FILE_GONE", message, table)
 
 
 def changed_by_others(balance: Balance) -> Iterator[Finding]:
     """What others did to a table's rows, which they may."""
     for gain in balance.others:
         commit = gain.commit
-        did = f"added {gain.rows:,} rows to" if gain.rows > 0 else f"removed {-gain.rows:,} rows of"
         message = (
-            f"{commit.author or 'somebody'} {did} {balance.table} at {commit.time}, past Lakegate: "
-            f"commit {commit.hash} ({commit.message})"
+            f"{commit.author or 'somebody'} {_did(gain)} {balance.table} at {commit.time}, past "
+            f"Lakegate: commit {commit.hash} ({commit.message})"
         )
         yield Finding("CHANGED_BY_OTHERS", message, balance.table, commit=commit.hash)
     if balance.rows.equality_deletes:
@@ -128,32 +167,13 @@ def changed_by_others(balance: Balance) -> Iterator[Finding]:
         yield Finding("EQUALITY_DELETES", message, balance.table)
 
 
+def _did(gain: Gain) -> str:
+    if gain.rows:
+        return (
+            f"added {gain.rows:,} rows to" if gain.rows > 0 else f"removed {-gain.rows:,} rows of"
+        )
+    return f"exchanged {gain.removed:,} data files for {gain.added:,} of as many rows in"
+
+
 def _off(rows: int) -> str:
     return f"{rows:,} too many" if rows > 0 else f"{-rows:,} missing"
-
-
-def _wrong(changes: Sequence[Change], rows_at: RowsAt, thorough: bool) -> Iterator[Gain]:
-    for foreign, run in groupby(changes, key=lambda change: change.claimed is None):
-        if not foreign:
-            yield from _wrong_of_ours(list(run), rows_at, thorough)
-
-
-def _wrong_of_ours(run: Sequence[Change], rows_at: RowsAt, thorough: bool) -> Iterator[Gain]:
-    """Those commits of a run of ours, none of others' between them, that are wrong."""
-    gained = rows_at(run[-1].commit.hash).live - rows_at(run[0].commit.parent).live
-    if len(run) == 1:
-        if gained != _claimed(run):
-            yield Gain(run[0].commit, gained, _claimed(run))
-    elif thorough or gained != _claimed(run):
-        half = len(run) // 2
-        yield from _wrong_of_ours(run[:half], rows_at, thorough)
-        yield from _wrong_of_ours(run[half:], rows_at, thorough)
-
-
-def _gain(change: Change, rows_at: RowsAt) -> Gain:
-    commit = change.commit
-    return Gain(commit, rows_at(commit.hash).live - rows_at(commit.parent).live)
-
-
-def _claimed(changes: Sequence[Change]) -> int:
-    return sum(change.claimed or 0 for change in changes)

@@ -176,17 +176,13 @@ class Catalog:
         """Main's commits, newest first, read page by page as they are asked for."""
         yield from map(Commit.of, self._history({"max-records": _PAGE}))
 
-    def changed_without(self, name: str) -> dict[str, frozenset[str]]:
-        """What was changed by those of main's commits that lack the property `name`.
+    def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
+        """Yield main's commits, newest first, each with the names of what it put or dropped.
 
-        Maps a commit's hash to the names of the tables that it put or dropped (and of namespaces).
+        These are tables, and namespaces. Read page by page, as they are asked for.
         """
-        query: dict[str, str | int] = {
-            "fetch": "ALL",
-            "filter": f"!('{name}' in commit.properties)",
-            "max-records": _PAGE,
-        }
-        return {entry["commitMeta"]["hash"]: changed(entry) for entry in self._history(query)}
+        for entry in self._history({"fetch": "ALL", "max-records": _PAGE}):
+            yield Commit.of(entry), changed(entry)
 
     def changes(self, at: str, table: str) -> Iterator[Change]:
         """The commits that lead to the hash `at`, newest first, each with what it made of `table`.

@@ -16,7 +16,7 @@ from typing import Any
 from functions.ingestion import Approval, Ingestion, State
 from functions.job_run import JobRun, RunState
 from lakegate.batch import Part
-from lakegate.report import AuditReport, Reason, Status, Verdict
+from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 
 # The reasons of those that ended without a report; one may come later all the same.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
@@ -72,7 +72,8 @@ def decide(
 
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
     """With what the ledger keeps of a report: the audited hash, the rows, what did not pass."""
-    remarkable = [asdict(check) for check in report.checks if check.status is not Status.PASS]
+    remarkable = [check for check in report.checks if check.status is not Status.PASS]
+    kept = sorted(remarkable, key=_rank)[:_MOST_CHECKS]
     return ingestion.but(
         # What is audited again is what was entered, and nothing that the report might name.
         audited_hash=ingestion.audited_hash if ingestion.is_again else report.audited_hash,
@@ -82,10 +83,17 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         parts=_as_found(ingestion.parts, report.parts),
         tally=Counter(check.status.value for check in report.checks),
         checks=tuple(
-            {name: _brief(value) for name, value in check.items() if name not in _LARGE}
-            for check in remarkable[:_MOST_CHECKS]
+            {name: _brief(value) for name, value in asdict(check).items() if name not in _LARGE}
+            for check in kept
         ),
     )
+
+
+def _rank(check: CheckResult) -> int:
+    """Return 0 for what blocks, 1 for a warning, 2 for the rest: the ledger keeps the first few."""
+    if check.status in (Status.ERROR, Status.FAIL):
+        return 0
+    return 1 if check.status is Status.WARN and check.severity != "info" else 2
 
 
 def _as_found(parts: tuple[Part, ...], found: tuple[AuditReport, ...]) -> tuple[Part, ...]:

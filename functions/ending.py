@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from functions.ingestion import Ingestion, State
 from functions.ledger import Moved, fit_together
-from functions.people.messages import Alert, Kind, alert, duplicate, overdue, recovered
+from functions.people.messages import Alert, Kind, alert, duplicate, overdue, recovered, warned
 from functions.readers.announcements import announcements
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
@@ -153,11 +153,14 @@ def _announce(world: World, ingestion: Ingestion) -> Ingestion:
 
 def _message(world: World, ingestion: Ingestion) -> Alert:
     page = world.settings.page_url
-    if ingestion.state is State.PUBLISHED and ingestion.duplicate_of and not ingestion.approval:
+    is_published = ingestion.state is State.PUBLISHED
+    if is_published and ingestion.duplicate_of and not ingestion.approval:
         kind = Kind.RECOVERED if ingestion.has_recovered else Kind.NOTICE
         return duplicate(ingestion, world.ledger.get(ingestion.duplicate_of), page, kind)
-    if ingestion.has_recovered:
+    if ingestion.has_recovered or (is_published and ingestion.approval):
         return recovered(ingestion, page)
+    if is_published:
+        return warned(ingestion, page)
     try:
         report = report_of(world, ingestion) if ingestion.report_key else None
     except Permanent:  # an unreadable report is the reason of this alert

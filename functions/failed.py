@@ -21,6 +21,7 @@ from functions.publishing import publish
 from functions.removal import Removal, remove
 from functions.standing import standing
 from functions.telemetry import logger
+from functions.withdrawal import withdrawn
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
@@ -42,8 +43,9 @@ def replay(world: World, ingestion: Ingestion, *, by: str = "", original: bool =
     """Run the job once more, on a fresh branch, by the contract in force now or the original one.
 
     The ledger keeps who wanted it. Raises LakegateError when the ingestion is not rejected or
-    errored, or has no such contract.
+    errored, nor lost by main, or has no such contract.
     """
+    ingestion = withdrawn(world, ingestion)
     if original:
         require_contract(world, ingestion)
     replayed = _decided(
@@ -96,7 +98,8 @@ def give_up(world: World, ingestion: Ingestion, before: str = "", by: str = "") 
 
     Raises as `discard` does.
     """
-    return _decided(world, ingestion, lambda now: _discarded(world, now, before or "~", by))
+    failed = withdrawn(world, ingestion)
+    return _decided(world, failed, lambda now: _discarded(world, now, before or "~", by))
 
 
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:

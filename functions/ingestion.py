@@ -8,7 +8,7 @@ from typing import Any
 from lakegate.batch import Part, tables_of
 from lakegate.change import Change
 from lakegate.landing import LandedObject, batch_name
-from lakegate.report import Reason
+from lakegate.report import Reason, Status
 from lakegate.visible import one_line
 
 
@@ -75,7 +75,8 @@ class Ingestion:
     `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
     where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
     `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
-    ended so; `checks` are the first of those that did not pass, without sample rows. `times` maps
+    ended so; `checks` are the first of those that did not pass, without sample rows: what blocks
+    comes before warnings, and these before the rest. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted`, `announced` and `cleaned` say that the
     people and the readers were told, and the branches were deleted. `recorded` is the last attempt
     whose run's results are in main's tables of results (see recording.py). `saved_at` is when the
@@ -247,10 +248,16 @@ class Ingestion:
         return settled and self.has_failed
 
     @property
+    def warnings(self) -> tuple[Mapping[str, Any], ...]:
+        """The checks that warn people of its rows; one of severity info is only in the report."""
+        warns = (check for check in self.checks if check["status"] == Status.WARN)
+        return tuple(check for check in warns if check["severity"] != "info")
+
+    @property
     def untold(self) -> bool:
         """Whether people must still hear of its end."""
-        likely_twice = self.state is State.PUBLISHED and self.duplicate_of
-        worth_it = self.state in ALERTED or likely_twice or self.has_recovered
+        remarkable = self.state is State.PUBLISHED and (self.duplicate_of or self.warnings)
+        worth_it = self.state in ALERTED or remarkable or self.has_recovered
         return bool(worth_it) and not self.alerted
 
     @property

@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from functions.checkpoint import KEY as CHECKPOINT
+from functions.checkpoint import Checkpoint
 from functions.storage import Missing, Overwritten, body_of, translated
 from lakegate import times
 from lakegate.baselines import Baselines, baselines_key
@@ -140,6 +142,35 @@ class Lake:
         with translated(key):
             body = baselines.to_json().encode()
             self._client.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
+
+    def checkpoint(self) -> tuple[Checkpoint | None, str]:
+        """Return the last run of reconcile's checkpoint and its etag; None and "" without one.
+
+        Raises Permanent BAD_CHECKPOINT.
+        """
+        try:
+            with translated(CHECKPOINT):
+                found = self._client.get_object(Bucket=self.bucket, Key=CHECKPOINT)
+                return Checkpoint.from_json(found["Body"].read()), str(found["ETag"])
+        except Missing:
+            return None, ""
+
+    def put_checkpoint(self, checkpoint: Checkpoint, etag: str) -> None:
+        """Put it in the place of the one with that etag. Raises Overwritten where another is."""
+        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
+        body = checkpoint.to_json().encode()
+        with translated(CHECKPOINT):
+            self._client.put_object(Bucket=self.bucket, Key=CHECKPOINT, Body=body, **condition)
+
+    def is_gone(self, address: str) -> bool:
+        """Return whether a data file at an address (`s3://…`) is not there."""
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        try:
+            with translated(address):
+                self._client.head_object(Bucket=bucket, Key=key)
+        except Missing:
+            return True
+        return False
 
     def reports(self) -> Iterator[str]:
         """The keys of all audit reports."""

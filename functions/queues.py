@@ -95,8 +95,10 @@ class AlertQueue:
     """What people are to be told; `on_alert` shows it to them, however long Slack is away.
 
     A queue of SQS's kind "FIFO": a channel's alerts keep their order, and the same alert given
-    twice within five minutes is in it once (Amazon SQS, "Exactly-once processing"). What is for the
-    topic is a message of its own, in a group of its own: it waits for no channel, nor any for it.
+    twice within five minutes is in it once (Amazon SQS, "Exactly-once processing"). Warnings, of
+    which a busy table may cause many, have a group of their own: no failure waits for them.
+    What is for the topic is a message of its own, in a group of its own: it waits for no channel,
+    nor any for it.
     """
 
     def __init__(self, client: Any, url: str, *, has_topic: bool = False) -> None:
@@ -112,7 +114,8 @@ class AlertQueue:
         self._send(Queued(channel, alert))
 
     def _send(self, queued: Queued) -> None:
-        group = queued.about if queued.to_topic else queued.channel
+        kind = " warnings" if queued.alert.kind is Kind.WARNING else ""
+        group = queued.about if queued.to_topic else f"{queued.channel}{kind}"
         with translated("alerts"):
             self._client.send_message(
                 QueueUrl=self._url,

@@ -1,6 +1,7 @@
 """How many rows a table has, as its metadata says."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,19 @@ class TableRows:
     def live(self) -> int:
         """The rows that a reader sees, as long as there are no equality deletes."""
         return self.records - self.position_deletes
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What became of a table from one commit to a later one, by its manifests.
+
+    `rows` is by how many live rows it grew. `added` and `removed` map the addresses of data files
+    to how often the table lists them more, or less, than before.
+    """
+
+    rows: int = 0
+    added: Mapping[str, int] = field(default_factory=dict)
+    removed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

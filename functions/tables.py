@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
@@ -23,7 +24,14 @@ from pyiceberg.exceptions import (
     RESTError,
     UnauthorizedError,
 )
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestEntryStatus
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntryStatus,
+    ManifestFile,
+)
 from pyiceberg.table import Table
 
 from functions.bearer import Bearer
@@ -34,7 +42,7 @@ from functions.ingestion import Intent
 from functions.schema_fit import reads_as_written
 from functions.secret_store import Secret
 from functions.table_files import TableFiles, TableFilesReader
-from functions.table_rows import DoubledFile, TableRows
+from functions.table_rows import DoubledFile, TableChange, TableRows
 from lakegate.errors import LakegateError, Transient
 from lakegate.history import Entry, HistoryTable
 from lakegate.tokens import TokenRefused
@@ -154,6 +162,43 @@ class Tables:
                 raise
             return TableRows()
 
+    def change(self, table: str, before: str, after: str) -> TableChange:
+        """Return what became of a table between two references, as `main@<hash>`.
+
+        Only the manifests are read that one of both has and the other has not.
+        """
+        with self._translated():
+            old, new = self._manifests(table, before), self._manifests(table, after)
+            return _change(
+                [manifest for path, manifest in old.items() if path not in new],
+                [manifest for path, manifest in new.items() if path not in old],
+                S3FileIO({CLIENT: self._s3}),
+            )
+
+    def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
+        """Yield the addresses of a table's data files, manifest by manifest.
+
+        With `most` only so many, from a few manifests that the reference determines.
+        """
+        with self._translated():
+            found = list(self._manifests(table, reference).values())
+            data = [each for each in found if each.content == ManifestContent.DATA]
+            chance = Random(reference)  # noqa: S311 - a sample
+            for manifest in chance.sample(data, min(len(data), most or len(data))):
+                entries = manifest.fetch_manifest_entry(S3FileIO({CLIENT: self._s3}))
+                paths = [entry.data_file.file_path for entry in entries]
+                share = min(len(paths), -(-most // len(data)) or len(paths))
+                yield from chance.sample(paths, share)
+
+    def _manifests(self, table: str, reference: str) -> dict[str, ManifestFile]:
+        """Return the manifests of a table by address; none where there is no table."""
+        try:
+            snapshot = self._load(table, reference).current_snapshot()
+        except NoSuchTableError:
+            return {}
+        found = snapshot.manifests(S3FileIO({CLIENT: self._s3})) if snapshot else []
+        return {manifest.manifest_path: manifest for manifest in found}
+
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
         """The data files that a table lists more than once, by path; reads all its manifests."""
         try:
@@ -264,6 +309,19 @@ def _totals(table: Table) -> tuple[int, int, int]:
                 rows[entry.data_file.content] += entry.data_file.record_count
     positions = rows[DataFileContent.POSITION_DELETES]
     return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
+
+
+def _change(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO) -> TableChange:
+    """Return what taking manifests out of a table and others in makes of it."""
+    rows, files = 0, Counter[str]()
+    for sign, manifests in ((-1, old), (1, new)):
+        for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):
+            if file.content == DataFileContent.DATA:
+                rows += sign * file.record_count
+                files[file.file_path] += sign
+            elif file.content == DataFileContent.POSITION_DELETES:
+                rows -= sign * file.record_count
+    return TableChange(rows, dict(+files), dict(-files))
 
 
 def _doubled(table: Table) -> list[DoubledFile]:

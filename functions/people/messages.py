@@ -1,8 +1,9 @@
 """The words of an alert, of what became of it, and of other things that people are told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 from urllib.parse import quote
 
 from functions.ingestion import Ingestion, State
@@ -33,6 +34,7 @@ class Kind(StrEnum):
     FAILED = "failed"
     RECOVERED = "recovered"
     NOTICE = "notice"
+    WARNING = "warning"
     DIGEST = "digest"
     ANSWER = "answer"
 
@@ -86,7 +88,8 @@ def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
         f"*Ingestion* {code(ingestion.id)}",
         *_page_link(ingestion, page_url),
     ]
-    blocks = (section(f"*{escaped(one_line(title))}*\n" + "\n".join(lines)),)
+    first = section(f"*{escaped(one_line(title))}*\n" + "\n".join(lines))
+    blocks = (first, *(_warnings(ingestion) if ingestion.state is State.PUBLISHED else ()))
     return _of(ingestion, Kind.RECOVERED, title, blocks, page_url, titled=False)
 
 
@@ -109,7 +112,7 @@ def duplicate(
     )
     commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
     asked = "\n".join([advice, *_page_link(ingestion, page_url), commands])
-    blocks = (section("\n".join(lines)), section(asked))
+    blocks = (section("\n".join(lines)), *_warnings(ingestion), section(asked))
     return _of(ingestion, kind, title, blocks, page_url, "LIKELY_DUPLICATE")
 
 
@@ -130,6 +133,25 @@ def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
     asked = "\n".join([*_page_link(ingestion, page_url), commands])
     blocks = (section("\n".join(lines)), section(advice + asked))
     return _of(ingestion, Kind.NOTICE, title, blocks, page_url, "OVERDUE")
+
+
+def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
+    """Return the notice that a file was published although checks of it warn."""
+    many = len(ingestion.warnings)
+    title = f"Published with {'a warning' if many == 1 else f'{many} warnings'}: {ingestion.name}"
+    lines = [
+        f"*Ingestion* {code(ingestion.id)}",
+        f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
+        *_source(ingestion),
+        *_owner(ingestion),
+    ]
+    advice = "The rows are on main; whether they are as they should be is for a person to see."
+    asked = [advice, *_page_link(ingestion, page_url), f"```lakegate show {ingestion.id}```"]
+    blocks = (section("\n".join(lines)), *_warnings(ingestion), section("\n".join(asked)))
+    cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.warnings)])
+    found = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
+    # Whoever tells it once more, also after the ledger was rebuilt, tells nothing new.
+    return replace(found, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
 
 
 def unreadable_event(queue: str, body: str, reason: str) -> Alert:
@@ -224,12 +246,24 @@ def _source(ingestion: Ingestion) -> list[str]:
 
 
 def _check(check: CheckResult) -> str:
-    columns = ", ".join(check.columns)[:_REASON]
-    head = f":x: *{escaped(check.id)}*" + (f" on {code(columns)}" if columns else "")
-    body = f"expected {escaped(check.expected)}, found {escaped(check.found)}"
-    note = f"\n{escaped(check.message)}" if check.message else ""
     rows = "\n".join(_row(sample) for sample in check.samples[:_MOST_SAMPLES])
-    return f"{head}: {body}{note}" + (f"\n```{plain(rows)}```" if rows else "")
+    return _finding(":x:", vars(check)) + (f"\n```{plain(rows)}```" if rows else "")
+
+
+def _finding(mark: str, check: Mapping[str, Any]) -> str:
+    columns = ", ".join(check["columns"])[:_REASON]
+    head = f"{mark} *{escaped(check['id'])}*" + (f" on {code(columns)}" if columns else "")
+    body = f"expected {escaped(check['expected'])}, found {escaped(check['found'])}"
+    note = f"\n{escaped(check['message'])}" if check["message"] else ""
+    return f"{head}: {body}{note}"
+
+
+def _warnings(ingestion: Ingestion) -> list[Block]:
+    """Return a section for each of the first warnings, and one that counts the others."""
+    found = ingestion.warnings
+    shown = [section(_finding(":warning:", check)) for check in found[:_MOST_CHECKS]]
+    more = len(found) - len(shown)
+    return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)
 
 
 def _row(sample: Mapping[str, str | None]) -> str:

@@ -20,7 +20,7 @@ from functions.queues import Queued
 from functions.telemetry import logger
 from lakegate.errors import Permanent
 
-_IN_THREADS = (Kind.FAILED, Kind.NOTICE)
+_IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)
 
 
 @dataclass(frozen=True)

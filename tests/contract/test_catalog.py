@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -454,18 +455,20 @@ def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
         next(lake.catalog.changes(NO_HASH, lake.table))
 
 
-def test_what_others_changed_is_listed(lake: Lake) -> None:
-    """Of main's commits that lack a property it is said which tables they changed, or dropped."""
+def test_a_history_tells_what_was_changed(lake: Lake) -> None:
+    """Each of main's commits is told with the tables that it changed, a merge's among them."""
     branch, head = lake.written(1)
     lake.catalog.merge(branch, head, lake.bases[branch], "ours", {"ours": "1"})
     ours = lake.catalog.head("main")
     lake.merge(*lake.written(2, f"{lake.name}.others"))
     theirs = lake.catalog.head("main")
     by_hand = lake.write("main", lake.table, "by hand")
-    found = lake.catalog.changed_without("ours")
-    assert ours not in found
-    assert f"{lake.name}.others" in found[theirs]
-    assert found[by_hand] == {lake.table}
+    log = islice(lake.catalog.history(), 3)
+    found = {commit.hash: (commit.properties, names) for commit, names in log}
+    assert list(found) == [by_hand, theirs, ours]
+    assert found[by_hand][1] == {lake.table}
+    assert f"{lake.name}.others" in found[theirs][1]
+    assert (found[ours][0]["ours"], lake.table in found[ours][1]) == ("1", True)
 
 
 def calls(catalog: Catalog) -> list[Callable[[], object]]:
@@ -481,7 +484,7 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
         lambda: catalog.metadata(NO_HASH, "a.b"),
         lambda: next(catalog.log()),
         lambda: catalog.begin("ops"),
-        lambda: catalog.changed_without("k"),
+        lambda: next(catalog.history()),
     ]
 
 

@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.people.buttons import Seen, Verb
-from functions.people.messages import Alert
+from functions.people.messages import Alert, Kind
 from functions.people.wishes import ActionQueue, Wish
 from functions.queues import AlertQueue, DeadLetter, DeadLetters, Queued
 from lakegate.errors import Permanent, Transient
@@ -187,6 +187,19 @@ def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:
     for alert in (first, first, second):
         alerts.queue.post("", alert)
     assert alerts.received() == [("", first), ("", second)]
+
+
+def test_failures_wait_for_no_warning(sqs: Any) -> None:
+    """A channel's warnings, which may be many, are in a group of their own."""
+    name = f"alerts-{uuid.uuid4().hex}.fifo"
+    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+    for alert in (rejected(1), replace(rejected(2), kind=Kind.WARNING), rejected(3)):
+        AlertQueue(sqs, url).post("#orders", alert)
+    got = sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["MessageGroupId"]
+    )["Messages"]
+    groups = {seen(m["Body"])[1].about: m["Attributes"]["MessageGroupId"] for m in got}
+    assert groups["id 1"] == groups["id 3"] != groups["id 2"]
 
 
 def test_an_alert_of_an_older_shape_is_read() -> None:

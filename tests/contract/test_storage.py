@@ -16,6 +16,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 from moto.s3.models import s3_backends
 
+from functions.checkpoint import Checkpoint, TableCount
 from functions.lake import Lake
 from functions.landing_bucket import Landing
 from functions.storage import Missing, Overwritten
@@ -437,6 +438,9 @@ def calls(client: Any) -> list[Callable[[], object]]:
         lambda: lake.contract_at("contracts/x", "v1"),
         lambda: list(lake.reports()),
         lambda: lake.delete_objects(["a"]),
+        lake.checkpoint,
+        lambda: lake.put_checkpoint(Checkpoint("a", "b"), ""),
+        lambda: lake.is_gone("s3://lake/a"),
     ]
 
 
@@ -447,6 +451,7 @@ def test_what_s3_refuses_is_tried_again(code: str) -> None:
     operations = ["put_object", "list_object_versions", "list_objects_v2"]
     with Stubber(client) as stubber:
         then = ["put_object", "get_object", "get_object", "list_objects_v2", "delete_objects"]
+        then += ["get_object", "put_object", "head_object"]
         for operation in [*operations, *then]:
             stubber.add_client_error(operation, code)
         for call in calls(client):
@@ -486,3 +491,37 @@ def test_baselines_replace_only_what_they_were_made_from(buckets: Buckets) -> No
     with pytest.raises(Overwritten):
         lake.put_baselines(first, etag)
     assert lake.baselines("shop.orders")[0] == second
+
+
+def test_a_checkpoint_replaces_only_the_one_that_it_was_made_from(buckets: Buckets) -> None:
+    """Where none was put there is none; of two who read the same the second learns to be late."""
+    lake = buckets.lake
+    assert lake.checkpoint() == (None, "")
+    first = Checkpoint("a" * 64, "2026-03-01", {"shop.orders": TableCount(3, 4, -1)})
+    lake.put_checkpoint(first, "")
+    with pytest.raises(Overwritten):
+        lake.put_checkpoint(first, "")
+    found, etag = lake.checkpoint()
+    assert found == first
+    second = Checkpoint("b" * 64, "2026-03-02")
+    lake.put_checkpoint(second, etag)
+    with pytest.raises(Overwritten):
+        lake.put_checkpoint(first, etag)
+    assert lake.checkpoint()[0] == second
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"schema": "other/1"}'])
+def test_what_is_no_checkpoint_is_refused(buckets: Buckets, text: bytes) -> None:
+    """A text that reconcile did not write is an error that says what to do."""
+    buckets.put_text("reconcile/checkpoint.json", text)
+    with pytest.raises(Permanent, match=r"BAD_CHECKPOINT.*delete it"):
+        buckets.lake.checkpoint()
+
+
+def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets) -> None:
+    """What is there is there; what was deleted is not."""
+    buckets.put_text("warehouse/a.parquet", b"rows")
+    address = f"s3://{buckets.lake.bucket}/warehouse/a.parquet"
+    assert not buckets.lake.is_gone(address)
+    buckets.lake.delete_objects(["warehouse/a.parquet"])
+    assert buckets.lake.is_gone(address)

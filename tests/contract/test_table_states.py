@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from functions.table_files import TableFiles
-from functions.table_rows import TableRows
+from functions.table_rows import TableChange, TableRows
 from lakegate.errors import LakegateError
 from tests.contract.lakes import PLACES, Lake, lake_of
 from tests.fakes.catalog import ROWS_A_FILE
@@ -112,3 +112,37 @@ def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
     assert doubled.path.endswith("file")
     assert (doubled.rows, doubled.times) == (ROWS_A_FILE, 2)
     assert lake.tables.doubled(lake.table, f"main@{before}") == []
+
+
+def test_what_a_commit_made_of_a_table_is_told(lake: Lake) -> None:
+    """Each data file that was entered or taken out, as often as it was, and the rows of it."""
+    commits = [lake.catalog.head("main")]
+    for name in ("a", "b", "a"):
+        lake.writer.append("main", name)
+        commits.append(lake.catalog.head("main"))
+    lake.replace(lake.branch("next"), lake.written("c"), "b")
+    first, _, second, third = (f"main@{commit}" for commit in commits)
+    found = lake.tables.change(lake.table, first, third)
+    names = {path.rpartition("/")[2]: times for path, times in found.added.items()}
+    assert (names, dict(found.removed), found.rows) == ({"a": 2, "b": 1}, {}, 3 * ROWS_A_FILE)
+    again = lake.tables.change(lake.table, second, third)
+    assert (list(again.added.values()), again.rows) == ([1], ROWS_A_FILE)
+    branch = f"ingest/{lake.table}/next"
+    replaced = lake.tables.change(lake.table, third, branch)
+    paths = [path.rpartition("/")[2] for path in (*replaced.added, *replaced.removed)]
+    assert (paths, replaced.rows) == (["c", "b"], 0)
+    nothing = lake.tables.change(lake.table, third, third)
+    assert (nothing.rows, dict(nothing.added), dict(nothing.removed)) == (0, {}, {})
+    assert lake.tables.change("nowhere.nothing", first, third) == TableChange()
+
+
+def test_the_data_files_of_a_table_are_listed(lake: Lake) -> None:
+    """All of them, or a few of them; none where there is no table."""
+    for name in ("a", "b", "c"):
+        lake.writer.append("main", name)
+    every = list(lake.tables.listed(lake.table, "main"))
+    assert sorted(path.rpartition("/")[2] for path in every) == ["a", "b", "c", "old"]
+    some = list(lake.tables.listed(lake.table, "main", most=2))
+    assert set(some) <= set(every)
+    assert 0 < len(some) < 4
+    assert list(lake.tables.listed("nowhere.nothing", "main")) == []

@@ -22,7 +22,7 @@ from functions.catalog import (
 from functions.history import Change, Commit, Tip
 from functions.ingestion import Intent
 from functions.table_files import TableFiles
-from functions.table_rows import DoubledFile, TableRows
+from functions.table_rows import DoubledFile, TableChange, TableRows
 from lakegate.errors import LakegateError, Transient
 from lakegate.history import Entry, HistoryTable
 from lakegate.landing import is_fresh
@@ -128,13 +128,10 @@ class FakeCatalog:
         for stored in self._log(self._heads[MAIN]):
             yield stored.commit
 
-    def changed_without(self, name: str) -> dict[str, frozenset[str]]:
-        """See Catalog.changed_without."""
-        return {
-            stored.commit.hash: frozenset(stored.changes)
-            for stored in self._log(self._heads[MAIN])
-            if name not in stored.commit.properties
-        }
+    def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
+        """See Catalog.history."""
+        for stored in self._log(self._heads[MAIN]):
+            yield stored.commit, frozenset(stored.changes)
 
     def common_ancestor(self, at: str) -> str:
         """Return the nearest commit that main and a hash have in common."""
@@ -334,6 +331,17 @@ class FakeTables:
         """See Tables.rows."""
         found = self._catalog.table(_at(reference), table)
         return TableRows(found.uuid, ROWS_A_FILE * len(found.files)) if found else TableRows()
+
+    def change(self, table: str, before: str, after: str) -> TableChange:
+        """See Tables.change."""
+        files = Counter(self.listed(table, after))
+        files.subtract(Counter(self.listed(table, before)))
+        return TableChange(ROWS_A_FILE * files.total(), dict(+files), dict(-files))
+
+    def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
+        """See Tables.listed."""
+        found = self._catalog.table(_at(reference), table)
+        yield from found.files[: most or None] if found else ()
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
         """See Tables.doubled."""

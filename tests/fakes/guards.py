@@ -483,6 +483,17 @@ GUARDS = (
         opening="A_LATE_TWIN",
     ),
     Guard(
+        "people are told what was published with warnings",
+        "nobody was told",
+        (
+            Cut(
+                "functions.ingestion",
+                "(self.duplicate_of or self.warnings)",
+                "self.duplicate_of",
+            ),
+        ),
+    ),
+    Guard(
         "a batch brings what was there when its manifest landed",
         "LIKELY_DUPLICATE|when the manifest landed",
         (

@@ -37,6 +37,16 @@ FAILED = CheckResult(
     found="1 row",
     samples=({"id": None},),
 )
+WARNED = CheckResult(
+    id="few_late",
+    metric="invalidValues",
+    columns=("id",),
+    severity="error",
+    status=Status.WARN,
+    expected="less than 10 rows, warns unless less than 5 rows",
+    found="7 rows",
+)
+NOTED = replace(WARNED, id="few_early", severity="info")
 REPEATED = CheckResult(
     id="id.duplicateValuesInTable",
     metric="duplicateValues",
@@ -53,6 +63,11 @@ Script = Callable[[AuditReport], AuditReport | None]
 def passed(report: AuditReport) -> AuditReport:
     """The run that finds nothing wrong."""
     return report
+
+
+def warned(report: AuditReport) -> AuditReport:
+    """The run whose audit passes, with a warning."""
+    return replace(report, checks=(PASSED, WARNED, NOTED))
 
 
 def rejected(report: AuditReport) -> AuditReport:

@@ -82,6 +82,7 @@ class File(Enum):
     """A landed file: how its job run goes, and where it must end."""
 
     GOOD = (job.passed, "published")
+    WARNED = (job.warned, "published")
     CRASHING_ONCE = (job.crashed_once, "published")
     REJECTED = (job.rejected, "rejected CHECKS_FAILED")
     CORRUPT = (job.errored, "errored CORRUPT_FILE")

@@ -38,7 +38,8 @@ def check_promises(deployment: Deployment) -> None:
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
-    _of_exactly_these_people_are_told(deployment, failed + [i for i in published if i.duplicate_of])
+    remarkable = [i for i in published if i.duplicate_of or i.warnings]
+    _of_exactly_these_people_are_told(deployment, failed + remarkable)
     _the_unreadable_is_shown(deployment)
     _of_every_end_readers_are_told(deployment)
     _every_run_is_recorded_once(deployment)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import md5
 
+from functions.checkpoint import KEY as CHECKPOINT
+from functions.checkpoint import Checkpoint
 from functions.lake import CONTRACTS, YAML, StoredContract, contract_key
 from functions.storage import Missing, Overwritten
 from lakegate import times
@@ -151,6 +153,21 @@ class FakeLake:
         if etag != (str(len(self._texts[key])) if self._texts.get(key) else ""):
             raise Overwritten("OVERWRITTEN", f"{key} is another by now")
         self.put_text(key, baselines.to_json().encode())
+
+    def checkpoint(self) -> tuple[Checkpoint | None, str]:
+        """See Lake.checkpoint."""
+        texts = self._texts.get(CHECKPOINT)
+        return (Checkpoint.from_json(texts[-1]), str(len(texts))) if texts else (None, "")
+
+    def put_checkpoint(self, checkpoint: Checkpoint, etag: str) -> None:
+        """See Lake.put_checkpoint."""
+        if etag != (str(len(self._texts[CHECKPOINT])) if self._texts.get(CHECKPOINT) else ""):
+            raise Overwritten("OVERWRITTEN", f"{CHECKPOINT} is another by now")
+        self.put_text(CHECKPOINT, checkpoint.to_json().encode())
+
+    def is_gone(self, address: str) -> bool:
+        """See Lake.is_gone; a fake table's data file is there until it is deleted."""
+        return address.removeprefix("s3://lake/") in self.deleted
 
     def reports(self) -> Iterator[str]:
         """See Lake.reports."""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from cli.follow import Sight, dropped, ended, finished, follow, sentence
@@ -72,7 +74,8 @@ def test_a_run_that_emr_forgot_is_waited_for() -> None:
     [
         (Sight(LANDED), "landed"),
         (Sight(SUBMITTED, RunState.SUCCESS), f"job ended on branch {SUBMITTED.branch}"),
-        (Sight(PUBLISHED), "published 1,842 rows"),
+        (Sight(PUBLISHED), "published 1,842 rows, 1 warning"),
+        (Sight(replace(PUBLISHED, checks=())), "published 1,842 rows"),
         (Sight(REJECTED), "rejected, 1 of 3 checks failed"),
         (Sight(ERRORED), "errored, no contract claims the key"),
     ],

@@ -15,6 +15,7 @@ import pytest
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment, wait_together
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import crashed, rejected
+from tests.fakes.job import warned as warns
 from tests.fakes.promises import check_promises, ends, left_behind
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -64,6 +65,12 @@ def published(deployment: Deployment) -> None:
 def refused(deployment: Deployment) -> None:
     """A file whose rows break the contract."""
     deployment.land(KEY, script=rejected)
+    deployment.settle()
+
+
+def warned(deployment: Deployment) -> None:
+    """A file that is published with a warning."""
+    deployment.land(KEY, script=warns)
     deployment.settle()
 
 
@@ -218,6 +225,7 @@ def another_file(deployment: Deployment) -> None:
 STORIES = [
     published,
     refused,
+    warned,
     crashing,
     unclaimed,
     swept,

@@ -44,6 +44,9 @@ OF_COMMANDS = {
     "lake.put_contract",
     "lake.contract_at",
     "lake.delete_objects",
+    "lake.checkpoint",
+    "lake.put_checkpoint",
+    "lake.is_gone",
     "ledger.landed",
     "ledger.open_failures",
     "ledger.all",
@@ -51,10 +54,12 @@ OF_COMMANDS = {
     "catalog.begun",
     "catalog.references",
     "catalog.changes",
-    "catalog.changed_without",
+    "catalog.history",
     "tables.files",
     "tables.make",
     "tables.doubled",
+    "tables.change",
+    "tables.listed",
 }
 
 

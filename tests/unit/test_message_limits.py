@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from functions.ingestion import Approval, Ingestion, State
 from functions.people.alerts import Place
-from functions.people.messages import Alert, alert, duplicate, recovered, unreadable_event
+from functions.people.messages import Alert, alert, duplicate, recovered, unreadable_event, warned
 from functions.people.plain_text import words
 from functions.people.telling import headline, shown
 from functions.people.threads import Thread
@@ -41,6 +41,7 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
     )
     told = alert(ingestion, replace(REPORT, checks=(check,) * 20), "https://page")
     change = Change(ingestion.table, statement=found, token="", by=cell, message=found)
+    warning = {**vars(check), "status": "warn"}
     approval = Approval(cell, found, "2026-03-01", ())
     return [
         told,
@@ -49,6 +50,7 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
         alert(replace(ingestion, change=change), None),
         duplicate(ingestion, ingestion, "https://page"),
         recovered(replace(ingestion, state=State.PUBLISHED, approval=approval)),
+        warned(replace(ingestion, state=State.PUBLISHED, checks=(warning,) * 20)),
         recovered(replace(ingestion, state=State.IGNORED)),
         recovered(replace(ingestion, discarded=True)),
         unreadable_event("uploads-dead", cell, found),

@@ -13,6 +13,7 @@ from functions.reconciliation import End, Reconciliation
 from functions.reconciling import reconciled
 from tests.fakes.catalog import ROWS_A_FILE, FakeTable
 from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected
 from tests.fakes.promises import unwatched
 
@@ -55,16 +56,21 @@ def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
 
 
 def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
-    """Each record is read once as a whole, however much is in it, and a table's total once."""
+    """Each record is read once as a whole, and after a first run no commit or report of before."""
+    look(deployment)
     deployment.journal.calls.clear()
     reconciled(deployment.world)
-    assert deployment.journal.calls == [
+    assert [call for call in deployment.journal.calls if call != "lake.is_gone"] == [
+        "lake.checkpoint",
+        "catalog.history",
+        "ledger.all",
         "landing.landed",
         "lake.changes",
-        "ledger.all",
-        "catalog.log",
-        "catalog.changed_without",
+        "ledger.known",
         "tables.rows",
+        "tables.listed",
+        "tables.rows",
+        "lake.put_checkpoint",
     ]
 
 
@@ -154,8 +160,8 @@ def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment)
     deployment.catalog.merge(branch, at, base, "Publish", properties)
     deployment.ledger.save(replace(ingestion, state=State.PUBLISHED))
     found = look(deployment)
-    assert codes(found.problems) == ["WRONG_GAIN"]
-    assert found.problems[0].commit == deployment.catalog.head("main")
+    assert codes(found.problems) == ["UNREPORTED_FILES", "MISSING_FILES", "WRONG_GAIN"]
+    assert {each.commit for each in found.problems} == {deployment.catalog.head("main")}
 
 
 def test_only_what_concerns_a_table(deployment: Deployment) -> None:
@@ -170,10 +176,8 @@ def test_only_what_concerns_a_table(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("thorough", [False, True])
-def test_a_file_doubled_within_a_merge_is_found_thoroughly(
-    deployment: Deployment, thorough: bool
-) -> None:
-    """Where only Lakegate wrote, data files are compared when a thorough look is asked for."""
+def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough: bool) -> None:
+    """A merge of equal rows that enters a file again and lacks its own is found at once."""
     look_at = partial(look, deployment, thorough=thorough)
     assert look_at().problems == ()
     branch = "ingest/shop.orders/again"
@@ -182,8 +186,56 @@ def test_a_file_doubled_within_a_merge_is_found_thoroughly(
     at = deployment.catalog.commit(branch, TABLE, table.append(table.files[0]))
     landed = deployment.land("shop/orders/c.parquet")
     deployment.deliver()
+    deployment.run_jobs()
     ingestion = deployment.ingestion(landed)
-    named = replace(ingestion, rows=ROWS_A_FILE, state=State.PUBLISHED)
-    deployment.catalog.merge(branch, at, base, "Publish", commits.properties([named]))
-    deployment.ledger.save(named)
-    assert codes(look_at().problems) == (["DOUBLED_FILE"] if thorough else [])
+    named = replace(ingestion, rows=ROWS_A_FILE, state=State.PUBLISHED, merge_hash="later")
+    merged = deployment.catalog.merge(branch, at, base, "Publish", commits.properties([named]))
+    deployment.ledger.save(replace(named, merge_hash=merged))
+    found = codes(look_at().problems)
+    assert found == ["UNREPORTED_FILES", "MISSING_FILES", *["DOUBLED_FILE"] * thorough]
+
+
+def test_a_delete_and_an_insert_of_as_many_rows_is_told(deployment: Deployment) -> None:
+    """What others exchange in one commit is a remark, although the number of rows is the same."""
+    table = on_main(deployment)
+    deployment.catalog.commit("main", TABLE, replace(table, files=(*table.files[1:], "by-hand")))
+    found = look(deployment)
+    assert (found.problems, codes(found.remarks)) == ((), ["CHANGED_BY_OTHERS"])
+    assert "exchanged 1 data files for 1 of as many rows" in found.remarks[0].message
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thorough: bool) -> None:
+    """Of many data files all are looked for if that is asked for, and a few if it is not."""
+    table = on_main(deployment)
+    more = [f"{number}.parquet" for number in range(30)]
+    deployment.catalog.commit("main", TABLE, table.append(*more))
+    deployment.lake.deleted[table.files[0]] = None
+    deployment.lake.deleted[more[-1]] = None
+    found = look(deployment, thorough=thorough)
+    assert codes(found.problems) == ["FILE_GONE"] * (1 + thorough)
+    assert f"lists the data file {table.files[0]}, which is not there" in found.problems[0].message
+
+
+def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deployment) -> None:
+    """After more was published both have the same ends and sums; the first looks at less."""
+    assert look(deployment).since == ""
+    deployment.land("shop/orders/c.parquet")
+    deployment.settle()
+    found = look(deployment)
+    full = reconciled(unwatched(deployment), full=True)
+    assert found.since
+    assert found == replace(full, since=found.since)
+
+
+def test_who_looks_at_one_table_leaves_the_checkpoint_as_it_is(deployment: Deployment) -> None:
+    """What was not looked at is not said to be right."""
+    look(deployment, TABLE)
+    assert deployment.lake.checkpoint() == (None, "")
+
+
+def test_a_checkpoint_that_cannot_be_written_is_a_remark(deployment: Deployment) -> None:
+    """What was found stands all the same."""
+    deployment.journal.strike("lake.put_checkpoint", Fault(unavailable))
+    found = reconciled(deployment.world)
+    assert (found.problems, codes(found.remarks)) == ((), ["NO_CHECKPOINT"])
