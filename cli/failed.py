@@ -20,6 +20,12 @@ from reading.identity import identified
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
 _By = Annotated[str, typer.Option(help="Who wants it: the ledger keeps the name.")]
+_Despite = Annotated[
+    str,
+    typer.Option(
+        metavar="NEWER_ID", help="The newer version of it beside which it is to be published."
+    ),
+]
 _Wait = Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")]
 _Seconds = Annotated[float, typer.Option("--timeout", help="How long to wait.")]
 
@@ -38,6 +44,7 @@ def replay(
         Which, typer.Option(help="The contract in force now, or the one of the last attempt.")
     ] = Which.CURRENT,
     by: _By = "",
+    despite: _Despite = "",
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
@@ -47,7 +54,9 @@ def replay(
     """
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
-    outcome = failed.replay(world, ingestion, by=by, original=contract is Which.ORIGINAL)
+    newer = _newer(world, despite)
+    original = contract is Which.ORIGINAL
+    outcome = failed.replay(world, ingestion, by=by, original=original, despite=newer)
     tell_replay(outcome)
     _follow(world, outcome.ingestion, seconds if wait else None)
 
@@ -57,13 +66,15 @@ def publish(
     identity: _Id,
     by: Annotated[str, typer.Option(help="Who wants it published.")],
     reason: Annotated[str, typer.Option(help="Why, although its audit failed.")],
+    despite: _Despite = "",
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
     """Publish a rejected file or change anyway; main's log says who wanted it, and why."""
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
-    outcome = failed.publish_anyway(world, ingestion, by, reason)
+    newer = _newer(world, despite)
+    outcome = failed.publish_anyway(world, ingestion, by, reason, despite=newer)
     tell_publish(outcome, by)
     _follow(world, outcome.ingestion, seconds if wait else None)
 
@@ -126,6 +137,11 @@ def _follow(world: World, ingestion: Ingestion, seconds: float | None) -> None:
     with showing(view.err()) as show:
         sights = follow(world, [Sight(ingestion)], ended, seconds, show)
     raise typer.Exit(exit_code(sights))
+
+
+def _newer(world: World, identity: str) -> str:
+    """Return the whole id of the newer version that is named, "" where none is."""
+    return identified(world.ledger, identity).id if identity else ""
 
 
 def _name(ingestion: Ingestion) -> str:

@@ -72,6 +72,8 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("rows", rows_of(ingestion)),
                 ("duplicate of", ingestion.duplicate_of),
                 ("replaced", _replaced(ingestion)),
+                ("superseded by", ingestion.superseded_by),
+                ("published despite", ingestion.despite),
                 ("branch", _branch(ingestion)),
                 ("cut off main at", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),

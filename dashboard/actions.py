@@ -23,6 +23,10 @@ _ICONS = {
     Verb.DISCARD: ":material/delete:",
 }
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
+_NOT_NEWEST = (
+    "A newer version of it is published: with both on main, rows may be there twice. "
+    "To have both, give `lakegate {} {} --despite {}`."
+)
 _AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
 _CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
 
@@ -49,7 +53,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
     may = offered(ingestion)
     with st.container(horizontal=True):
         for verb in Verb:
-            why_not = _WHY_NOT if verb is Verb.PUBLISH and verb not in may else None
+            why_not = None if verb in may else _why_not(verb, ingestion)
             asked = st.button(
                 f"{verb} …",
                 key=f"{verb.name} {ingestion.id}",  # a press is for what was shown
@@ -59,6 +63,14 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             )
             if asked:
                 _confirm(verb, opened, ingestion)
+
+
+def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
+    """Return why a verb is not offered, None where that needs no words."""
+    if verb is not Verb.DISCARD and ingestion.superseded_by:
+        command = "replay" if verb is Verb.REPLAY else "publish"
+        return _NOT_NEWEST.format(command, ingestion.id, ingestion.superseded_by)
+    return _WHY_NOT if verb is Verb.PUBLISH else None
 
 
 def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
@@ -140,7 +152,7 @@ def _tell_last(ingestion: Ingestion) -> None:
     """Say what came of the last press, at least once, until the ingestion stands otherwise."""
     outcomes = _outcomes()
     done = outcomes.get(ingestion.id)
-    now = (ingestion.attempt, ingestion.ended and ingestion.state, ingestion.discarded)
+    now = (ingestion.attempt, ingestion.ended and ingestion.state, ingestion.is_settled)
     if not done:
         return
     if done.since in (None, now):

@@ -13,7 +13,7 @@ from functions import failed
 from functions.ending import report_of
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.intake import contract_for
-from functions.preconditions import require_publishable
+from functions.preconditions import require_newest, require_publishable
 from functions.removal import plan as removal_plan
 from functions.world import World
 from lakegate.errors import LakegateError
@@ -57,11 +57,11 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     """What may be done with it as it stands."""
     if ingestion.state not in ALERTED:
         return ()
-    whole = not ingestion.discarded
+    whole, newest = not ingestion.discarded, not ingestion.superseded_by
     judged = ingestion.state is State.REJECTED and ingestion.has_audited_rows
     verbs = {
-        Verb.REPLAY: not ingestion.doomed,
-        Verb.PUBLISH: whole and judged,
+        Verb.REPLAY: newest and not ingestion.doomed,
+        Verb.PUBLISH: newest and whole and judged,
         Verb.DISCARD: whole or bool(ingestion.doomed),
     }
     return tuple(verb for verb, fits in verbs.items() if fits)
@@ -71,6 +71,7 @@ def plan(world: World, ingestion: Ingestion, wish: Wish) -> Plan:
     """What a wish would do. Raises LakegateError where that cannot be told, or cannot be done."""
     match wish.verb:
         case Verb.REPLAY:
+            require_newest(world, ingestion, "", f"replay {ingestion.id}")
             return Plan(tuple(_replay(world, ingestion, original=wish.original)))
         case Verb.PUBLISH:
             _require_publishable(world, ingestion)

@@ -14,6 +14,7 @@ from functions.intake import submit
 from functions.preconditions import (
     require_contract,
     require_failed,
+    require_newest,
     require_publishable,
     require_rows,
 )
@@ -38,37 +39,51 @@ class Outcome:
     removal: Removal = field(default_factory=Removal)
 
 
-def replay(world: World, ingestion: Ingestion, *, by: str = "", original: bool = False) -> Outcome:
+def replay(
+    world: World, ingestion: Ingestion, *, by: str = "", original: bool = False, despite: str = ""
+) -> Outcome:
     """Run the job once more, on a fresh branch, by the contract in force now or the original one.
 
-    The ledger keeps who wanted it. Raises LakegateError when the ingestion is not rejected or
-    errored, or has no such contract.
+    The ledger keeps who wanted it. `despite` names the newer version of its key beside which it is
+    to be published if it passes. Raises LakegateError when the ingestion is not rejected or
+    errored, has no such contract, or has another newer version.
     """
+    require_failed(ingestion, "replayed")
+    require_newest(world, ingestion, despite, f"replay {ingestion.id}")
     if original:
         require_contract(world, ingestion)
-    replayed = _decided(
-        world, ingestion, lambda now: _replayed(now, by, world.now(), original=original)
-    )
+
+    def decide(now: Ingestion) -> Ingestion:
+        replayed = _replayed(now, by, world.now(), original=original)
+        return replayed.but(despite=despite)
+
+    replayed = _decided(world, ingestion, decide)
     try:
         return Outcome(submit(world, replayed))
     except LakegateError as error:
         return Outcome(_latest(world, replayed), f"{error.message}; {_SWEEP}")
 
 
-def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> Outcome:
+def publish_anyway(
+    world: World, ingestion: Ingestion, by: str, reason: str, *, despite: str = ""
+) -> Outcome:
     """Publish rejected rows all the same; the merge commit says who wanted it, and why.
 
-    Raises LakegateError when that is not a rejected ingestion whose rows wait on their branch.
+    `despite` names the newer version of its key beside which it is to be published. Raises
+    LakegateError when that is not a rejected ingestion whose rows wait on their branch, or when it
+    has another newer version.
     """
     if not by.strip() or not reason.strip():
         message = "say who publishes it and why: both are written down in main's log"
         raise LakegateError("NAME_NEEDED", message)
-    require_publishable(world, ingestion)
+    require_publishable(world, ingestion, despite)
     report = report_of(world, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
-    approved = _decided(
-        world, ingestion, lambda now: _approved(now, by, reason, world.now(), checks)
-    )
+
+    def decide(now: Ingestion) -> Ingestion:
+        return _approved(now, by, reason, world.now(), checks).but(despite=despite)
+
+    approved = _decided(world, ingestion, decide)
     try:
         return Outcome(publish(world, approved))
     except LakegateError as error:
@@ -166,6 +181,7 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         alerted=False,
         approval=None,
         discarded=False,
+        superseded_by="",
     )
 
 
@@ -176,7 +192,13 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
     recorded = min(now.recorded, now.attempt - 1)
     asked = now.acted("publish", approval.by, at)
     return asked.step(
-        "approved", at, state=State.AUDITED, approval=approval, recorded=recorded, alerted=False
+        "approved",
+        at,
+        state=State.AUDITED,
+        approval=approval,
+        recorded=recorded,
+        alerted=False,
+        superseded_by="",
     )
 
 

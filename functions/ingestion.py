@@ -92,6 +92,10 @@ class Ingestion:
     ingestions, of earlier versions of the key, whose rows the intent removes, `replaced_rows` how
     many those are: both belong to the intent and change with it.
 
+    `superseded_by` is the newer version of its key that was published after it had failed: people
+    need decide nothing then. `despite` is the newer version that a person named who wants this one
+    published all the same.
+
     `actions` are the last things that people, as far as they gave their names, had done with it.
 
     `change` is what a person asked for, None where a file landed. Of a change `rows` are those that
@@ -149,6 +153,8 @@ class Ingestion:
     contract_pinned: bool = False
     discarded: bool = False
     doomed: Mapping[str, str] = field(default_factory=dict)
+    superseded_by: str = ""
+    despite: str = ""
     actions: tuple[Action, ...] = ()
     change: Change | None = None
     parts: tuple[Part, ...] = ()
@@ -178,6 +184,11 @@ class Ingestion:
     def is_again(self) -> bool:
         """Whether it is being audited again, or was, and is still to be published."""
         return bool(self.audited_from) and self.state in _AGAIN
+
+    @property
+    def is_decided(self) -> bool:
+        """Return whether it failed once, and a person has it published beside other versions."""
+        return self.state is State.AUDITED and self.has_failed and not self.replaces
 
     @property
     def is_in_line(self) -> bool:
@@ -243,8 +254,17 @@ class Ingestion:
     @property
     def has_recovered(self) -> bool:
         """Whether it failed once, and nothing is left to be done about that."""
-        settled = self.state in UNNEEDED or self.discarded
-        return settled and self.has_failed
+        return self.is_settled and self.has_failed
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether nothing is left for people to decide about its end."""
+        return self.state in UNNEEDED or self.discarded or bool(self.superseded_by)
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it failed and a person is still to decide what becomes of it."""
+        return self.state in ALERTED and not self.is_settled
 
     @property
     def untold(self) -> bool:

@@ -26,6 +26,7 @@ from functions.intake import demands_now, run_again
 from functions.ledger import Moved
 from functions.reauditing import audit_again
 from functions.replacing import prepare
+from functions.stale import given_way
 from functions.telemetry import logger, metrics
 from functions.turns import must_wait, next_in_line
 from functions.world import World
@@ -73,6 +74,8 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
     elsewhere: set[str] = set()
     refused = False
     for _ in range(_MOST_TRIES):
+        if ingestion.is_decided and (late := given_way(world, ingestion)):
+            return late
         if ingestion.replaces:
             ingestion = prepare(world, ingestion, refused=refused)
         if ingestion.state is not State.AUDITED:

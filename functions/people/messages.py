@@ -145,11 +145,11 @@ def seen(ingestion: Ingestion) -> str:
     """What somebody saw of an ingestion, to be compared with what it is when they act.
 
     Its attempt, the hash of what can be published anyway, "" where nothing can, and since when it
-    is as it is: an attempt may end more than once, and be discarded.
+    is as it is: an attempt may end more than once, be discarded and be superseded.
     """
-    gone = ingestion.discarded
-    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and not gone
-    since = ingestion.times.get("discarded" if gone else ingestion.state.value, "")
+    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and ingestion.is_open
+    step = "superseded" if ingestion.superseded_by else ingestion.state.value
+    since = ingestion.times.get("discarded" if ingestion.discarded else step, "")
     return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}:{since}"
 
 
@@ -166,7 +166,7 @@ def _of(
     return Alert(
         text=cut(escaped(one_line(title)), _SECTION),
         blocks=(header(title), *blocks) if titled else blocks,
-        about=f"{ingestion.id} {ingestion.revision}",
+        about=f"{ingestion.id} {ingestion.revision} {kind}",
         kind=kind,
         ingestion=ingestion.id,
         table=", ".join(sorted(ingestion.tables))[:_LONGEST_CAUSE],
@@ -187,6 +187,12 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if ingestion.discarded:
         words = "Its branch is deleted. A replay would read the file anew."
         return f"Discarded: {name}", words
+    if ingestion.superseded_by:
+        why = (
+            f"It was {ingestion.state} ({_code(ingestion)}), and a newer version of it is published"
+        )
+        words = f"{why}, as ingestion {ingestion.superseded_by}: there is nothing left to decide."
+        return f"Superseded: {name}", f"{words} Its branch stays until it expires."
     if ingestion.state is State.IGNORED:
         words = ingestion.reason.message if ingestion.reason else ""
         return f"Needed no more: {name}", words

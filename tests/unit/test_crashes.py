@@ -151,6 +151,14 @@ def replaced(deployment: Deployment) -> None:
         deployment.settle()
 
 
+def corrected(deployment: Deployment) -> None:
+    """A file that fails, and its corrected version, which closes the failure."""
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+    deployment.land(KEY)
+    deployment.settle()
+
+
 def changed(deployment: Deployment) -> None:
     """A person changes the table that a file made."""
     deployment.land(KEY)
@@ -228,6 +236,7 @@ STORIES = [
     dead,
     repeated,
     replaced,
+    corrected,
     changed,
     changed_in_a_stream,
     batch,
