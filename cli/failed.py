@@ -9,9 +9,11 @@ import typer
 from cli import view
 from cli.drop import exit_code, showing
 from cli.follow import Sight, ended, follow
-from functions import failed
+from functions import failed, unreadable
+from functions.ending import report_of
 from functions.failed import Outcome
 from functions.ingestion import ALERTED, Ingestion
+from functions.preconditions import require_publishable
 from functions.world import World
 from lakegate.landing import ID_PART
 from reading import outcomes
@@ -67,14 +69,32 @@ def publish(
     by: Annotated[str, typer.Option(help="Who wants it published.")],
     reason: Annotated[str, typer.Option(help="Why, although its audit failed.")],
     despite: _Despite = "",
+    nulls: Annotated[
+        bool,
+        typer.Option(
+            "--null-unreadable",
+            help="Publish also rows with cells that cannot be read, with null for each such cell.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
-    """Publish a rejected file or change anyway; main's log says who wanted it, and why."""
+    """Publish a rejected file or change anyway; main's log says who wanted it, and why.
+
+    Rows with cells that cannot be read are named first, and left out.
+    """
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
     newer = _newer(world, despite)
-    outcome = failed.publish_anyway(world, ingestion, by, reason, despite=newer)
+    require_publishable(world, ingestion, newer)
+    if words := unreadable.named(report_of(world, ingestion), null_unreadable=nulls):
+        view.err().print(words, style="yellow", soft_wrap=True)
+        if not yes and sys.stdin.isatty():
+            typer.confirm("Publish it so?", abort=True, err=True)
+    outcome = failed.publish_anyway(
+        world, ingestion, by, reason, despite=newer, null_unreadable=nulls
+    )
     tell_publish(outcome, by)
     _follow(world, outcome.ingestion, seconds if wait else None)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from dashboard import opening
-from dashboard.actions_plan import Plan, Verb, Wish, carry_out, offered, plan
+from dashboard.actions_plan import Plan, Verb, Wish, carry_out, has_unreadable, offered, plan
 from dashboard.failing import tell
 from dashboard.opening import Opened
 from dashboard.words import code, count
@@ -84,8 +84,10 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
     st.markdown(f"{which} of {code(opened.name)}")
     try:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
+        nulls = verb is Verb.PUBLISH and _wants_nulls(opened, ingestion)
         with st.spinner("Looking at what would happen"):
-            found = plan(opened.world, ingestion, Wish(verb, original=original))
+            wish = Wish(verb, original=original, null_unreadable=nulls)
+            found = plan(opened.world, ingestion, wish)
     except LakegateError as error:
         tell(error, "This cannot be done now")
         return
@@ -96,7 +98,7 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
         if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
-            _act(opened, ingestion, Wish(verb, by, reason, original))
+            _act(opened, ingestion, replace(wish, by=by, reason=reason))
 
 
 def _which_contract(ingestion: Ingestion) -> bool:
@@ -104,6 +106,13 @@ def _which_contract(ingestion: Ingestion) -> bool:
     if not all(version for _, version in ingestion.contracts):
         return False
     return st.radio("By", list(_CONTRACTS), format_func=_CONTRACTS.__getitem__, horizontal=True)
+
+
+def _wants_nulls(opened: Opened, ingestion: Ingestion) -> bool:
+    """Return whether rows with cells that could not be read are to be published as well."""
+    if not has_unreadable(opened.world, ingestion):
+        return False
+    return st.checkbox("Publish also the rows that could not be read, with null in such cells")
 
 
 def _describe(found: Plan) -> None:

@@ -22,6 +22,7 @@ from functions.publishing import publish
 from functions.removal import Removal, remove
 from functions.standing import standing
 from functions.telemetry import logger
+from functions.unreadable import must_run_again
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
@@ -65,10 +66,18 @@ def replay(
 
 
 def publish_anyway(
-    world: World, ingestion: Ingestion, by: str, reason: str, *, despite: str = ""
+    world: World,
+    ingestion: Ingestion,
+    by: str,
+    reason: str,
+    *,
+    despite: str = "",
+    null_unreadable: bool = False,
 ) -> Outcome:
     """Publish rejected rows all the same; the merge commit says who wanted it, and why.
 
+    Rows with cells that could not be read are left out; with `null_unreadable` they are published,
+    with null for each such cell. Where the branch has them otherwise the job runs once more.
     `despite` names the newer version of its key beside which it is to be published. Raises
     LakegateError when that is not a rejected ingestion whose rows wait on their branch, or when it
     has another newer version.
@@ -79,13 +88,15 @@ def publish_anyway(
     require_publishable(world, ingestion, despite)
     report = report_of(world, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
+    as_wanted = report is None or not must_run_again(report, null_unreadable=null_unreadable)
 
     def decide(now: Ingestion) -> Ingestion:
-        return _approved(now, by, reason, world.now(), checks).but(despite=despite)
+        approved = _approved(now, by, reason, world.now(), checks).but(despite=despite)
+        return approved if as_wanted else _read_again(approved, null_unreadable=null_unreadable)
 
     approved = _decided(world, ingestion, decide)
     try:
-        return Outcome(publish(world, approved))
+        return Outcome((publish if as_wanted else submit)(world, approved))
     except LakegateError as error:
         return Outcome(_latest(world, approved), f"{error.message}; {_SWEEP}")
 
@@ -160,12 +171,25 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
     asked = now.acted("replay", by.strip(), at)
-    fresh = asked.step("replayed", at, state=State.LANDED, tries_from=now.attempt)
+    fresh = _afresh(asked.step("replayed", at))
+    return fresh.but(
+        contract_pinned=original, approval=None, discarded=False, superseded_by="", alerted=False
+    )
+
+
+def _read_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
+    """Return what a person approved, with its job to run again, on a fresh branch."""
+    return _afresh(approved).but(null_unreadable=null_unreadable)
+
+
+def _afresh(now: Ingestion) -> Ingestion:
+    """Return the ingestion at the begin of its next attempt; the branch of the last one stays."""
     return replace(
-        fresh,
+        now,
+        state=State.LANDED,
+        tries_from=now.attempt,
         attempt=now.attempt + 1,
         failures=0,
-        contract_pinned=original,
         branch="",  # the base stays: what main took since then is looked at
         job_run="",
         report_key="",
@@ -178,10 +202,7 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         tally={},
         checks=(),
         reason=None,
-        alerted=False,
-        approval=None,
-        discarded=False,
-        superseded_by="",
+        null_unreadable=False,
     )
 
 

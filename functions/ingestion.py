@@ -96,6 +96,8 @@ class Ingestion:
     need decide nothing then. `despite` is the newer version that a person named who wants this one
     published all the same.
 
+    `null_unreadable` says that a person wants rows with cells that could not be read on main too.
+
     `actions` are the last things that people, as far as they gave their names, had done with it.
 
     `change` is what a person asked for, None where a file landed. Of a change `rows` are those that
@@ -155,6 +157,7 @@ class Ingestion:
     doomed: Mapping[str, str] = field(default_factory=dict)
     superseded_by: str = ""
     despite: str = ""
+    null_unreadable: bool = False
     actions: tuple[Action, ...] = ()
     change: Change | None = None
     parts: tuple[Part, ...] = ()

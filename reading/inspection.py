@@ -11,6 +11,7 @@ from functions.world import World
 from lakegate.checks import Check, Metric
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
+from lakegate.history import QUARANTINE, run_id
 from lakegate.report import AuditReport, CheckResult
 from reading.breaking import about_rows
 from reading.concealment import Concealment, concealment
@@ -24,6 +25,7 @@ _IN_REPORT = "the rows are those of the audit report: nothing was looked up on t
 _QUERY = "in Spark SQL, at the branch"
 _BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
 _AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
+_LEFT_OUT = "as they stand in the file: such rows are not on the branch, but in quarantine"
 _FORBIDDEN = "the contract has allowSamples: false; lakegate inspect --show-rows shows them"
 _MASKED = "lakegate inspect --show-rows shows also the columns that the contract calls confidential"
 
@@ -133,7 +135,7 @@ def _of_single(
         findings = tuple(
             _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
             if id_ in checks
-            else _of_file(result)
+            else _of_file(result, report)
             for result, id_ in results
         )
         return findings, evidence.files
@@ -164,8 +166,13 @@ def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
     return found
 
 
-def _of_file(result: CheckResult) -> Finding:
+def _of_file(result: CheckResult, report: AuditReport) -> Finding:
     """A check that every file must pass, whatever its contract says."""
+    if result.counted and not report.holds_nulls:
+        run = run_id(report.ingestion, report.attempt)
+        rows = f"SELECT row FROM {QUARANTINE.name} WHERE run_id = '{run}'"
+        every = f'all of them, once main\'s log has the run: lakegate query "{rows}"'
+        return Finding(result, rows=result.samples, notes=(_LEFT_OUT, every))
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
     return Finding(result, rows=result.samples, notes=(note,))
 

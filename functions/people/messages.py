@@ -1,10 +1,11 @@
 """The words of an alert, of what became of it, and of other things that people are told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import quote
 
+from functions import unreadable
 from functions.ingestion import Ingestion, State
 from functions.people.blocks import SECTION as _SECTION
 from functions.people.blocks import Block, code, cut, escaped, header, link, plain, section
@@ -15,7 +16,7 @@ from lakegate.visible import one_line, visible
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
 _SHORT = 200
-_LONGEST_CAUSE = 1000
+_LONGEST_CAUSE, _LONGEST_UNREADABLE = 1000, 300
 
 _ADVICE = {  # to a person who is to decide, by the reason's code
     "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
@@ -47,7 +48,8 @@ class Alert:
     `ingestion` is the one that it is about, "" where it is about none; `table` names each table of
     a batch. `cause` is the same for all that has the same reason. `token` says what was seen of the
     ingestion, as `seen` writes it; an answer's is "" once there is nothing more to be done. `page`
-    is the ingestion's address on the quality page, "" without one.
+    is the ingestion's address on the quality page, "" without one. `unreadable` names the rows that
+    would be left out if it were published, "" where there are none.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Alert:
     cause: str = ""
     token: str = ""
     page: str = ""
+    unreadable: str = ""
     revision: int = 0
 
 
@@ -74,7 +77,8 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
         section(_what_to_do(ingestion, page_url)),
     )
     cause = " ".join([reason, *sorted(check.id for check in failed)])
-    return _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
+    told = _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
+    return replace(told, unreadable=one_line(unreadable.named(report))[:_LONGEST_UNREADABLE])
 
 
 def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:

@@ -218,6 +218,25 @@ def test_rows_that_could_not_be_read_are_the_reports() -> None:
     assert "as they stand in the file" in finding.notes[0]
 
 
+def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
+    """They are not on the branch: the report has some, and the query for all of them is named."""
+    deployment = Deployment()
+    left_out = replace(_IMPLIED[0], counted=1)
+
+    def script(report: AuditReport) -> AuditReport:
+        return replace(rejected(report), checks=(left_out,), rows_unreadable=1)
+
+    landed = deployment.land("shop/orders/a.csv", script=script)
+    deployment.settle()
+    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
+    now = deployment.ingestion(landed)
+    found = inspection(deployment.world, now, Question(), lambda _: nothing)
+    (finding,) = found.findings
+    assert finding.rows == ({"row": "x,y"},)
+    assert "not on the branch, but in quarantine" in finding.notes[0]
+    assert f"ops.quarantine WHERE run_id = '{now.id}-1'" in finding.notes[1]
+
+
 def test_any_check_can_be_asked_for() -> None:
     """A check that passed is looked at when it is named; one that is not there is told."""
     assert shop().finding("file.columns").result.status is Status.PASS
