@@ -2,9 +2,15 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
+from cli import documents, view
+from cli.ingestions import page
+from dashboard import actions_plan
+from dashboard.actions_plan import offered
 from functions.expiring import expire
 from functions.failed import Outcome, discard, publish_anyway, replay
 from functions.ingestion import Ingestion, State
@@ -157,6 +163,30 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
     assert deployment.ingestion(old) == closed
     assert on_main(deployment, old) == [False]
     check_promises(deployment)
+
+
+def test_the_page_offers_nothing_but_to_discard_it() -> None:
+    """A page that was opened before says why it was not done; lists tell by whom it is closed."""
+    deployment, old = failed()
+    opened = deployment.ingestion(old)
+    new = deployment.land(KEY)
+    deployment.settle()
+    now, newer = deployment.ingestion(old), deployment.ingestion(new).id
+    assert (offered(opened)[0], offered(now)) == (
+        actions_plan.Verb.REPLAY,
+        (actions_plan.Verb.DISCARD,),
+    )
+    for verb in (actions_plan.Verb.REPLAY, actions_plan.Verb.PUBLISH):
+        asked = actions_plan.Wish(verb, "Ann", "it is known")
+        with pytest.raises(LakegateError, match=f"SUPERSEDED.*{newer}"):
+            actions_plan.plan(deployment.world, opened, asked)
+        with pytest.raises(LakegateError, match=f"SUPERSEDED.*{newer}"):
+            actions_plan.carry_out(deployment.world, opened, asked)
+    assert documents.of_ingestion(now)["superseded_by"] == newer
+    console = Console(width=250, record=True, file=StringIO())
+    console.print(view.runs([now]), page(now, None))
+    assert f"CHECKS_FAILED, superseded by {newer[:12]}" in (text := console.export_text())
+    assert newer in text
 
 
 @pytest.mark.parametrize("decide", [published, replayed])
