@@ -80,12 +80,16 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     job_runner: Job, table: str
 ) -> None:
     """Without a word they are in quarantine as they stand; else null stands for what is unread."""
-    columns = [{"name": "id", "logicalType": "integer"}, {"name": "mail", "logicalType": "string"}]
-    columns[1]["classification"] = "confidential"
+    columns = [
+        {"name": "id", "logicalType": "integer", "required": True},
+        {"name": "mail", "logicalType": "string", "classification": "confidential"},
+    ]
     contract = contract_of(columns, table=table, format="csv")
     landed = job_runner.services.land(f"{table}/file", b"id,mail\n1,a@b\nx,c@d\n3,e@f,\n4,g@h\n")
     spec = job_runner.spec(landed, contract, table)
     code, report = job_runner.run(spec)
+    assert report.reason is not None
+    assert report.reason.code == "BAD_ROWS", report.reason
     assert (code, _outcome(report), report.holds_nulls) == (3, (4, 2, 2), False)
     (check,) = report.failed
     told = [sample["unreadable"] for sample in check.samples]
@@ -93,8 +97,8 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     assert "c@d" not in report.to_json()
     kept = [f for f in report.records if f.path.startswith(QUARANTINE.files(spec.lake_bucket))]
     assert sum(file.rows for file in kept) == 2
-    again = job_runner.spec(landed, contract, f"{table}")
-    code, report = job_runner.run(replace(again, attempt=2, null_unreadable=True))
+    again = job_runner.services.spec(landed, spec.contract_version, table, attempt=2)
+    code, report = job_runner.run(replace(again, null_unreadable=True))
     assert (code, _outcome(report), report.rows_nulled) == (3, (4, 0, 4), 2)
     assert report.failed[0].found == "2 of 4 rows do not, and have null in their place"
     ids = [row["id"] for row in job_runner.rows(table, report.branch)]
