@@ -80,7 +80,7 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     job_runner: Job, table: str
 ) -> None:
     """Without a word they are in quarantine as they stand; else null stands for what is unread."""
-    columns = [
+    columns: list[Mapping[str, Any]] = [
         {"name": "id", "logicalType": "integer", "required": True},
         {"name": "mail", "logicalType": "string", "classification": "confidential"},
     ]
