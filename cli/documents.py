@@ -40,6 +40,8 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "duplicate_of": ingestion.duplicate_of or None,
         "replaced": list(ingestion.replaced),
         "replaced_rows": ingestion.replaced_rows,
+        "superseded_by": ingestion.superseded_by or None,
+        "despite": ingestion.despite or None,
         "change": asdict(ingestion.change) if ingestion.change else None,
         "alerted": ingestion.alerted,
         "discarded": ingestion.discarded,

@@ -9,9 +9,11 @@ import typer
 from cli import view
 from cli.drop import exit_code, showing
 from cli.follow import Sight, ended, follow
-from functions import failed
+from functions import failed, unreadable
+from functions.ending import report_of
 from functions.failed import Outcome
 from functions.ingestion import ALERTED, Ingestion
+from functions.preconditions import require_publishable
 from functions.world import World
 from lakegate.landing import ID_PART
 from reading import outcomes
@@ -20,6 +22,12 @@ from reading.identity import identified
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
 _By = Annotated[str, typer.Option(help="Who wants it: the ledger keeps the name.")]
+_Despite = Annotated[
+    str,
+    typer.Option(
+        metavar="NEWER_ID", help="The newer version of it beside which it is to be published."
+    ),
+]
 _Wait = Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")]
 _Seconds = Annotated[float, typer.Option("--timeout", help="How long to wait.")]
 
@@ -38,6 +46,7 @@ def replay(
         Which, typer.Option(help="The contract in force now, or the one of the last attempt.")
     ] = Which.CURRENT,
     by: _By = "",
+    despite: _Despite = "",
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
@@ -47,7 +56,9 @@ def replay(
     """
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
-    outcome = failed.replay(world, ingestion, by=by, original=contract is Which.ORIGINAL)
+    newer = _newer(world, despite)
+    original = contract is Which.ORIGINAL
+    outcome = failed.replay(world, ingestion, by=by, original=original, despite=newer)
     tell_replay(outcome)
     _follow(world, outcome.ingestion, seconds if wait else None)
 
@@ -57,13 +68,33 @@ def publish(
     identity: _Id,
     by: Annotated[str, typer.Option(help="Who wants it published.")],
     reason: Annotated[str, typer.Option(help="Why, although its audit failed.")],
+    despite: _Despite = "",
+    nulls: Annotated[
+        bool,
+        typer.Option(
+            "--null-unreadable",
+            help="Publish also rows with cells that cannot be read, with null for each such cell.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
-    """Publish a rejected file or change anyway; main's log says who wanted it, and why."""
+    """Publish a rejected file or change anyway; main's log says who wanted it, and why.
+
+    Rows with cells that cannot be read are named first, and left out.
+    """
     world = find(context.obj).world()
     ingestion = identified(world.ledger, identity)
-    outcome = failed.publish_anyway(world, ingestion, by, reason)
+    newer = _newer(world, despite)
+    require_publishable(world, ingestion, newer)
+    if words := unreadable.named(report_of(world, ingestion), null_unreadable=nulls):
+        view.err().print(words, style="yellow", soft_wrap=True)
+        if not yes and sys.stdin.isatty():
+            typer.confirm("Publish it so?", abort=True, err=True)
+    outcome = failed.publish_anyway(
+        world, ingestion, by, reason, despite=newer, null_unreadable=nulls
+    )
     tell_publish(outcome, by)
     _follow(world, outcome.ingestion, seconds if wait else None)
 
@@ -126,6 +157,11 @@ def _follow(world: World, ingestion: Ingestion, seconds: float | None) -> None:
     with showing(view.err()) as show:
         sights = follow(world, [Sight(ingestion)], ended, seconds, show)
     raise typer.Exit(exit_code(sights))
+
+
+def _newer(world: World, identity: str) -> str:
+    """Return the whole id of the newer version that is named, "" where none is."""
+    return identified(world.ledger, identity).id if identity else ""
 
 
 def _name(ingestion: Ingestion) -> str:

@@ -72,6 +72,8 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("rows", rows_of(ingestion)),
                 ("duplicate of", ingestion.duplicate_of),
                 ("replaced", _replaced(ingestion)),
+                ("superseded by", ingestion.superseded_by),
+                ("published despite", ingestion.despite),
                 ("branch", _branch(ingestion)),
                 ("cut off main at", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
@@ -83,6 +85,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("done by people", _actions(ingestion)),
                 ("checks", view.tally(ingestion.tally)),
                 ("rows kept out", _kept_out(report)),
+                ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
                 ("columns", "; ".join(report.schema_changes) if report else ""),
                 ("report", ingestion.report_key),
@@ -111,6 +114,11 @@ def _files(batch: Ingestion) -> RenderableType:
 def _kept_out(report: AuditReport | None) -> str:
     kept = report.rows_rejected if report else 0
     return f"{kept:,} of {report.rows_read:,}, in quarantine" if report and kept else ""
+
+
+def _nulled(report: AuditReport | None) -> str:
+    nulled = report.rows_nulled if report else 0
+    return f"{nulled:,}, with null for each cell that could not be read" if nulled else ""
 
 
 def _transform(report: AuditReport | None) -> str:

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from cli import documents, view
 from cli.ingestions import rows_of, source
+from functions.catalog import MAIN
+from lakegate.history import run_id
 from lakegate.report import AuditReport
 from reading.deployment import find
 from reading.identity import identified
@@ -40,8 +42,13 @@ def inspect(
         rows = deployment.reader(f"{report.branch}@{report.audited_hash}")
         return rows.whole(report.table) if report.effect else rows.added(report.table)
 
+    def kept_out(report: AuditReport, check: str, limit: int) -> list[str]:
+        run = run_id(report.ingestion, report.attempt)
+        return deployment.reader(MAIN).kept_out(run, check, limit)
+
     ingestion = identified(world.ledger, identity)
-    found = inspection(world, ingestion, Question(check, limit, show_rows), evidence_of)
+    question = Question(check, limit, show_rows)
+    found = inspection(world, ingestion, question, evidence_of, kept_out)
     if as_json:
         typer.echo(documents.text(document(found)))
     elif found.findings:

@@ -96,9 +96,16 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
             source(each),
             f"{each.rows:,}" if each.rows else "-",
             _clock(each.landed.landed_at),
-            each.reason.code if each.reason else "",
+            _why(each),
         )
     return made
+
+
+def _why(ingestion: Ingestion) -> str:
+    """Return why it was not published, and by whom it is superseded."""
+    newer = ingestion.superseded_by[:ID_PART]
+    code = ingestion.reason.code if ingestion.reason else ""
+    return f"{code}, superseded by {newer}" if newer else code
 
 
 def source(ingestion: Ingestion) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from dashboard import opening
-from dashboard.actions_plan import Plan, Verb, Wish, carry_out, offered, plan
+from dashboard.actions_plan import Plan, Verb, Wish, carry_out, has_unreadable, offered, plan
 from dashboard.failing import tell
 from dashboard.opening import Opened
 from dashboard.words import code, count
@@ -23,6 +23,10 @@ _ICONS = {
     Verb.DISCARD: ":material/delete:",
 }
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
+_NOT_NEWEST = (
+    "A newer version of it is published: with both on main, rows may be there twice. "
+    "To have both, give `lakegate {} {} --despite {}`."
+)
 _AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
 _CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
 
@@ -49,7 +53,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
     may = offered(ingestion)
     with st.container(horizontal=True):
         for verb in Verb:
-            why_not = _WHY_NOT if verb is Verb.PUBLISH and verb not in may else None
+            why_not = None if verb in may else _why_not(verb, ingestion)
             asked = st.button(
                 f"{verb} …",
                 key=f"{verb.name} {ingestion.id}",  # a press is for what was shown
@@ -59,6 +63,14 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             )
             if asked:
                 _confirm(verb, opened, ingestion)
+
+
+def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
+    """Return why a verb is not offered, None where that needs no words."""
+    if verb is not Verb.DISCARD and ingestion.superseded_by:
+        command = "replay" if verb is Verb.REPLAY else "publish"
+        return _NOT_NEWEST.format(command, ingestion.id, ingestion.superseded_by)
+    return _WHY_NOT if verb is Verb.PUBLISH else None
 
 
 def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
@@ -72,8 +84,10 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
     st.markdown(f"{which} of {code(opened.name)}")
     try:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
+        nulls = verb is Verb.PUBLISH and _wants_nulls(opened, ingestion)
         with st.spinner("Looking at what would happen"):
-            found = plan(opened.world, ingestion, Wish(verb, original=original))
+            wish = Wish(verb, original=original, null_unreadable=nulls)
+            found = plan(opened.world, ingestion, wish)
     except LakegateError as error:
         tell(error, "This cannot be done now")
         return
@@ -84,7 +98,7 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
         if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
-            _act(opened, ingestion, Wish(verb, by, reason, original))
+            _act(opened, ingestion, replace(wish, by=by, reason=reason))
 
 
 def _which_contract(ingestion: Ingestion) -> bool:
@@ -92,6 +106,13 @@ def _which_contract(ingestion: Ingestion) -> bool:
     if not all(version for _, version in ingestion.contracts):
         return False
     return st.radio("By", list(_CONTRACTS), format_func=_CONTRACTS.__getitem__, horizontal=True)
+
+
+def _wants_nulls(opened: Opened, ingestion: Ingestion) -> bool:
+    """Return whether rows with cells that could not be read are to be published as well."""
+    if not has_unreadable(opened.world, ingestion):
+        return False
+    return st.checkbox("Publish also the rows that could not be read, with null in such cells")
 
 
 def _describe(found: Plan) -> None:
@@ -140,7 +161,7 @@ def _tell_last(ingestion: Ingestion) -> None:
     """Say what came of the last press, at least once, until the ingestion stands otherwise."""
     outcomes = _outcomes()
     done = outcomes.get(ingestion.id)
-    now = (ingestion.attempt, ingestion.ended and ingestion.state, ingestion.discarded)
+    now = (ingestion.attempt, ingestion.ended and ingestion.state, ingestion.is_settled)
     if not done:
         return
     if done.since in (None, now):

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dashboard.words import code, count
-from functions import failed
+from functions import failed, unreadable
 from functions.ending import report_of
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.intake import contract_for
-from functions.preconditions import require_publishable
+from functions.preconditions import require_newest, require_publishable
 from functions.removal import plan as removal_plan
 from functions.world import World
 from lakegate.errors import LakegateError
@@ -35,13 +35,15 @@ class Verb(StrEnum):
 class Wish:
     """What a person, `by` name, asks for: a publication for a `reason`, a replay by a contract.
 
-    `original` is the contract of the last attempt.
+    `original` is the contract of the last attempt. With `null_unreadable` rows with cells that
+    could not be read are published as well.
     """
 
     verb: Verb
     by: str = ""
     reason: str = ""
     original: bool = False
+    null_unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     """What may be done with it as it stands."""
     if ingestion.state not in ALERTED:
         return ()
-    whole = not ingestion.discarded
+    whole, newest = not ingestion.discarded, not ingestion.superseded_by
     judged = ingestion.state is State.REJECTED and ingestion.has_audited_rows
     verbs = {
-        Verb.REPLAY: not ingestion.doomed,
-        Verb.PUBLISH: whole and judged,
+        Verb.REPLAY: newest and not ingestion.doomed,
+        Verb.PUBLISH: newest and whole and judged,
         Verb.DISCARD: whole or bool(ingestion.doomed),
     }
     return tuple(verb for verb, fits in verbs.items() if fits)
@@ -71,10 +73,12 @@ def plan(world: World, ingestion: Ingestion, wish: Wish) -> Plan:
     """What a wish would do. Raises LakegateError where that cannot be told, or cannot be done."""
     match wish.verb:
         case Verb.REPLAY:
+            require_newest(world, ingestion, "", f"replay {ingestion.id}")
             return Plan(tuple(_replay(world, ingestion, original=wish.original)))
         case Verb.PUBLISH:
             _require_publishable(world, ingestion)
-            return Plan(tuple(_publish(ingestion, report_of(world, ingestion))))
+            report, nulls = report_of(world, ingestion), wish.null_unreadable
+            return Plan(tuple(_publish(ingestion, report, null_unreadable=nulls)))
         case Verb.DISCARD:
             return _discard(world, ingestion)
 
@@ -90,7 +94,9 @@ def carry_out(world: World, ingestion: Ingestion, wish: Wish) -> tuple[str, ...]
             done = failed.replay(world, ingestion, by=wish.by, original=wish.original)
             return _told(outcomes.replayed(done), outcomes.left(done))
         case Verb.PUBLISH:
-            done = failed.publish_anyway(world, ingestion, wish.by, wish.reason)
+            done = failed.publish_anyway(
+                world, ingestion, wish.by, wish.reason, null_unreadable=wish.null_unreadable
+            )
             return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
         case Verb.DISCARD:
             return _told(*outcomes.discarded(failed.discard(world, ingestion, by=wish.by)))
@@ -131,7 +137,14 @@ def _contracts(world: World, ingestion: Ingestion, *, original: bool) -> Iterato
         yield named if original else f"{named}{same}"
 
 
-def _publish(ingestion: Ingestion, report: AuditReport | None) -> Iterator[str]:
+def has_unreadable(world: World, ingestion: Ingestion) -> bool:
+    """Return whether a person may choose what becomes of rows that could not be read."""
+    return bool(unreadable.named(report_of(world, ingestion)))
+
+
+def _publish(
+    ingestion: Ingestion, report: AuditReport | None, *, null_unreadable: bool
+) -> Iterator[str]:
     at = f"{code(ingestion.branch)} at {code(ingestion.audited_hash[:_HASH])}"
     tables = ", ".join(map(code, ingestion.tables))
     yield f"{_rows(ingestion)} {tables} on main, as audited on {at}."
@@ -140,6 +153,10 @@ def _publish(ingestion: Ingestion, report: AuditReport | None) -> Iterator[str]:
         yield _listed([f"{code(check.id)}: {code(check.found)}" for check in report.failed])
     elif ingestion.reason:
         yield f"It was kept back for this reason: {code(ingestion.reason.message)}"
+    if words := unreadable.named(report, null_unreadable=null_unreadable):
+        yield code(words)
+        if report and unreadable.must_run_again(report, null_unreadable=null_unreadable):
+            yield "For that the job runs once more; what else it finds is not overruled."
     if not report:
         yield "The audit report is gone: which rows break which check cannot be looked up any more."
     if ingestion.looks_beyond:

@@ -87,6 +87,8 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "job run": one.job_run,
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.duplicate_of,
+        "superseded by": one.superseded_by,
+        "published despite": one.despite,
         "published by": f"{one.approval.by}: {one.approval.reason}" if one.approval else "",
         "done by people": tuple(f"{a.what} by {a.by}, {moment(a.at)}" for a in one.actions),
         "report": one.report_key,

@@ -15,6 +15,7 @@ from dashboard.timeline import total
 from dashboard.words import code, count, duration, harmless, moment
 from functions.ingestion import Ingestion, State
 from functions.standing import standing
+from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.visible import visible
 from reading.identity import identified
@@ -72,6 +73,10 @@ def _head(told: Account) -> None:
         with st.container(border=True):
             st.text(visible(one.reason.message))
             st.markdown(code(one.reason.code))
+    if one.superseded_by:
+        named = code(one.superseded_by[:ID_PART])
+        words = f"A newer version of it is published, as {named}: nothing is left to decide."
+        links.ingestion(one.superseded_by, words, ":material/update:")
     with st.container(horizontal=True):
         st.metric("rows", f"{one.rows:,}", width=140)
         if took := total(one):

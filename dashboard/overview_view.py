@@ -84,7 +84,8 @@ def _alerts(alerts: Sequence[Brief], now: str) -> None:
     for each in alerts:
         with st.container(gap=None):
             links.ingestion(each.id, f"{code(each.name)} {each.state}", ":material/error:")
-            gone = ", discarded" if each.discarded else ""
+            gone = ", superseded" if each.superseded_by else ""
+            gone = ", discarded" if each.discarded else gone
             why = f"{tables(each.tables)}, {each.reason_code}"
             st.text(f"{why}, {ago(each.ended_at, now)}{gone}")
 

@@ -28,6 +28,7 @@ _PHASES = {
     "approved": "a person decided",
     "discarded": "a person decided",
     "replayed": "a person decided",
+    "superseded": "a newer version was published",
 }
 _WRITES = ("append", "change")
 

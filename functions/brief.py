@@ -32,6 +32,7 @@ class Brief:
     channel: str = ""
     batch: str = ""
     discarded: bool = False
+    superseded_by: str = ""
     replayed_at: str = ""
     parts: Mapping[str, int] = field(default_factory=dict)
 
@@ -51,6 +52,7 @@ class Brief:
             channel=ingestion.channel,
             batch=batch_of(ingestion.landed.key),
             discarded=ingestion.discarded,
+            superseded_by=ingestion.superseded_by,
             replayed_at=ingestion.times.get("replayed", ""),
             parts=_rows_by_table(ingestion.parts),
         )
@@ -88,8 +90,9 @@ class Brief:
 
     @property
     def is_open(self) -> bool:
-        """Whether a person is still to decide on it: it failed, and nobody discarded it."""
-        return self.state in (State.REJECTED, State.ERRORED) and not self.discarded
+        """Whether a person is still to decide on it: it failed, and nothing settled that since."""
+        settled = self.discarded or self.superseded_by
+        return self.state in (State.REJECTED, State.ERRORED) and not settled
 
 
 def _rows_by_table(parts: Iterable[Part]) -> dict[str, int]:

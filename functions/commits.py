@@ -36,6 +36,7 @@ class Published:
     the audit report's key and `contract` the contract's, with its version behind an `@`.
     `approved_by` names the person who had it published although its audit failed, and
     `approved_because` is why; both are "" where the audit passed.
+    `despite` is the newer version of its key that they named, beside which it was published.
     `duplicate_of` is the ingestion that brought the same bytes before; `replaced` are those, of
     earlier versions of its key, whose rows the commit removed, `replaced_rows` how many these are.
 
@@ -57,6 +58,7 @@ class Published:
     audited_hash: str
     approved_by: str = ""
     approved_because: str = ""
+    despite: str = ""
     duplicate_of: str = ""
     replaced: tuple[str, ...] = ()
     replaced_rows: int = 0
@@ -202,6 +204,7 @@ def _published(ingestion: Ingestion) -> Published:
         audited_hash=ingestion.audited_hash,
         approved_by=ingestion.approval.by if ingestion.approval else "",
         approved_because=ingestion.approval.reason if ingestion.approval else "",
+        despite=ingestion.despite,
         duplicate_of=ingestion.duplicate_of,
         replaced=ingestion.replaced,
         replaced_rows=ingestion.replaced_rows,

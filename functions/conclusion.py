@@ -12,6 +12,7 @@ from functions.jobs import UnknownRun
 from functions.publishing import publish, publish_next
 from functions.replacing import CANNOT_REPLACE
 from functions.telemetry import logger
+from functions.versions import SUPERSEDED
 from functions.world import World
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
@@ -108,7 +109,7 @@ def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
 def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestion:
     first = _before(world, ingestion)
     code = ingestion.reason.code if ingestion.reason else ""
-    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE)
+    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
     audited = ingestion.step(
         "audited",
         report.finished_at,

@@ -10,6 +10,7 @@ from functions.people.messages import Alert, Kind, alert, duplicate, overdue, re
 from functions.readers.announcements import announcements
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
+from functions.versions import newest_newer, older_failures
 from functions.world import World
 from lakegate import times
 from lakegate.errors import LakegateError, Permanent
@@ -63,8 +64,9 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
         _clean_up(world, [ingestion])
         ingestion = world.ledger.get(ingestion.id)
     if ingestion.untold:
-        ingestion = _tell(world, ingestion)
+        ingestion = _tell(world, _closed(world, ingestion))
     if ingestion.unannounced:
+        _close_older(world, ingestion)
         ingestion = _announce(world, ingestion)
     return ingestion
 
@@ -133,6 +135,31 @@ def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
     """How the names of the branches begin that were made for this ingestion."""
     first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
     return first, fresh_branch(ingestion.table, ingestion.id, "")
+
+
+def _closed(world: World, failed: Ingestion) -> Ingestion:
+    """Return what failed, as superseded where a newer version of its key is published already."""
+    newer = newest_newer(world, failed, [State.PUBLISHED]) if failed.is_open else None
+    if newer is None or newer.id == failed.despite:
+        return failed
+    return _superseded(world, failed, newer)
+
+
+def _close_older(world: World, ingestion: Ingestion) -> None:
+    """Close the failed older versions of what was published, and tell people so.
+
+    The write that says that readers were told says that this is done, too. Whoever of the two
+    versions ends last finds the other one: each is saved before it looks.
+    """
+    if ingestion.state is State.PUBLISHED:
+        for failed in older_failures(world, ingestion):
+            _tell(world, _superseded(world, failed, ingestion))
+
+
+def _superseded(world: World, failed: Ingestion, newer: Ingestion) -> Ingestion:
+    return world.ledger.save(
+        failed.step("superseded", world.now(), superseded_by=newer.id, alerted=False)
+    )
 
 
 def _tell(world: World, ingestion: Ingestion) -> Ingestion:

@@ -14,6 +14,7 @@ from functions.intake import submit
 from functions.preconditions import (
     require_contract,
     require_failed,
+    require_newest,
     require_publishable,
     require_rows,
 )
@@ -21,6 +22,7 @@ from functions.publishing import publish
 from functions.removal import Removal, remove
 from functions.standing import standing
 from functions.telemetry import logger
+from functions.unreadable import must_run_again
 from functions.withdrawal import withdrawn
 from functions.world import World
 from lakegate.errors import LakegateError, Transient
@@ -39,40 +41,64 @@ class Outcome:
     removal: Removal = field(default_factory=Removal)
 
 
-def replay(world: World, ingestion: Ingestion, *, by: str = "", original: bool = False) -> Outcome:
+def replay(
+    world: World, ingestion: Ingestion, *, by: str = "", original: bool = False, despite: str = ""
+) -> Outcome:
     """Run the job once more, on a fresh branch, by the contract in force now or the original one.
 
-    The ledger keeps who wanted it. Raises LakegateError when the ingestion is not rejected or
-    errored, nor lost by main, or has no such contract.
+    The ledger keeps who wanted it. `despite` names the newer version of its key beside which it is
+    to be published if it passes. Raises LakegateError when the ingestion is not rejected or
+    errored, nor lost by main, has no such contract, or has another newer version.
     """
     ingestion = withdrawn(world, ingestion)
+    require_failed(ingestion, "replayed")
+    require_newest(world, ingestion, despite, f"replay {ingestion.id}")
     if original:
         require_contract(world, ingestion)
-    replayed = _decided(
-        world, ingestion, lambda now: _replayed(now, by, world.now(), original=original)
-    )
+
+    def decide(now: Ingestion) -> Ingestion:
+        replayed = _replayed(now, by, world.now(), original=original)
+        return replayed.but(despite=despite)
+
+    replayed = _decided(world, ingestion, decide)
     try:
         return Outcome(submit(world, replayed))
     except LakegateError as error:
         return Outcome(_latest(world, replayed), f"{error.message}; {_SWEEP}")
 
 
-def publish_anyway(world: World, ingestion: Ingestion, by: str, reason: str) -> Outcome:
+def publish_anyway(
+    world: World,
+    ingestion: Ingestion,
+    by: str,
+    reason: str,
+    *,
+    despite: str = "",
+    null_unreadable: bool = False,
+) -> Outcome:
     """Publish rejected rows all the same; the merge commit says who wanted it, and why.
 
-    Raises LakegateError when that is not a rejected ingestion whose rows wait on their branch.
+    Rows with cells that could not be read are left out; with `null_unreadable` they are published,
+    with null for each such cell. Where the branch has them otherwise the job runs once more.
+    `despite` names the newer version of its key beside which it is to be published. Raises
+    LakegateError when that is not a rejected ingestion whose rows wait on their branch, or when it
+    has another newer version.
     """
     if not by.strip() or not reason.strip():
         message = "say who publishes it and why: both are written down in main's log"
         raise LakegateError("NAME_NEEDED", message)
-    require_publishable(world, ingestion)
+    require_publishable(world, ingestion, despite)
     report = report_of(world, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
-    approved = _decided(
-        world, ingestion, lambda now: _approved(now, by, reason, world.now(), checks)
-    )
+    as_wanted = report is None or not must_run_again(report, null_unreadable=null_unreadable)
+
+    def decide(now: Ingestion) -> Ingestion:
+        approved = _approved(now, by, reason, world.now(), checks).but(despite=despite)
+        return approved if as_wanted else _read_again(approved, null_unreadable=null_unreadable)
+
+    approved = _decided(world, ingestion, decide)
     try:
-        return Outcome(publish(world, approved))
+        return Outcome((publish if as_wanted else submit)(world, approved))
     except LakegateError as error:
         return Outcome(_latest(world, approved), f"{error.message}; {_SWEEP}")
 
@@ -148,12 +174,25 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
     asked = now.acted("replay", by.strip(), at)
-    fresh = asked.step("replayed", at, state=State.LANDED, tries_from=now.attempt)
+    fresh = _afresh(asked.step("replayed", at))
+    return fresh.but(
+        contract_pinned=original, approval=None, discarded=False, superseded_by="", alerted=False
+    )
+
+
+def _read_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
+    """Return what a person approved, with its job to run again, on a fresh branch."""
+    return _afresh(approved).but(null_unreadable=null_unreadable)
+
+
+def _afresh(now: Ingestion) -> Ingestion:
+    """Return the ingestion at the begin of its next attempt; the branch of the last one stays."""
     return replace(
-        fresh,
+        now,
+        state=State.LANDED,
+        tries_from=now.attempt,
         attempt=now.attempt + 1,
         failures=0,
-        contract_pinned=original,
         branch="",  # the base stays: what main took since then is looked at
         job_run="",
         report_key="",
@@ -166,9 +205,7 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         tally={},
         checks=(),
         reason=None,
-        alerted=False,
-        approval=None,
-        discarded=False,
+        null_unreadable=False,
     )
 
 
@@ -179,7 +216,13 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
     recorded = min(now.recorded, now.attempt - 1)
     asked = now.acted("publish", approval.by, at)
     return asked.step(
-        "approved", at, state=State.AUDITED, approval=approval, recorded=recorded, alerted=False
+        "approved",
+        at,
+        state=State.AUDITED,
+        approval=approval,
+        recorded=recorded,
+        alerted=False,
+        superseded_by="",
     )
 
 

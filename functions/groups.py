@@ -35,6 +35,8 @@ def unit_of(world: World, ingestion: Ingestion) -> Unit:
 def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Unit]:
     """The other units that wait for the table and that main refuses, as many as fit in."""
     first = refused.members[0]
+    if not _may_join(first):
+        return
     room, bytes_left = MOST_TOGETHER - len(refused.members), MOST_BYTES - weight(refused.members)
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
     for each in world.ledger.waiting(first.table):
@@ -55,8 +57,11 @@ def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Un
 
 
 def _may_join(waiting: Ingestion) -> bool:
-    """Whether its rows are of one file, with which nothing else has to be published or undone."""
-    return not (waiting.replaces or waiting.change or waiting.parts)
+    """Whether its rows are of one file, with which nothing else has to be published or undone.
+
+    And of one that no newer version can keep from main (see stale.py).
+    """
+    return not (waiting.replaces or waiting.change or waiting.parts or waiting.is_decided)
 
 
 def _asked_alike(one: Ingestion, other: Ingestion) -> bool:

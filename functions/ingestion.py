@@ -93,6 +93,12 @@ class Ingestion:
     ingestions, of earlier versions of the key, whose rows the intent removes, `replaced_rows` how
     many those are: both belong to the intent and change with it.
 
+    `superseded_by` is the newer version of its key that was published after it had failed: people
+    need decide nothing then. `despite` is the newer version that a person named who wants this one
+    published all the same.
+
+    `null_unreadable` says that a person wants rows with cells that could not be read on main too.
+
     `actions` are the last things that people, as far as they gave their names, had done with it.
 
     `change` is what a person asked for, None where a file landed. Of a change `rows` are those that
@@ -150,6 +156,9 @@ class Ingestion:
     contract_pinned: bool = False
     discarded: bool = False
     doomed: Mapping[str, str] = field(default_factory=dict)
+    superseded_by: str = ""
+    despite: str = ""
+    null_unreadable: bool = False
     actions: tuple[Action, ...] = ()
     change: Change | None = None
     parts: tuple[Part, ...] = ()
@@ -179,6 +188,11 @@ class Ingestion:
     def is_again(self) -> bool:
         """Whether it is being audited again, or was, and is still to be published."""
         return bool(self.audited_from) and self.state in _AGAIN
+
+    @property
+    def is_decided(self) -> bool:
+        """Return whether it failed once, and a person has it published beside other versions."""
+        return self.state is State.AUDITED and self.has_failed and not self.replaces
 
     @property
     def is_in_line(self) -> bool:
@@ -244,8 +258,17 @@ class Ingestion:
     @property
     def has_recovered(self) -> bool:
         """Whether it failed once, and nothing is left to be done about that."""
-        settled = self.state in UNNEEDED or self.discarded
-        return settled and self.has_failed
+        return self.is_settled and self.has_failed
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether nothing is left for people to decide about its end."""
+        return self.state in UNNEEDED or self.discarded or bool(self.superseded_by)
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it failed and a person is still to decide what becomes of it."""
+        return self.state in ALERTED and not self.is_settled
 
     @property
     def warnings(self) -> tuple[Mapping[str, Any], ...]:

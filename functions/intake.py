@@ -211,6 +211,7 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         nessie_uri=world.settings.nessie_uri,
         token_secret=world.settings.job_token_secret,
         change=ingestion.change is not None,
+        null_unreadable=ingestion.null_unreadable,
         timeout_minutes=world.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
         limits=world.settings.limits,

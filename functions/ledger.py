@@ -142,13 +142,15 @@ class Ledger:
             yield from (brief for brief in briefs if brief.landed_at < until)
 
     def open_failures(self) -> Iterator[Brief]:
-        """The failed ingestions that nobody discarded, oldest landing first."""
+        """The failed ingestions that people are still to decide on, oldest landing first."""
         found = (
             self._items(
                 self._table.query,
                 IndexName="by_state",
                 KeyConditionExpression=Key("state").eq(state.value),
-                FilterExpression=Attr("discarded").ne(True),  # an older release's items lack it
+                # An older release's items lack these.
+                FilterExpression=Attr("discarded").ne(True)
+                & (Attr("superseded_by").not_exists() | Attr("superseded_by").eq("")),
                 ProjectionExpression="id, brief",
                 Limit=_BATCH,
             )

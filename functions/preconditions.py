@@ -5,6 +5,7 @@ from functions.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.standing import standing
 from functions.storage import Missing
+from functions.versions import SUPERSEDED, newest_newer
 from functions.world import World
 from lakegate.errors import LakegateError
 
@@ -19,11 +20,13 @@ def require_failed(now: Ingestion, done: str) -> None:
         raise LakegateError("NOT_FAILED", message)
 
 
-def require_publishable(world: World, ingestion: Ingestion) -> None:
+def require_publishable(world: World, ingestion: Ingestion, despite: str = "") -> None:
     """Raise LakegateError where its rows cannot be published anyway, as it stands now."""
     require_rows(ingestion)
     require_branch(world, ingestion)
     require_new(world, ingestion)
+    command = f"publish {ingestion.id} --by NAME --reason TEXT"
+    require_newest(world, ingestion, despite, command)
 
 
 def require_rows(now: Ingestion) -> None:
@@ -70,6 +73,27 @@ def require_branch(world: World, ingestion: Ingestion) -> None:
         require_rows(world.ledger.get(ingestion.id))  # somebody may just have been faster
         message = f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}`"
         raise LakegateError("BRANCH_GONE", f"{message} makes it anew") from error
+
+
+def require_newest(world: World, ingestion: Ingestion, despite: str, command: str) -> None:
+    """Raise LakegateError SUPERSEDED where a newer version of its key is published, or may be.
+
+    A person who means it names that one as `despite`. `command` is what they then give.
+    """
+    newer = newest_newer(world, ingestion)
+    if newer is None or (newer.id == despite and not ingestion.replaces):
+        return
+    is_there = newer.state is State.PUBLISHED
+    if ingestion.replaces and not is_there:
+        return  # whichever is published last, the newest version's rows stay
+    stands = "is published" if is_there else f"is on its way ({newer.state})"
+    first = f"a newer version of {ingestion.name} {stands}, as ingestion {newer.id}"
+    todo = "its contract has a newer version replace it: drop it again to have its rows on main"
+    if not ingestion.replaces:
+        first += ": with both on main, rows may be there twice"
+        wait = "" if is_there else "wait for how that one ends; or "
+        todo = f"{wait}to have both, `lakegate {command} --despite {newer.id}`"
+    raise LakegateError(SUPERSEDED, f"{first}\n{todo}")
 
 
 def require_contract(world: World, ingestion: Ingestion) -> None:

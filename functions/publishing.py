@@ -26,6 +26,7 @@ from functions.intake import demands_now, run_again
 from functions.ledger import Moved
 from functions.reauditing import audit_again
 from functions.replacing import prepare
+from functions.stale import given_way
 from functions.telemetry import logger, metrics
 from functions.turns import must_wait, next_in_line
 from functions.world import World
@@ -73,11 +74,8 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
     elsewhere: set[str] = set()
     refused = False
     for _ in range(_MOST_TRIES):
-        if ingestion.replaces:
-            ingestion = prepare(world, ingestion, refused=refused)
-        if ingestion.state is not State.AUDITED:
-            return finish(world, ingestion)
-        if must_wait(world, ingestion):
+        ingestion, may_merge = _looked_at(world, ingestion, refused=refused)
+        if not may_merge:
             return ingestion
         unit = unit_of(world, ingestion)
         try:
@@ -93,6 +91,21 @@ def _publish(world: World, ingestion: Ingestion) -> Ingestion:
     moved = f"{' or '.join(ingestion.tables)} moved on main {_MOST_TRIES} times"
     message = f"{moved} while {ingestion.id} waited"
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
+
+
+def _looked_at(world: World, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:
+    """Return the ingestion as it then is, and whether it is to be merged now.
+
+    Other versions of its key may keep it from main, or have to be replaced, and others of its table
+    may go first.
+    """
+    if ingestion.is_decided and (late := given_way(world, ingestion)):
+        return late, False
+    if ingestion.replaces:
+        ingestion = prepare(world, ingestion, refused=refused)
+    if ingestion.state is not State.AUDITED:
+        return finish(world, ingestion), False
+    return ingestion, not must_wait(world, ingestion)
 
 
 def _merge(world: World, unit: Unit) -> str:

@@ -15,7 +15,7 @@ from functions.ending import delete_replaced, end, end_published, report_of
 from functions.ingestion import Ingestion, Intent, State
 from functions.intake import demands_now, run_again
 from functions.telemetry import logger, metrics
-from functions.versions import Standing, look
+from functions.versions import SUPERSEDED, Standing, look
 from functions.world import World
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
@@ -54,7 +54,7 @@ def _superseded(world: World, ingestion: Ingestion) -> Ingestion:
         commit = commit_of(world.catalog.log(), ingestion)
     except NotOnMain:
         message = "a newer version of this key is published already"
-        return end(world, ingestion, State.IGNORED, Reason("SUPERSEDED", message))
+        return end(world, ingestion, State.IGNORED, Reason(SUPERSEDED, message))
     return end_published(world, [ingestion], commit.hash)  # it was there first, and was replaced
 
 

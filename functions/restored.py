@@ -50,6 +50,7 @@ def published(
         at,
         audited_hash=one.audited_hash,
         rows=one.rows,
+        despite=one.despite,
         duplicate_of=one.duplicate_of,
         replaced=one.replaced,
         replaced_rows=one.replaced_rows,

@@ -12,6 +12,9 @@ def standing(ingestion: Ingestion) -> str:
         words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
     elif ingestion.discarded:
         words += f", and was discarded ({times.get('discarded', '')})"
+    elif ingestion.superseded_by:
+        words += f", and superseded by {ingestion.superseded_by}, a newer version of it"
+        words += f" that is published ({times.get('superseded', '')})"
     elif ingestion.tries_from and state in IN_FLIGHT:
         words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
     return words

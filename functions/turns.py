@@ -27,8 +27,9 @@ def must_wait(world: World, ingestion: Ingestion) -> bool:
     listed = [each for table in ingestion.tables for each in in_line(world, table)]
     line = [each for each in listed if each.goes_first or ingestion.looks_beyond]
     return any(
-        each.id != ingestion.id and _place(each) < _place(ingestion) and each.saved_at > since
+        _place(each) < _place(ingestion) and each.saved_at > since
         for each in line
+        if each.id != ingestion.id and not _waits_itself(each, ingestion)
     )
 
 
@@ -53,6 +54,15 @@ def in_line(
 
 def _may_wait(ingestion: Ingestion) -> bool:
     return ingestion.is_in_line or ingestion.state is State.AUDITED
+
+
+def _waits_itself(older: Ingestion, ingestion: Ingestion) -> bool:
+    """Return whether it is an older version that waits for how this one ends (see stale.py)."""
+    same = (older.landed.bucket, older.landed.key) == (
+        ingestion.landed.bucket,
+        ingestion.landed.key,
+    )
+    return same and older.is_decided
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:

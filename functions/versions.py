@@ -1,12 +1,14 @@
 """The versions of one key: which is newer, which main has had, which a newer one is to replace."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from functions.catalog import NotOnMain
 from functions.commits import commit_of
-from functions.ingestion import Ingestion, State
+from functions.ingestion import IN_FLIGHT, Ingestion, State
 from functions.world import World
+
+SUPERSEDED = "SUPERSEDED"
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,40 @@ def look(world: World, ingestion: Ingestion) -> Standing:
     """How the ingestion stands to the other versions of its key in its table, as of now."""
     versions = world.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
-    return standing(ingestion, [each for each in others if _is_on_main(world, each)])
+    return standing(ingestion, [each for each in others if is_on_main(world, each)])
 
 
-def _is_on_main(world: World, version: Ingestion) -> bool:
+def newest_newer(
+    world: World, ingestion: Ingestion, states: Collection[State] = (*IN_FLIGHT, State.PUBLISHED)
+) -> Ingestion | None:
+    """Return the newest version of its key that is newer and is in one of the states.
+
+    None where there is none. Without any states named these are those of a version that is on main,
+    or may come there.
+    """
+    found: Ingestion | None = None
+    for each in _others(world, ingestion):
+        if each.state in states and is_newer(each, found or ingestion):
+            found = each
+    return found
+
+
+def older_failures(world: World, published: Ingestion) -> list[Ingestion]:
+    """Return the failed older versions of its key that people are still to decide on."""
+    others = _others(world, published)
+    return [each for each in others if each.is_open and is_newer(published, each)]
+
+
+def _others(world: World, ingestion: Ingestion) -> Iterator[Ingestion]:
+    """Yield the other versions of its key that are, or may be, for one of its tables."""
+    tables = set(ingestion.tables)
+    for each in world.ledger.versions(ingestion.landed):
+        known = tables and each.tables
+        if each.id != ingestion.id and not (known and tables.isdisjoint(each.tables)):
+            yield each
+
+
+def is_on_main(world: World, version: Ingestion) -> bool:
     """Whether a version was published: merged, though the ledger may not know it yet."""
     if version.state is not State.AUDITED:
         return version.state is State.PUBLISHED

@@ -21,7 +21,10 @@ def withdrawn(world: World, ingestion: Ingestion) -> Ingestion:
     People are told, as of every failure. Raises LakegateError ROWS_ON_MAIN where its rows are, or
     may be, on main although no commit names it, Transient where another process was faster.
     """
-    if ingestion.state is not State.PUBLISHED or _is_named(world, ingestion):
+    if ingestion.state is not State.PUBLISHED:
+        return ingestion
+    head = world.catalog.head(MAIN)
+    if _is_named(world, ingestion):
         return ingestion
     _require_gone(world, ingestion)
     tables = ", ".join(ingestion.tables)
@@ -31,7 +34,7 @@ def withdrawn(world: World, ingestion: Ingestion) -> Ingestion:
     )
     nothing = ingestion.but(
         branch="",
-        base_hash="",
+        base_hash=head,  # what main takes after that is looked at when its branch is cut
         audited_hash="",
         group=(),
         merge_hash="",

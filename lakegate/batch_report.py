@@ -41,6 +41,8 @@ def together(manifest: LandedObject, parts: Sequence[AuditReport]) -> AuditRepor
         rows_written=sum(part.rows_written for part in parts),
         rows_read=sum(part.rows_read for part in parts),
         rows_rejected=sum(part.rows_rejected for part in parts),
+        rows_unreadable=sum(part.rows_unreadable for part in parts),
+        rows_nulled=sum(part.rows_nulled for part in parts),
         source_rows=sum(part.source_rows for part in parts),
         schema_changes=tuple(f"{p.table}: {each}" for p in parts for each in p.schema_changes),
         parts=tuple(parts),

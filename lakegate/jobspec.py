@@ -30,6 +30,9 @@ class JobSpec:
     main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
     the table is to be looked at again.
 
+    With `null_unreadable` a person wants rows with cells that cannot be read in the table as well,
+    with null for each such cell; else they are kept out of it.
+
     `timeout_minutes` is how long the run may take. `reads_others` says that it has to read other
     tables than its own.
     """
@@ -51,6 +54,7 @@ class JobSpec:
     audited_from: str = ""
     audited_hash: str = ""
     earlier_report: str = ""
+    null_unreadable: bool = False
     timeout_minutes: int = 0
     limits: Limits = DEFAULTS
     parts: tuple[Part, ...] = ()

@@ -16,6 +16,7 @@ from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
 
 SCHEMA = "audit-report/1"
+READABLE = "file.rows_readable"  # the check that every cell of a file can be read
 _LARGEST = 1 << 63  # what the ledger's and the tables' numbers hold
 # Where a sample row lies in the lake: Iceberg's data file, and the row's number in it from 0.
 ADDRESS = ("_file", "_pos")
@@ -137,7 +138,9 @@ class AuditReport:
 
     `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
     nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file but
-    those `rows_rejected`, which were put in quarantine; `files` hold them, and are empty in reports
+    those `rows_rejected`, which were put in quarantine; `rows_unreadable` have a cell that could
+    not be read, and `rows_nulled` are those of them that are in the table, with null for each such
+    cell, as a person wanted; `files` hold them, and are empty in reports
     of older releases, which did not say. `transform` is the SQL that made `rows_read` of the file's
     `source_rows`. `schema_changes` say what the file or the contract changed of the table, and how
     its columns differ. `records` are what the run leaves for the tables of `history`. Times are
@@ -173,6 +176,8 @@ class AuditReport:
     files: tuple[DataFile, ...] = ()
     rows_read: int = 0
     rows_rejected: int = 0
+    rows_unreadable: int = 0
+    rows_nulled: int = 0
     transform: str = ""
     schema_changes: tuple[str, ...] = ()
     source_rows: int = 0
@@ -184,6 +189,18 @@ class AuditReport:
     def singles(self) -> tuple["AuditReport", ...]:
         """Its parts, each about one file; itself where that is no batch."""
         return self.parts or (self,)
+
+    @property
+    def holds_nulls(self) -> bool:
+        """Return whether cells that could not be read are null on the branch.
+
+        Reports of older releases do not count such rows; they are on the branch.
+        """
+        checks = (check for single in self.singles for check in single.checks)
+        is_older = not self.rows_unreadable and any(
+            check.id == READABLE and check.status is Status.FAIL for check in checks
+        )
+        return is_older or self.rows_nulled > 0
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:

@@ -11,19 +11,22 @@ from functions.world import World
 from lakegate.checks import Check, Metric
 from lakegate.contract import Contract
 from lakegate.errors import LakegateError
-from lakegate.report import AuditReport, CheckResult
+from lakegate.report import READABLE, AuditReport, CheckResult
 from reading.breaking import about_rows
 from reading.concealment import Concealment, concealment
 
 if TYPE_CHECKING:
     from reading.evidence import Evidence
 
+# Of a report, a check's id, and how many at most: rows as they stand in the file.
+KeptOut = Callable[[AuditReport, str, int], Sequence[str]]
 _UNWRITTEN = "nothing was written, so there are no rows to show"
 _NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"
 _IN_REPORT = "the rows are those of the audit report: nothing was looked up on the branch"
 _QUERY = "in Spark SQL, at the branch"
 _BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
 _AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
+_LEFT_OUT = "as they stand in the file: such rows are not on the branch, but in quarantine"
 _FORBIDDEN = "the contract has allowSamples: false; lakegate inspect --show-rows shows them"
 _MASKED = "lakegate inspect --show-rows shows also the columns that the contract calls confidential"
 
@@ -77,12 +80,14 @@ def inspection(
     ingestion: Ingestion,
     question: Question,
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
+    kept_out: KeptOut = lambda report, check, limit: (),
 ) -> Inspection:
     """Look up the rows that break an ingestion's checks, as its last audit counted them.
 
-    `evidence_of` opens the rows that a report is about. Raises LakegateError: NO_REPORT when the
-    ingestion was not audited, UNKNOWN_CHECK, UNKNOWN_CONTRACT when nobody knows any more what it
-    was judged by, and UNKNOWN_REFERENCE when its branch is gone.
+    `evidence_of` opens the rows that a report is about, `kept_out` looks up those that the run put
+    in quarantine for a check. Raises LakegateError: NO_REPORT when the ingestion was not audited,
+    UNKNOWN_CHECK, UNKNOWN_CONTRACT when nobody knows any more what it was judged by, and
+    UNKNOWN_REFERENCE when its branch is gone.
     """
     report = _report(world, ingestion)
     results = _asked(report, question.check)
@@ -90,7 +95,15 @@ def inspection(
         unread = tuple(Finding(result, notes=(_UNWRITTEN,)) for result in results)
         return Inspection(ingestion, report, unread)
     found = [
-        _of_single(world, single, contract, _own(results, report, number), question, evidence_of)
+        _of_single(
+            world,
+            single,
+            contract,
+            _own(results, report, number),
+            question,
+            evidence_of,
+            kept_out,
+        )
         for number, (single, contract) in enumerate(
             zip(report.singles, ingestion.contracts, strict=True)
         )
@@ -119,6 +132,7 @@ def _of_single(
     results: Sequence[tuple[CheckResult, str]],
     question: Question,
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
+    kept_out: KeptOut,
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """What was found of one file, and the data files that its rows lie in."""
     if not results:
@@ -133,7 +147,7 @@ def _of_single(
         findings = tuple(
             _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
             if id_ in checks
-            else _of_file(result)
+            else _of_file(result, report, hidden, question.limit, kept_out)
             for result, id_ in results
         )
         return findings, evidence.files
@@ -164,8 +178,16 @@ def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
     return found
 
 
-def _of_file(result: CheckResult) -> Finding:
+def _of_file(
+    result: CheckResult, report: AuditReport, hidden: Concealment, limit: int, kept_out: KeptOut
+) -> Finding:
     """A check that every file must pass, whatever its contract says."""
+    if result.counted and not report.holds_nulls:
+        may_show = not (hidden.every or hidden.columns)
+        more = kept_out(report, READABLE, limit) if may_show else ()
+        rows = tuple({"row": row} for row in more) or result.samples[:limit]
+        notes = (_LEFT_OUT,) if may_show else (_LEFT_OUT, _FORBIDDEN if hidden.every else _MASKED)
+        return Finding(result, count=result.counted, rows=rows, notes=notes)
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
     return Finding(result, rows=result.samples, notes=(note,))
 

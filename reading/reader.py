@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +22,7 @@ from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import DataScan, Table
 
 from lakegate.errors import LakegateError, Transient
-from lakegate.history import RESULTS
+from lakegate.history import QUARANTINE, RESULTS
 from reading.evidence import Evidence
 from reading.file_rows import FileRows
 from reading.names import quoted
@@ -108,6 +109,20 @@ class Reader:
             connection.execute("SET TimeZone = 'UTC'").fetchall()
             connection.register("results", _Scan(found))
             yield connection
+
+    def kept_out(self, run: str, check: str, limit: int) -> list[str]:
+        """Return at most `limit` rows that a run put in quarantine for a check; none are no error.
+
+        It may not be recorded yet. Only data files are read that may have rows of the run.
+        """
+        if not self.has(QUARANTINE.name):
+            return []
+        with self._translated():
+            of_run: Any = EqualTo
+            found = self._load(QUARANTINE.name).scan(of_run("run_id", run))
+            batches = found.to_arrow_batch_reader()
+            rows = (row for batch in batches for row in batch.to_pylist())
+            return [row["row"] for row in islice((r for r in rows if check in r["reasons"]), limit)]
 
     def has(self, table: str) -> bool:
         """Whether the reference has the table."""

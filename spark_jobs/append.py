@@ -32,7 +32,7 @@ def append_watched(
     Raises Permanent when rows are lost between the file, the audit and the table.
     """
     spark = source.rows.sparkSession
-    split = _condition(source.rows, contract)
+    split = _condition(source.rows, contract, nulled=spec.null_unreadable)
     keeping = [check for check in contract.checks if check.quarantine]
     riding = scan.riding(contract)
     first = second = Observation("file")
@@ -45,14 +45,15 @@ def append_watched(
         rows = rows.observe(first, *_counts(split), *of_table)
     files, audited_hash = append(rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
     found, kept = dict(first.get), dict(second.get)
-    counted = Rows(int(found[_ROWS]), int(found[_BAD]), int(found[_KEPT_OUT]))
+    read, bad, kept_out = (int(found[name]) for name in (_ROWS, _BAD, _KEPT_OUT))
+    counted = Rows(read, bad, kept_out, spec.null_unreadable)
     run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
     _require_all(source, counted, kept[_ROWS], run.written)
     return run, counted, _measured(keeping, found, riding, kept)
 
 
-def _condition(rows: DataFrame, contract: Contract) -> str:
-    split = quarantine.condition(contract)
+def _condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
+    split = quarantine.condition(contract, nulled=nulled)
     for check in filter(lambda check: check.quarantine, contract.checks):
         scan.require_own_sql(rows.sparkSession, check)
     try:

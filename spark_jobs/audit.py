@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from lakegate.checks import Check, Metric, Scope, Severity
 from lakegate.contract import Contract
-from lakegate.report import CheckResult, Reason, Status, Tier, Verdict
+from lakegate.report import READABLE, CheckResult, Reason, Status, Tier, Verdict
 from spark_jobs import keyed, manifests, scan, sql
 from spark_jobs.names import table_name
 from spark_jobs.run import Measured, Run
 from spark_jobs.schema import Finding
 
-READABLE, FILLED, KEPT_OUT = "file.rows_readable", "file.has_rows", "file.quarantine"
+FILLED, KEPT_OUT = "file.has_rows", "file.quarantine"
 HIDDEN = "(hidden)"  # of columns that the contract calls confidential, or the like
 _CODES = {READABLE: "BAD_ROWS", FILLED: "NO_ROWS", KEPT_OUT: "QUARANTINE_FULL"}
 _TIERS = (manifests.answer, scan.answer, keyed.answer)
@@ -19,11 +19,15 @@ _TIERS = (manifests.answer, scan.answer, keyed.answer)
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows a file has, cannot be read, were kept out of the table, and are in it."""
+    """How many rows a file has, cannot be read, were kept out of the table, and are in it.
+
+    `nulled` says that those that cannot be read are in the table, with null for each such cell.
+    """
 
     read: int
     bad: int
     kept_out: int
+    nulled: bool = False
 
     @property
     def written(self) -> int:
@@ -129,21 +133,28 @@ def _status(check: Check, measured: Measured) -> Status:
 
 def _of_file(contract: Contract, rows: Rows) -> Iterator[CheckResult]:
     yield _columns_fit()
+    limits = contract.quarantine
+    yield replace(
+        _implied(
+            READABLE,
+            "every row has all its cells, each of its column's type",
+            _unreadable(rows) if rows.bad else f"all {rows.read:,} rows do",
+            ok=not rows.bad or bool(limits and limits.unreadable),
+        ),
+        counted=rows.bad,
+    )
     if not any(c.metric is Metric.ROWS and c.scope is Scope.FILE for c in contract.checks):
         yield _implied(FILLED, "at least 1 row", f"{rows.written:,} rows", ok=rows.written > 0)
-    limits = contract.quarantine
-    unreadable = 0 if limits and limits.unreadable else rows.bad
-    yield _implied(
-        READABLE,
-        "every row has all its cells, each of its column's type",
-        f"{rows.bad:,} of {rows.read:,} rows do not" if rows.bad else f"all {rows.read:,} rows do",
-        ok=unreadable == 0,
-    )
     if limits:
         found = f"{rows.kept_out:,} of {rows.read:,} rows were kept out"
         ok = limits.allows(rows.kept_out, rows.read)
         kept = _implied(KEPT_OUT, f"{limits.wording} kept out", found, ok=ok)
         yield replace(kept, status=Status.WARN) if ok and rows.kept_out else kept
+
+
+def _unreadable(rows: Rows) -> str:
+    what = "have null in their place" if rows.nulled else "are kept out"
+    return f"{rows.bad:,} of {rows.read:,} rows do not, and {what}"
 
 
 def _columns_fit() -> CheckResult:

@@ -12,6 +12,7 @@ from spark_jobs.failures import explain
 from spark_jobs.meter import Meter
 from spark_jobs.names import table_name
 from spark_jobs.quoting import told
+from spark_jobs.read import Source
 from spark_jobs.reports import report
 from spark_jobs.run import Run
 from spark_jobs.samples import with_samples
@@ -44,7 +45,7 @@ def make_change(
     with meter.step("audit"):
         results = (whole.has_effect(effect), *whole.judge(after, before))
     with meter.step("samples"):
-        results = with_samples(results, after, after.rows)
+        results = with_samples(results, after, Source(after.rows, (), None))
     verdict, reason = audit.verdict(results)
     return report(
         spec,

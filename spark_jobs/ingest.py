@@ -79,7 +79,7 @@ def ingest(
         with meter.step("audit"):
             results = _results(run, rows, ridden, storage)
         with meter.step("samples"):
-            results = with_samples(results, run, source.rows)
+            results = with_samples(results, run, source)
     verdict, reason = audit.verdict(results)
     found = {"verdict": verdict, "reason": reason, "checks": results, "records": records}
     return report(spec, meter, contract, engine=engine.notes, **written, **found)
@@ -95,7 +95,8 @@ def _results(
 
 def _kept(source: Source, rows: Rows, run: Run, keep: Keep, meter: Meter) -> tuple[DataFile, ...]:
     """The files of the rows that were kept out of the table, which must hold all of them."""
-    files = keep(quarantine.kept_out(source.rows, run.contract), meter.started_at, run.table)
+    left_out = quarantine.kept_out(source.rows, run.contract, nulled=rows.nulled)
+    files = keep(left_out, meter.started_at, run.table)
     held = sum(file.rows for file in files)
     if held != rows.kept_out:
         message = f"{rows.kept_out:,} rows were kept out, but {held:,} are in quarantine"
@@ -108,6 +109,8 @@ def _written(run: Run, rows: Rows, source: Source, table: Opened) -> dict[str, A
         "audited_hash": run.audited_hash,
         "rows_read": rows.read,
         "rows_rejected": rows.kept_out,
+        "rows_unreadable": rows.bad,
+        "rows_nulled": rows.bad if rows.nulled else 0,
         "rows_written": rows.written,
         "files": tuple(map(iceberg.described, run.files)),
         "source_rows": source.source_rows,

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakegate.checks import OF_ROWS, Check
 from lakegate.contract import Contract
-from lakegate.report import ADDRESS, CheckResult, Status
+from lakegate.report import ADDRESS, READABLE, CheckResult, Status
 from spark_jobs import audit, sql
 from spark_jobs.names import quoted
-from spark_jobs.read import BAD_ROW
+from spark_jobs.read import BAD_ROW, Source
 from spark_jobs.run import Run
 
 _ROWS = 3
@@ -22,11 +22,11 @@ Samples = tuple[Mapping[str, str | None], ...]
 
 
 def with_samples(
-    results: Sequence[CheckResult], run: Run, source: DataFrame
+    results: Sequence[CheckResult], run: Run, source: Source
 ) -> tuple[CheckResult, ...]:
     """The results, with rows that break each of the first failed checks where that is allowed.
 
-    Rows that could not be read are shown as they stand in the file, which `source` reads.
+    Rows that could not be read are shown as they stand in the file, with the cells to blame.
     """
     if not run.contract.allow_samples:
         return tuple(results)
@@ -40,12 +40,12 @@ def with_samples(
     )
 
 
-def _samples(result: CheckResult, check: Check | None, run: Run, source: DataFrame) -> Samples:
-    if result.id == audit.READABLE:
+def _samples(result: CheckResult, check: Check | None, run: Run, source: Source) -> Samples:
+    if result.id == READABLE:
         return _bad_rows(source, run.contract)
     if check is None or check.metric not in OF_ROWS:
         return ()
-    rows = source if check.quarantine else run.rows
+    rows = source.rows if check.quarantine else run.rows
     return _broken_rows(rows, check, run.contract, kept=not check.quarantine)
 
 
@@ -66,19 +66,34 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
     )
 
 
-def _bad_rows(rows: DataFrame, contract: Contract) -> Samples:
-    """A few rows as they stand in the file; none where any of their cells must not be shown.
+def _bad_rows(source: Source, contract: Contract) -> Samples:
+    """A few rows as they stand in the file; only columns where a cell must not be shown.
 
     That is so, too, where the file may have columns that the table has not: nobody classified them.
+    One cell too many moves all others, so that any of them may hold what another is to conceal.
     """
     unknown = contract.transform or contract.extra_columns == "drop"
-    if unknown or contract.concealed:
+    hides = bool(unknown or contract.concealed)
+    if source.unread is not None:
+        found = source.unread.limit(_ROWS).collect()
+        return tuple(_bad_row(row["row"], row["cells"] or (), hides=hides) for row in found)
+    if hides:
         return ()
     # Whole rows: Spark refuses to read from JSON nothing but what it could not read. As texts:
     # Python has no dates after the year 9999.
-    texts = [F.col(quoted(name)).cast("string").alias(name) for name in rows.columns]
-    found = rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).select(*texts).collect()
+    texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
+    found = source.rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).select(*texts).collect()
     return tuple({"row": str(row[BAD_ROW])[:_WIDEST]} for row in found)
+
+
+def _bad_row(row: str, cells: Sequence[Row], *, hides: bool) -> Mapping[str, str | None]:
+    """Return which cells of a row could not be read, and the row where it may be shown."""
+    named = [
+        f"{cell['column']} {audit.HIDDEN}" if hides else f"{cell['column']} '{cell['text']}'"
+        for cell in cells
+    ]
+    shown = {"unreadable": ", ".join(named)[:_WIDEST] or "the row as a whole"}
+    return shown if hides else {**shown, "row": row[:_WIDEST]}
 
 
 def _shown(name: str, value: str | None, hidden: frozenset[str]) -> str | None:

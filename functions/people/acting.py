@@ -12,6 +12,7 @@ from functions.people.blocks import code, escaped, section
 from functions.people.buttons import Seen, Verb
 from functions.people.messages import Alert, Kind, seen
 from functions.people.wishes import Wish
+from functions.preconditions import require_newest
 from functions.standing import standing
 from functions.telemetry import logger
 from functions.world import World
@@ -54,6 +55,8 @@ def _is_as_seen(now: Ingestion, shown: Seen) -> bool:
 
 
 def _carried_out(world: World, now: Ingestion, wish: Wish) -> Outcome:
+    if now.superseded_by and wish.what is not Verb.DISCARD:
+        require_newest(world, now, "", f"{wish.what} {now.id}")
     if not _is_as_seen(now, wish.seen):
         anew = f"; `lakegate replay {now.id}` reads it anew" if now.discarded else ""
         message = f"it is not any more what the alert shows: {standing(now)}{anew}"
@@ -105,12 +108,11 @@ def _answer(now: Ingestion, wish: Wish, words: str, ending: str) -> Alert:
 
     `ending` tells a wish that was refused from the same one carried out later.
     """
-    is_settled = now.discarded or now.state in UNNEEDED
     return Alert(
         text=escaped(words),
         blocks=(section(f"{escaped(words)}\n*Ingestion* {code(now.id)}"),),
         about=f"{now.id} {wish.seen.token} {wish.what} {wish.by} {ending}",
         kind=Kind.ANSWER,
         ingestion=now.id,
-        token="" if is_settled else seen(now),
+        token="" if now.is_settled else seen(now),
     )

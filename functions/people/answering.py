@@ -152,7 +152,7 @@ def _wrong(words: str) -> dict[str, Any]:
 
 def _open(reception: Reception, press: Press) -> None:
     try:
-        reception.replies.open(press.trigger, modal(press.seen, press.title))
+        reception.replies.open(press.trigger, modal(press.seen, press.title, press.unreadable))
     except LakegateError as error:
         logger.warning("the form could not be opened", extra={"why": str(error)})
         _tell(reception, press, _NO_FORM)

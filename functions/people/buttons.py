@@ -60,12 +60,20 @@ def buttons(alert: Alert) -> tuple[Block, ...]:
         shown["url"] = alert.page
     _, rows, _ = Seen(alert.ingestion, alert.token).parts
     verbs = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD) if rows else (Verb.REPLAY, Verb.DISCARD)
-    elements = [*(_button(verb, seen) for verb in verbs), shown]
+    values = {Verb.PUBLISH: {**seen, "unreadable": alert.unreadable}} if alert.unreadable else {}
+    elements = [*(_button(verb, values.get(verb, seen)) for verb in verbs), shown]
     return ({"type": "actions", "block_id": f"{PREFIX}actions", "elements": elements},)
 
 
-def modal(seen: Seen, title: str) -> Block:
-    """The form that asks why rows are published although their audit failed."""
+def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
+    """The form that asks why rows are published although their audit failed.
+
+    `unreadable` names the rows that are left out.
+    """
+    words = f"{title}\nIngestion {seen.ingestion}"
+    if unreadable:
+        command = f"lakegate publish {seen.ingestion} --null-unreadable"
+        words += f"\n\n{unreadable} `{command}` publishes them, too, with null in such cells."
     return {
         "type": "modal",
         "callback_id": f"{PREFIX}{Verb.PUBLISH}",
@@ -74,7 +82,7 @@ def modal(seen: Seen, title: str) -> Block:
         "submit": _plain("Publish"),
         "close": _plain("Cancel"),
         "blocks": [
-            {"type": "section", "text": _plain(f"{title}\nIngestion {seen.ingestion}")},
+            {"type": "section", "text": _plain(words)},
             {
                 "type": "input",
                 "block_id": REASON,

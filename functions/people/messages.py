@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
+from functions import unreadable
 from functions.ingestion import Ingestion, State
 from functions.people.blocks import SECTION as _SECTION
 from functions.people.blocks import Block, code, cut, escaped, header, link, plain, section
@@ -16,7 +17,7 @@ from lakegate.visible import one_line, visible
 _REASON = 1000  # of a section, so that what follows the reason is never cut off
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
 _SHORT = 200
-_LONGEST_CAUSE = 1000
+_LONGEST_CAUSE, _LONGEST_UNREADABLE = 1000, 300
 
 _ADVICE = {  # to a person who is to decide, by the reason's code
     "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
@@ -49,7 +50,8 @@ class Alert:
     `ingestion` is the one that it is about, "" where it is about none; `table` names each table of
     a batch. `cause` is the same for all that has the same reason. `token` says what was seen of the
     ingestion, as `seen` writes it; an answer's is "" once there is nothing more to be done. `page`
-    is the ingestion's address on the quality page, "" without one.
+    is the ingestion's address on the quality page, "" without one. `unreadable` names the rows that
+    would be left out if it were published, "" where there are none.
     """
 
     text: str
@@ -61,6 +63,7 @@ class Alert:
     cause: str = ""
     token: str = ""
     page: str = ""
+    unreadable: str = ""
     revision: int = 0
 
 
@@ -76,7 +79,8 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
         section(_what_to_do(ingestion, page_url)),
     )
     cause = " ".join([reason, *sorted(check.id for check in failed)])
-    return _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
+    told = _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
+    return replace(told, unreadable=one_line(unreadable.named(report))[:_LONGEST_UNREADABLE])
 
 
 def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
@@ -167,11 +171,11 @@ def seen(ingestion: Ingestion) -> str:
     """What somebody saw of an ingestion, to be compared with what it is when they act.
 
     Its attempt, the hash of what can be published anyway, "" where nothing can, and since when it
-    is as it is: an attempt may end more than once, and be discarded.
+    is as it is: an attempt may end more than once, be discarded and be superseded.
     """
-    gone = ingestion.discarded
-    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and not gone
-    since = ingestion.times.get("discarded" if gone else ingestion.state.value, "")
+    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and ingestion.is_open
+    step = "superseded" if ingestion.superseded_by else ingestion.state.value
+    since = ingestion.times.get("discarded" if ingestion.discarded else step, "")
     return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}:{since}"
 
 
@@ -188,7 +192,7 @@ def _of(
     return Alert(
         text=cut(escaped(one_line(title)), _SECTION),
         blocks=(header(title), *blocks) if titled else blocks,
-        about=f"{ingestion.id} {ingestion.revision}",
+        about=f"{ingestion.id} {ingestion.revision} {kind}",
         kind=kind,
         ingestion=ingestion.id,
         table=", ".join(sorted(ingestion.tables))[:_LONGEST_CAUSE],
@@ -209,6 +213,12 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if ingestion.discarded:
         words = "Its branch is deleted. A replay would read the file anew."
         return f"Discarded: {name}", words
+    if ingestion.superseded_by:
+        why = (
+            f"It was {ingestion.state} ({_code(ingestion)}), and a newer version of it is published"
+        )
+        words = f"{why}, as ingestion {ingestion.superseded_by}: there is nothing left to decide."
+        return f"Superseded: {name}", f"{words} Its branch stays until it expires."
     if ingestion.state is State.IGNORED:
         words = ingestion.reason.message if ingestion.reason else ""
         return f"Needed no more: {name}", words

@@ -41,8 +41,8 @@ class Person:
 class Press:
     """A button was pressed. `trigger` opens a modal, within 3 seconds; `title` is what failed.
 
-    `answers` is where Slack takes what only this person is to see. Of a button that `is_link` they
-    see what it leads to.
+    `unreadable` names the rows that would be left out. `answers` is where Slack takes what only
+    this person is to see. Of a button that `is_link` they see what it leads to.
     """
 
     verb: Verb
@@ -53,6 +53,7 @@ class Press:
     answers: str
     title: str
     summary: str
+    unreadable: str = ""
     is_link: bool = False
 
 
@@ -100,6 +101,7 @@ def _press(payload: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
         answers=str(payload.get("response_url", "")),
         title=str(value.get("title") or "This file")[:LONGEST_TITLE],
         summary=str(value.get("summary", ""))[:LONGEST_SUMMARY],
+        unreadable=str(value.get("unreadable", ""))[:LONGEST_SUMMARY],
         is_link="url" in action,
     )
 

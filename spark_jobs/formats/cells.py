@@ -6,6 +6,7 @@ as numbers and `1e400` as infinity. Here each of them is a text that does not fi
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakegate.columns import Column
@@ -49,6 +50,18 @@ class Cell:
 
     value: str
     broken: str
+
+
+def blamed(cells: Sequence[tuple[str, str, str]]) -> str:
+    """Return the array of those cells that are broken, in Spark SQL.
+
+    Each cell is given by its column's name, and in Spark SQL whether it is broken, and its text.
+    """
+    named = (
+        f"CASE WHEN {broken} THEN named_struct('column', {literal(name)}, 'text', {text}) END"
+        for name, broken, text in cells
+    )
+    return f"array_compact(array({', '.join(named)}))"
 
 
 def read_cell(text: str, column: Column) -> Cell:

@@ -12,7 +12,7 @@ from lakegate.contract import Column, Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.formats import inflate
-from spark_jobs.formats.cells import read_cell
+from spark_jobs.formats.cells import blamed, read_cell
 from spark_jobs.formats.csv_grammar import Options, Rows, complete_line, count_rows, header
 from spark_jobs.formats.lines import BY_BYTES, LINE, literal, measure, read_lines
 from spark_jobs.formats.promises import check_columns
@@ -52,7 +52,8 @@ def read_csv(
         return unread(spark, landing)
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
-    return opened(_typed(rows, names, landing.columns, options), landing, count)
+    typed, bad = _typed(rows, names, landing.columns, options)
+    return opened(typed, landing, count, bad)
 
 
 def _by_lines(
@@ -114,16 +115,25 @@ def _end(rows: Rows) -> str:
 
 def _typed(
     rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options
-) -> DataFrame:
-    """Cells as the columns' types, null where the file has none; a misfit marks its row."""
+) -> tuple[DataFrame, DataFrame]:
+    """Cells as the columns' types, null where the file has none; a misfit marks its row.
+
+    Beside these rows those with a misfit, and which of their cells it is; of a row with too few or
+    too many cells none is to blame.
+    """
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
     texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
     cells = [(column.name, read_cell(text, column)) for text, _, column in found]
     broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
-    return rows.selectExpr(*texts, _BAD, LINE).selectExpr(
+    as_text = rows.selectExpr(*texts, _BAD, LINE)
+    named = [(c.name, cell.broken, t) for (t, _, c), (_, cell) in zip(found, cells, strict=True)]
+    return as_text.selectExpr(
         *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
         f"CASE WHEN {broken} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
+    ), as_text.where(broken).selectExpr(
+        f"coalesce({_BAD}, {LINE}) AS row",
+        f"CASE WHEN {_BAD} IS NULL THEN {blamed(named)} END AS cells",
     )
 
 

@@ -10,7 +10,7 @@ from lakegate.contract import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.ddl import parse
-from spark_jobs.formats.cells import Cell
+from spark_jobs.formats.cells import Cell, blamed
 from spark_jobs.formats.json_grammar import BLANKS, DEEPEST, array, item
 from spark_jobs.formats.json_values import field, read_value
 from spark_jobs.formats.lines import LINE, collected, literal, measure, read_lines
@@ -55,7 +55,8 @@ def read_json(
     landing = compare([(name, "") for name in (*keys, *absent)], contract)
     if landing.findings and keys:
         return unread(spark, landing)
-    return opened(_typed(rows, names, landing.columns), landing, count)
+    typed, bad = _typed(rows, names, landing.columns)
+    return opened(typed, landing, count, bad)
 
 
 def _start(head: bytes) -> bytes:
@@ -119,8 +120,13 @@ def _parsed(lines: DataFrame) -> DataFrame:
     )
 
 
-def _typed(rows: DataFrame, names: dict[str, str], columns: Sequence[Column]) -> DataFrame:
-    """Objects as the columns; a value that does not fit marks its row."""
+def _typed(
+    rows: DataFrame, names: dict[str, str], columns: Sequence[Column]
+) -> tuple[DataFrame, DataFrame]:
+    """Objects as the columns; a value that does not fit marks its row.
+
+    Beside these rows those with such a value, and which of their values it is.
+    """
     at = {f"v{n}": column for n, column in enumerate(columns)}
     found = [
         f"{field(_OBJECT, names.get(c.name.lower(), c.name))} AS {name}" for name, c in at.items()
@@ -128,9 +134,17 @@ def _typed(rows: DataFrame, names: dict[str, str], columns: Sequence[Column]) ->
     cells = [(column.name, _cell(value, column)) for value, column in at.items()]
     no_object = f"try_variant_get({_OBJECT}, '$', 'map<string,variant>') IS NULL AS no_object"
     broken = " OR ".join(["no_object", *(cell.broken for _, cell in cells)])
-    return rows.selectExpr(LINE, no_object, *found).selectExpr(
+    values = rows.selectExpr(LINE, no_object, *found)
+    named = [
+        (name, cell.broken, f"try_variant_get({value}, '$', 'string')")
+        for value, (name, cell) in zip(at, cells, strict=True)
+    ]
+    return values.selectExpr(
         *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
         f"CASE WHEN {broken} THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
+    ), values.where(broken).selectExpr(
+        f"make_valid_utf8({LINE}) AS row",
+        f"CASE WHEN NOT no_object THEN {blamed(named)} END AS cells",
     )
 
 

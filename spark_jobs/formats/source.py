@@ -22,7 +22,9 @@ class Source:
     `columns` in their order, and `BAD_ROW`. `promised_rows` is the number of rows that the file
     holds by another count than the reading's own, None where there is none. `changes` say what the
     contract's policy made of columns that are not quite the contract's. `source_rows` is how many
-    rows went into the contract's transform.
+    rows went into the contract's transform. `unread` has the rows that cannot be read: the `row` as
+    it stands in the file, and its `cells` that are to blame, each with its `column` and `text`; it
+    is None where the format tells no more than `BAD_ROW`.
     """
 
     rows: DataFrame
@@ -31,6 +33,7 @@ class Source:
     columns: tuple[Column, ...] = ()
     changes: tuple[str, ...] = ()
     source_rows: int = 0
+    unread: DataFrame | None = None
 
 
 class Bytes(Protocol):
@@ -77,9 +80,13 @@ class LocalFile:
         return self.path.open("rb")
 
 
-def opened(rows: DataFrame, landing: Landing, promised_rows: int) -> Source:
+def opened(
+    rows: DataFrame, landing: Landing, promised_rows: int, unread: DataFrame | None = None
+) -> Source:
     """A file whose columns land: `rows` has them, and `BAD_ROW`."""
-    return Source(rows, (), promised_rows, landing.columns, landing.changes)
+    return Source(
+        rows, (), promised_rows, landing.columns, landing.changes, source_rows=0, unread=unread
+    )
 
 
 def unread(spark: SparkSession, landing: Landing) -> Source:

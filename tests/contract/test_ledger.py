@@ -368,11 +368,12 @@ def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
 
 
 def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
-    """Rejected and errored ingestions that nobody discarded are listed, the oldest first."""
+    """Rejected and errored ones that are not discarded or superseded, the oldest first."""
     states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]
-    for number, state in enumerate(states):
+    for number, state in enumerate([*states, State.REJECTED]):
         ledger.begin(ingestion(number, state=state))
     ledger.save(replace(ledger.get(ingestion(1).id), discarded=True))
+    ledger.save(replace(ledger.get(ingestion(5).id), superseded_by=ingestion(3).id))
     found = list(ledger.open_failures())
     assert found == [Brief.of(ledger.get(ingestion(number).id)) for number in (0, 2, 4)]
 

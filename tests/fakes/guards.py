@@ -532,4 +532,50 @@ GUARDS = (
         ),
         opening="VERSIONS",
     ),
+    Guard(
+        "a late decision publishes nothing",
+        "published after a newer version",
+        (
+            Cut(
+                "functions.publishing",
+                "if ingestion.is_decided and (late := given_way(world, ingestion)):",
+                "if False and (late := given_way(world, ingestion)):",
+            ),
+        ),
+        opening="A_LATE_DECISION",
+    ),
+    Guard(
+        "what failed once is published by itself",
+        "published after a newer version",
+        (
+            Cut(
+                "functions.groups",
+                "waiting.replaces or waiting.change or waiting.parts or waiting.is_decided",
+                "waiting.replaces or waiting.change or waiting.parts",
+            ),
+        ),
+        opening="A_LATE_DECISION",
+    ),
+    Guard(
+        "a newer version closes what failed before",
+        "not closed by one of",
+        (
+            Cut(
+                "functions.ending",
+                "    if ingestion.state is State.PUBLISHED:\n        for failed",
+                "    if False:\n        for failed",
+            ),
+        ),
+    ),
+    Guard(
+        "a failure looks for a newer version that is published",
+        "not closed by one of",
+        (
+            Cut(
+                "functions.ending",
+                "if failed.is_open else None",
+                "if False else None",
+            ),
+        ),
+    ),
 )

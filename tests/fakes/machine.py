@@ -7,16 +7,20 @@ failing one down to the few events that it takes, and prints it as something to 
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from functions.ingestion import ALERTED, Ingestion
+from functions.failed import publish_anyway, replay
+from functions.ingestion import ALERTED, Ingestion, State
+from functions.replacing import CANNOT_REPLACE
+from lakegate.errors import LakegateError
 from lakegate.landing import branch_name, fresh_branch, ingestion_id
 from tests.fakes import job
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, TABLE, Deployment
-from tests.fakes.faults import Fault, When, die, unavailable
+from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
 from tests.fakes.job import Script
 from tests.fakes.others import Others
 from tests.fakes.promises import check_promises, left_behind
@@ -149,8 +153,8 @@ class Stage:
     """Where a story happens, and what a test must know of it to judge its end.
 
     `files` are the landed ones by their ingestion's id, `struck` the points at which faults struck,
-    `excused` the ends that a file may have besides its own, for what people did, and `replaced`
-    the branches that should have been gone.
+    `excused` the ends that a file may have besides its own, for what people did, `decided` are the
+    ids of those on which a person decided, and `replaced` the branches that should have been gone.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -160,6 +164,7 @@ class Stage:
     excused: set[str] = field(default_factory=set)
     replaces_versions: bool = False
     lost_entries: bool = False
+    decided: set[str] = field(default_factory=set)
     replaced: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -397,6 +402,33 @@ class Meddle:
 
 
 @dataclass(frozen=True)
+class Decide:
+    """A person has a failed file replayed or published anyway, whichever it is, however late.
+
+    Nobody publishes what cannot replace: they would have to delete the older rows first.
+    """
+
+    nth: int = 0
+    publishes: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Try it once; it may be refused, or fail on the way."""
+        deployment = stage.deployment
+        failed = [(i, i.reason) for i in deployment.ledger.all() if i.state in ALERTED]
+        open_ = [i for i, why in failed if why and why.code != CANNOT_REPLACE]
+        if not open_:
+            return
+        now = open_[self.nth % len(open_)]
+        stage.decided.add(now.id)
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            if self.publishes:
+                publish_anyway(deployment.world, now, "Ann", "it is known")
+            else:
+                replay(deployment.world, now, by="Ann")
+
+
+@dataclass(frozen=True)
 class Strike:
     """At a call of `point`, after `skipped` more of them, a fault; `meanwhile` where it hangs."""
 
@@ -443,13 +475,18 @@ def _happen(story: Story, stage: Stage) -> None:
         event.happen(stage)
 
 
+_DECIDED = ("published", "rejected SUPERSEDED", "ignored SUPERSEDED")
+
+
 def _ends_as_it_should(stage: Stage) -> None:
     """What breaks in between must not change how a file ends."""
     excused = stage.excused | ({File.CRASHING.end} if stage.deployment.others.dropped else set())
     for id_, file in stage.files.items():
         ingestion = stage.deployment.ledger.get(id_)
         end = f"{ingestion.state} {ingestion.reason.code}" if ingestion.reason else ingestion.state
-        assert end in {file.end, *excused}, f"{file} must not end {end}: {ingestion}"
+        may = {file.end, *excused, *(_DECIDED if id_ in stage.decided else ())}
+        end = ingestion.state if ingestion.state is State.PUBLISHED else end
+        assert end in may, f"{file} must not end {end}: {ingestion}"
 
 
 def _leaves_nothing_behind(stage: Stage) -> None:

@@ -15,6 +15,7 @@ from functions.people.messages import Kind
 from functions.readers.announcements import announcements
 from functions.reconciliation import End
 from functions.reconciling import reconciled
+from functions.versions import is_newer
 from functions.world import World
 from lakegate.errors import Permanent
 from lakegate.history import TABLES
@@ -40,6 +41,8 @@ def check_promises(deployment: Deployment) -> None:
     _the_failed_keep_their_branch(deployment, failed)
     remarkable = [i for i in published if i.duplicate_of or i.warnings]
     _of_exactly_these_people_are_told(deployment, failed + remarkable)
+    _older_failures_are_closed(deployment, failed, published)
+    _no_late_decision_is_published(deployment, published)
     _the_unreadable_is_shown(deployment)
     _of_every_end_readers_are_told(deployment)
     _every_run_is_recorded_once(deployment)
@@ -165,9 +168,11 @@ def _no_bytes_come_twice_unknown_to_people(
 ) -> None:
     """Whose job began after the same bytes were published is their duplicate, or its own is told.
 
-    Not where versions take each other's place, nor where the ledger had lost one of them.
+    Not where versions take each other's place, where a person answers for one of them, nor where
+    the ledger had lost one of them.
     """
     files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
+    files = [i for i in files if not i.approval]
     known = [i for i in files if not deployment.ledger.was_lost(i.id)]
     alike: dict[tuple[str, str, int], list[Ingestion]] = {}
     for each in known:
@@ -199,6 +204,32 @@ def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion
     # A process that hung while others finished can still leave a branch, but nothing on it.
     left = [b for b in left_behind(deployment) if not deployment.catalog.is_on_main(b)]
     assert not left, f"left behind with rows on them: {left}"
+
+
+def _older_failures_are_closed(
+    deployment: Deployment, failed: list[Ingestion], published: list[Ingestion]
+) -> None:
+    """What failed names a newer version of its key that is published, and no other one."""
+    for each in (i for i in failed if not i.discarded):
+        newer = {i.id for i in published if _is_later_version(i, each)} - {each.despite}
+        message = f"not closed by one of {newer}: {each}"
+        assert each.superseded_by in newer if newer else not each.superseded_by, message
+
+
+def _no_late_decision_is_published(deployment: Deployment, published: list[Ingestion]) -> None:
+    """What failed once came to main before each newer version of its key, or despite it."""
+    log = [commit.hash for commit in deployment.catalog.log()][::-1]
+    for each in (i for i in published if i.has_failed):
+        newer = [i for i in published if _is_later_version(i, each) and i.id != each.despite]
+        late = [i for i in newer if log.index(i.merge_hash) < log.index(each.merge_hash)]
+        assert not late, f"published after a newer version: {each}"
+
+
+def _is_later_version(one: Ingestion, other: Ingestion) -> bool:
+    same = (one.landed.bucket, one.landed.key) == (other.landed.bucket, other.landed.key)
+    known = one.tables and other.tables
+    apart = known and set(one.tables).isdisjoint(other.tables)
+    return same and one.id != other.id and is_newer(one, other) and not apart
 
 
 def _the_unreadable_is_shown(deployment: Deployment) -> None:

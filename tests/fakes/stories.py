@@ -16,6 +16,7 @@ from tests.fakes.machine import (
     Batch,
     Change,
     Contract,
+    Decide,
     Deliver,
     Event,
     File,
@@ -71,6 +72,7 @@ _CALM: dict[Events, int] = {
         st.builds(LoseEntry, _NTH),
         st.builds(Contract, st.sampled_from(list(CONTRACTS))),
         st.builds(Meddle, _NTH, st.booleans()),
+        st.builds(Decide, _NTH, st.booleans()),
         st.sampled_from(Time),
     ): 2,
 }
@@ -135,6 +137,15 @@ A_LATE_TWIN: Story = (
     Time.COURSE,
     Time.COURSE,
 )
+A_LATE_DECISION: Story = (
+    Land(file=File.REJECTED),
+    Time.REST,
+    Strike("catalog.merge", Kind.DIES_BEFORE),
+    Decide(publishes=True),
+    Land(),
+    Deliver(),
+    RunJob(),
+)
 A_MEDDLER: Story = (Land(), Deliver(), Meddle())
 OPENINGS = (
     NOTHING,
@@ -145,6 +156,7 @@ OPENINGS = (
     VERSIONS,
     A_CHANGE,
     BATCHES,
+    A_LATE_DECISION,
 )
 # Four short lists are longer than a long one.
 _PARTS = (st.lists(_weighted({**_CALM, _FAULT: 8}), max_size=10),) * 4

@@ -254,24 +254,27 @@ def test_csv_columns_are_matched_by_name(job_runner: Job, contract: Contract, ta
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "cells"),
     [
-        "4,n4,1.0",
-        "4,n4,1.0,2013-01-04,more",
-        "four,n4,1.0,2013-01-04",
-        "4,n4,1.0,2013-02-30",
+        ("4,n4,1.0", "the row as a whole"),
+        ("4,n4,1.0,2013-01-04,more", "the row as a whole"),
+        ("four,n4,1.0,2013-02-30", "id 'four', day '2013-02-30'"),
     ],
 )
 def test_a_bad_csv_row_rejects_the_file_and_is_shown(
-    job_runner: Job, contract: Contract, table: str, line: str
+    job_runner: Job, contract: Contract, table: str, line: str, cells: str
 ) -> None:
-    """A row with too few or too many cells, or a cell of the wrong type, rejects the file."""
+    """A row that cannot be read rejects the file, is not on its branch, and its cells are named."""
     code, report = job_runner.ingest(f"{CSV}{line}\n".encode(), contract("csv"), table)
     assert code == 3
     assert report.reason is not None
     assert report.reason.code == "BAD_ROWS"
-    assert report.failed[0].found == "1 of 4 rows do not"
-    assert report.failed[0].samples == ({"row": line},)
+    (check,) = report.failed
+    assert (check.found, check.counted) == ("1 of 4 rows do not, and are kept out", 1)
+    assert check.samples == ({"unreadable": cells, "row": line},)
+    assert (report.rows_read, report.rows_rejected, report.rows_written) == (4, 1, 3)
+    assert (report.rows_unreadable, report.rows_nulled, report.holds_nulls) == (1, 0, False)
+    assert {row["id"] for row in job_runner.rows(table, report.branch)} == {1, 2, 3}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Rows that are kept out of the table: counted, named with their reasons, and limited."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from lakegate.contract import parse
+from lakegate.history import QUARANTINE
 from lakegate.report import AuditReport, Status, Verdict
 from spark_jobs import quarantine
 from spark_jobs.read import BAD_ROW
@@ -72,6 +74,35 @@ def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) 
     code, report = job_runner.ingest(body, _contract(table, {"maxPercent": 100}), table)
     assert (code, _outcome(report)) == (3, (2, 2, 0))
     assert "file.has_rows" in {check.id for check in report.failed}
+
+
+def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
+    job_runner: Job, table: str
+) -> None:
+    """Without a word they are in quarantine as they stand; else null stands for what is unread."""
+    columns: list[Mapping[str, Any]] = [
+        {"name": "id", "logicalType": "integer", "required": True},
+        {"name": "mail", "logicalType": "string", "classification": "confidential"},
+    ]
+    contract = contract_of(columns, table=table, format="csv")
+    landed = job_runner.services.land(f"{table}/file", b"id,mail\n1,a@b\nx,c@d\n3,e@f,\n4,g@h\n")
+    spec = job_runner.spec(landed, contract, table)
+    code, report = job_runner.run(spec)
+    assert report.reason is not None
+    assert report.reason.code == "BAD_ROWS", report.reason
+    assert (code, _outcome(report), report.holds_nulls) == (3, (4, 2, 2), False)
+    (check,) = report.failed
+    told = [sample["unreadable"] for sample in check.samples]
+    assert sorted(map(str, told)) == ["id (hidden)", "the row as a whole"]
+    assert "c@d" not in report.to_json()
+    kept = [f for f in report.records if f.path.startswith(QUARANTINE.files(spec.lake_bucket))]
+    assert sum(file.rows for file in kept) == 2
+    again = job_runner.services.spec(landed, spec.contract_version, table, attempt=2)
+    code, report = job_runner.run(replace(again, null_unreadable=True))
+    assert (code, _outcome(report), report.rows_nulled) == (3, (4, 0, 4), 2)
+    assert report.failed[0].found == "2 of 4 rows do not, and have null in their place"
+    ids = [row["id"] for row in job_runner.rows(table, report.branch)]
+    assert sorted(id_ or 0 for id_ in ids) == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize(

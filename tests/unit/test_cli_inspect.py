@@ -218,6 +218,37 @@ def test_rows_that_could_not_be_read_are_the_reports() -> None:
     assert "as they stand in the file" in finding.notes[0]
 
 
+def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
+    """They are not on the branch: main's quarantine has them, before that the report has some."""
+    deployment = Deployment()
+    left_out = replace(_IMPLIED[0], counted=3)
+
+    def script(report: AuditReport) -> AuditReport:
+        return replace(rejected(report), checks=(left_out,), rows_unreadable=3)
+
+    landed = deployment.land("shop/orders/a.csv", script=script)
+    deployment.settle()
+    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
+    now = deployment.ingestion(landed)
+
+    recorded: list[str] = []
+
+    def kept_out(report: AuditReport, check: str, limit: int) -> list[str]:
+        asked = report.ingestion, report.attempt, check
+        assert asked == (now.id, 1, "file.rows_readable")
+        return recorded[:limit]
+
+    for more, rows in (((), ("x,y",)), (("x,y", "z"), ("x,y", "z"))):
+        recorded += more
+        found = inspection(deployment.world, now, Question(), lambda _: nothing, kept_out)
+        (finding,) = found.findings
+        assert finding.rows == tuple({"row": row} for row in rows)
+        assert finding.notes == (
+            "as they stand in the file: such rows are not on the branch, but in quarantine",
+        )
+        assert "of 3 rows are shown" in shown(page(found))
+
+
 def test_any_check_can_be_asked_for() -> None:
     """A check that passed is looked at when it is named; one that is not there is told."""
     assert shop().finding("file.columns").result.status is Status.PASS

@@ -158,6 +158,14 @@ def replaced(deployment: Deployment) -> None:
         deployment.settle()
 
 
+def corrected(deployment: Deployment) -> None:
+    """A file that fails, and its corrected version, which closes the failure."""
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+    deployment.land(KEY)
+    deployment.settle()
+
+
 def changed(deployment: Deployment) -> None:
     """A person changes the table that a file made."""
     deployment.land(KEY)
@@ -236,6 +244,7 @@ STORIES = [
     dead,
     repeated,
     replaced,
+    corrected,
     changed,
     changed_in_a_stream,
     batch,

@@ -1,0 +1,28 @@
+"""Rows with cells that could not be read, when a person has their file published all the same."""
+
+from lakegate.report import READABLE, AuditReport
+
+_MOST = 3
+
+
+def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:
+    """Return whether the branch has such rows otherwise than a person wants them on main."""
+    if not report.rows_unreadable and not report.holds_nulls:
+        return False
+    return report.holds_nulls != null_unreadable
+
+
+def named(report: AuditReport | None, *, null_unreadable: bool = False) -> str:
+    """Return how many rows could not be read, the first cells to blame, and what becomes of them.
+
+    "" where all rows could be read.
+    """
+    if report is None or not (report.rows_unreadable or report.holds_nulls):
+        return ""
+    many, every = report.rows_unreadable, report.rows_read
+    samples = (s for c in report.checks if c.id.endswith(READABLE) for s in c.samples)
+    cells = [str(each.get("unreadable") or each.get("row") or "") for each in samples]
+    first = f": {'; '.join(cells[:_MOST])}" if cells else ""
+    end = "published, with null for each such cell" if null_unreadable else "left out (quarantined)"
+    counted = f"{many:,} of {every:,}" if many else "some"
+    return f"{counted} rows could not be read{first}. They will be {end}."
