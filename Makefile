@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-page bench-publish bench-steps fuzz-files package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-page bench-publish bench-steps fuzz-files package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -38,6 +38,14 @@ test: deploy-tools browser ## Run all tests: units, then Spark, then the whole s
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
+
+# Other stories each time; LAKEGATE_SEED tells those of an earlier run once more.
+test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
+test-long: export LAKEGATE_RUNS := 50000
+test-long: export LAKEGATE_SCHEDULES := 5000
+test-long: setup ## Tell ten times as many stories of what may happen, others each time
+	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
+	@.venv/bin/python -m pytest tests/unit/test_machine.py tests/unit/test_schedules.py -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy

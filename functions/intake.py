@@ -76,16 +76,29 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
     and may be evidence. So it is deleted only once the ledger has given it up.
     """
     if not may_try_again(world, ingestion):
-        tries = ingestion.attempt - ingestion.tries_from
-        message = f"none of {tries} attempts could be published; replay it"
-        reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
-        return end(world, ingestion, State.ERRORED, reason)
+        return _give_up(world, ingestion)
     metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="", group=())
     # Without the branch that will be gone: the next one may never be cut.
     saved = world.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
     world.catalog.delete_branch(ingestion.branch)
     return submit(world, saved)
+
+
+def _give_up(world: World, ingestion: Ingestion) -> Ingestion:
+    """End it errored; it keeps its branch, unless that is a group's, which the others give up.
+
+    The branches that a crash left on the way go, and with them the rows that were entered there.
+    """
+    ingestion = world.ledger.save(ingestion)  # whoever took it further needs its branches
+    delete_replaced(world, ingestion)
+    if ingestion.group:
+        world.catalog.delete_branch(ingestion.branch)
+        ingestion = ingestion.but(branch="", audited_hash="", group=())
+    tries = ingestion.attempt - ingestion.tries_from
+    message = f"none of {tries} attempts could be published; replay it"
+    reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
+    return end(world, ingestion, State.ERRORED, reason)
 
 
 def demands_now(world: World, ingestion: Ingestion) -> str:

@@ -150,7 +150,8 @@ def _is_again(world: World, begun: Ingestion, trace: Trace) -> bool:
         return False
     run = trace.runs.get(begun.attempt)
     spec = _spec(world, run.id) if run else None
-    return spec is None or (spec.base_hash, spec.branch) != (begun.base_hash, begun.branch)
+    asked = (begun.landed, begun.base_hash, begun.branch)
+    return spec is None or (spec.landed, spec.base_hash, spec.branch) != asked
 
 
 def _published(

@@ -96,7 +96,6 @@ def record(world: World, ended: Sequence[Ingestion]) -> None:
 
     Raises Transient when others were quicker each time that it was tried.
     """
-    _delete_leftovers(world, ended)
     runs = [run for ingestion in ended for run in _runs(world, ingestion)]
     if any(single.records for run in runs for single in run.report.singles):
         _enter(world, ended[0], runs)
@@ -118,14 +117,6 @@ def strays(world: World) -> Iterator[str]:
         is_done = is_seeded(world) if name.startswith(SEEDING) else not name.startswith(due)
         if is_done:
             yield name
-
-
-def _delete_leftovers(world: World, ended: Sequence[Ingestion]) -> None:
-    """Delete the branches of those who tried to record these, and did not get to the end."""
-    tried = tuple(fresh_branch(RESULTS.name, ingestion.id, "") for ingestion in ended)
-    for name in world.catalog.branches(f"publish/{RESULTS.name}/"):
-        if name.startswith(tried):
-            world.catalog.delete_branch(name)
 
 
 def _runs(world: World, ingestion: Ingestion) -> Iterator[Run]:

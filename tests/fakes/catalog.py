@@ -1,7 +1,8 @@
 """Nessie as far as Lakegate uses it: branches, contents, merges by content key, main's log.
 
 A merge is judged as Nessie judges it: what both sides changed since their last common commit is a
-conflict, and a merge leaves that commit behind, so that merging the same hash again finds nothing.
+conflict, unless main put it back to the very value that it had there; and a merge leaves that
+commit behind, so that merging the same hash again finds nothing.
 Like Nessie it takes any hash that it knows, whether or not the named branch leads to it.
 """
 
@@ -118,8 +119,8 @@ class FakeCatalog:
             return ""
         if self.common_ancestor(at) != base:
             raise SetBack("MAIN_SET_BACK", f"main lost the commit {base}")
-        ours = _changes(self._since(base))
-        if both := sorted(ours.keys() & theirs.keys()):
+        changed = (name for name in theirs if self.table(MAIN, name) != self.table(base, name))
+        if both := sorted(changed):
             raise MergeConflict("MERGE_CONFLICT", f"changed in conflict: {', '.join(both)}")
         return self._add(MAIN, message, "lakegate", properties, theirs, merged=at)
 
@@ -148,6 +149,22 @@ class FakeCatalog:
         self.head(branch)
         written = self._written(name, table) if table else None
         return self._add(branch, f"change {name}", "writer", {}, {name: written})
+
+    def put_back(self, name: str, at: str) -> None:
+        """What an administrator may do: have main's table be again the one that it was then."""
+        self._add(MAIN, f"put back {name}", "writer", {}, {name: self.table(at, name)})
+
+    def append(self, branch: str, name: str, *files: str) -> None:
+        """What Iceberg's append does: add to the table as it stands, whoever wrote it last."""
+        current = self.table(branch, name) or FakeTable(f"uuid of {branch}")
+        self.commit(branch, name, current.append(*files))
+
+    def own_commit(self, branch: str, before: str) -> str:
+        """See spark_jobs.branch.Branch.own_commit."""
+        head = self.head(branch)
+        if before not in (head, *self._commits[head].parents[:1]):
+            raise Transient("BRANCH_SHARED", f"another writer committed on the branch {branch}")
+        return head
 
     def references(self) -> dict[str, str]:
         """See Catalog.references."""
@@ -231,14 +248,6 @@ class FakeCatalog:
         yield stored
         while stored.parents:
             stored = self._commits[stored.parents[0]]
-            yield stored
-
-    def _since(self, base: str) -> Iterator[_Stored]:
-        """Main's commits after the one that brought `base` to main."""
-        for stored in self._log(self._heads[MAIN]):
-            older = stored.parents[0] if stored.parents else ""
-            if stored.commit.hash == base or base not in self._ancestors(older):
-                return
             yield stored
 
     def _ancestors(self, start: str) -> frozenset[str]:

@@ -1,21 +1,23 @@
 """Lakegate over fakes: files land, messages come and come again, jobs run, the sweep sweeps."""
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from functions.arrivals import ask
-from functions.deliveries import Work, job_run, upload
+from functions.deliveries import Work, job_run, job_run_judged, upload
 from functions.ingestion import Ingestion
+from functions.job_run import RunState
+from functions.publishing import publish
 from functions.recording import record_recent
 from functions.settings import Settings
 from functions.sweeping import sweep
 from functions.world import World
 from lakegate.change import Change
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
 from lakegate.history import RESULTS
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
@@ -96,6 +98,9 @@ class Deployment:
         self.garbage: list[str] = []
         self.world = self._world()
         self.keys: dict[str, frozenset[str]] = {}
+        self.drivers: Counter[str] = Counter()
+        self.late: set[str] = set()
+        self.drivers_time = ""
         self._scripts: dict[str, Script] = {}
         self._messages: deque[_Message] = deque()
         self._sent: list[_Message] = []
@@ -194,6 +199,16 @@ class Deployment:
         for message in [self._messages.popleft() for _ in range(len(self._messages))]:
             self._deliver(message)
 
+    def deliver_together(self, nth: int, several: int) -> None:
+        """Deliver several of the messages that wait to one Lambda: job runs are judged first."""
+        taken = [message for _ in range(several) if (message := self._take_one(nth))]
+        for message in taken:
+            if message.work is job_run:
+                with suppress(Exception):  # the work itself raises it again
+                    job_run_judged(self.world, message.body)
+        for message in taken:
+            self._deliver(message)
+
     def deliver_one(self, nth: int, *, again: bool = False) -> None:
         """Deliver one of the messages that wait, which then comes `again` or not."""
         if message := self._take_one(nth):
@@ -205,15 +220,36 @@ class Deployment:
         if (message := self._take_one(nth)) and message.body in self.garbage:
             self.garbage.remove(message.body)
 
+    @property
+    def waits(self) -> bool:
+        """Return whether a message waits."""
+        return bool(self._messages)
+
+    @property
+    def runs(self) -> list[str]:
+        """Return the job runs that have not ended."""
+        return [run.id for run in self.jobs.runs() if not run.state.terminal]
+
     def run_jobs(self) -> None:
         """Carry out every job run that was started, to its end; EMR announces each."""
-        for run in self._running():
+        for run in self.runs:
             self._run_job(run)
 
-    def run_one_job(self, nth: int) -> None:
-        """Carry out one of the job runs that were started, to its end."""
-        if running := self._running():
-            self._run_job(running[nth % len(running)])
+    def run_one_job(self, nth: int, *, in_steps: bool = False) -> None:
+        """Carry out one of the job runs that were started, to its end.
+
+        `in_steps` its calls are watched as well: the run may fail, die or hang at each of them.
+        """
+        if running := self.runs:
+            self._run_job(running[nth % len(running)], in_steps=in_steps)
+
+    def declare(self, nth: int, state: RunState) -> None:
+        """Have EMR declare one of the job runs over, whose driver may go on all the same."""
+        if running := self.runs:
+            run = running[nth % len(running)]
+            self.late.add(self.jobs.spec(run).report_key)
+            self.jobs.end(run, state, "the driver does not answer")
+            self.send_job_run(run)
 
     def sweep(self) -> dict[str, int]:
         """Let the grace time pass, then sweep; nothing was done where the process died."""
@@ -230,6 +266,7 @@ class Deployment:
             while self._messages:
                 self.deliver()
                 self.run_jobs()
+            self.ledger.behind.clear()  # no index is for as long as the grace time
             if self._is_at_rest():
                 return
             self.sweep()
@@ -286,12 +323,19 @@ class Deployment:
         self._messages.remove(message)
         return message
 
-    def _running(self) -> list[str]:
-        return [run.id for run in self.jobs.runs() if not run.state.terminal]
-
-    def _run_job(self, run: str) -> None:
+    def _run_job(self, run: str, *, in_steps: bool = False) -> None:
+        self.drivers[run] += 1
+        if self.drivers[run] > 1:  # the other one may end the run
+            self.late.add(self.jobs.spec(run).report_key)
         script = self._scripts[self.jobs.spec(run).ingestion]
-        run_job(run, script, self.catalog, self.lake, self.jobs, self.keys)
+        catalog, lake = self.catalog, self.lake
+        if in_steps:
+            catalog = self.journal.watched("job_catalog", catalog)
+            lake = self.journal.watched("job_lake", lake)
+        try:
+            run_job(run, script, catalog, lake, self.jobs, self.keys, self.drivers_time)
+        except ProcessDied:
+            self.jobs.end(run, RunState.FAILED, "the driver died")
         if not self.loses_events:
             self.send_job_run(run)
 
@@ -333,3 +377,12 @@ def wait_together(deployment: Deployment, files: int) -> list[LandedObject]:
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=files))
     deployment.deliver()
     return landed
+
+
+def share_an_intent(deployment: Deployment, landed: list[LandedObject]) -> list[Ingestion]:
+    """Bring files that wait together to where they have one intent, which nobody merged yet."""
+    at_the_next = Fault(lambda: deployment.journal.strike("catalog.merge", Fault(unavailable)))
+    deployment.journal.strike("ledger.save_all", at_the_next)
+    with suppress(Transient):
+        publish(deployment.world, deployment.ingestion(landed[0]))
+    return [deployment.ingestion(each) for each in landed]

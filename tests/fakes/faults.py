@@ -6,7 +6,7 @@ something else happen meanwhile.
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -40,12 +40,14 @@ class Journal:
     """The calls so far, as `adapter.method`, and the faults that are still to strike.
 
     `following` are the numbers of those that a process makes right after the one before returned,
-    so that a moment before one of them is the moment after that one.
+    so that a moment before one of them is the moment after that one. `pause` is asked before each
+    call: it may have others go on first, and gives the faults that are to strike then.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.following: set[int] = set()
+        self.pause: Callable[[str], Iterable[Fault]] = lambda call: ()
         self._returned = -1
         self._by_number: dict[int, Fault] = {}
         self._by_name: dict[str, Fault] = {}
@@ -81,11 +83,12 @@ class Journal:
 
     def enter(self, call: str) -> list[Fault]:
         """Write a call down; returns the faults to strike at it."""
+        paused = self.pause(call)
         if 0 <= self._returned == len(self.calls) - 1:
             self.following.add(len(self.calls))
         due = [self._by_number.pop(len(self.calls), None), self._by_name.get(call)]
         self.calls.append(call)
-        return [fault for fault in (*due, *self._arrived(call)) if fault]
+        return [fault for fault in (*paused, *due, *self._arrived(call)) if fault]
 
     def _arrived(self, call: str) -> list[Fault]:
         if not self._coming:
@@ -112,7 +115,7 @@ class _Watched:
 
 
 def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    number, faults = len(journal.calls), journal.enter(call)
+    faults, number = journal.enter(call), len(journal.calls) - 1
     _strike(faults, "before")
     result = made(*args, **named)
     _strike(faults, "after")
@@ -123,7 +126,7 @@ def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, *
 def _iterated(
     journal: Journal, call: str, made: Callable[..., Iterator[Any]], *args: Any
 ) -> Iterator[Any]:
-    number, faults = len(journal.calls), journal.enter(call)
+    faults, number = journal.enter(call), len(journal.calls) - 1
     _strike(faults, "before")
     yield from made(*args)
     _strike(faults, "after")

@@ -210,12 +210,36 @@ GUARDS = (
     ),
     Guard(
         "the job starts where its branch was cut",
+        "GOOD must not end errored JOB_FAILED",
+        (
+            Cut(
+                "tests.fakes.job",
+                "        catalog.reset(spec.branch, spec.base_hash)\n",
+                "",
+            ),
+        ),
+        opening="A_MEDDLER",
+    ),
+    Guard(
+        "the job sees who else writes on its branch",
         "unaudited",
         (
             Cut(
                 "tests.fakes.job",
-                "FakeCatalog) -> AuditReport:\n    catalog.reset(spec.branch, spec.base_hash)\n",
-                "FakeCatalog) -> AuditReport:\n",
+                "        catalog.reset(spec.branch, spec.base_hash)\n",
+                "",
+            ),
+            Cut(
+                "tests.fakes.job",
+                "    if catalog.head(spec.branch) != spec.base_hash:\n        raise",
+                "    if False:\n        raise",
+            ),
+            Cut("tests.fakes.catalog", "        if before not in (head", "        if not (head"),
+            # Behind it stands another guard.
+            Cut(
+                "functions.publishing",
+                "        if after - before != expected:",
+                "        if False:",
             ),
         ),
         opening="A_MEDDLER",

@@ -7,10 +7,11 @@ from functions.catalog import UnknownBranch
 from functions.job_run import RunState
 from lakegate.batch_report import together
 from lakegate.change import Effect
+from lakegate.errors import Transient
 from lakegate.history import TABLES, run_id
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
-from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
+from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.schema import validate_report
 from tests.fakes.storage import FakeLake
@@ -148,23 +149,25 @@ def run_job(
     lake: FakeLake,
     jobs: FakeJobs,
     keys: Keys | None = None,
+    finished_at: str = "",
 ) -> None:
     """Carry out a job run to its end, as spark_jobs.main does.
 
-    `keys` are those of each landed object: no two of them may have one in common.
+    `keys` are those of each landed object: no two of them may have one in common. `finished_at` is
+    what the driver's clock says in the end, where it is not right.
     """
     spec = jobs.spec(run)
     try:
         report = _run(spec, script, catalog, lake, keys or {})
-    except UnknownBranch:
+    except (UnknownBranch, Transient):
         report = None
         script = crashed
     if report is None:
         jobs.end(run, _EXITS.get(script, RunState.FAILED), "Job execution failed. ExitCode: 1.")
         return
-    text = report.to_json()
+    text = replace(report, finished_at=finished_at or report.finished_at).to_json()
     validate_report(text)
-    lake.put_text(spec.report_key, text.encode())
+    report = lake.put_report(spec.report_key, text)
     passed = report.verdict is Verdict.PASSED
     state = _EXITS.get(script, RunState.SUCCESS if passed else RunState.FAILED)
     jobs.end(run, state, "" if state is RunState.SUCCESS else "ExitCode: 3.")
@@ -174,17 +177,29 @@ def _run(
     spec: JobSpec, script: Script, catalog: FakeCatalog, lake: FakeLake, keys: Keys
 ) -> AuditReport | None:
     """The report of a run; a batch's first file goes as scripted, the others well."""
-    if spec.parts:
+    if catalog.head(spec.branch) != spec.base_hash and not spec.audited_from:
+        if finished := lake.finished_report(spec.report_key):
+            return finished
         catalog.reset(spec.branch, spec.base_hash)
-        parts: list[AuditReport] = []
-        for part in spec.parts:
-            own = spec.of_part(part, catalog.head(spec.branch))
-            report = _run(own, passed if parts else script, catalog, lake, keys)
-            if report is None:
-                return None
-            parts.append(replace(report, records=_records(report, len(parts) + 1)))
-        return together(spec.landed, parts)
-    report = script(_found(spec, catalog, lake))
+    if not spec.parts:
+        return _judged(spec, script, _found(spec, catalog, lake), catalog, keys)
+    parts: list[AuditReport] = []
+    at = spec.base_hash
+    for nth, part in enumerate(spec.parts, 1):
+        own = spec.of_part(part, at)
+        found = _found(own, catalog, lake)
+        at = found.audited_hash
+        report = _judged(own, passed if parts else script, found, catalog, keys)
+        if report is None:
+            return None
+        parts.append(replace(report, records=_records(report, nth)))
+    return together(spec.landed, parts)
+
+
+def _judged(
+    spec: JobSpec, script: Script, found: AuditReport, catalog: FakeCatalog, keys: Keys
+) -> AuditReport | None:
+    report = script(found)
     if report and _meets_others(spec, catalog, keys):
         reason = Reason("CHECKS_FAILED", f"1 of 2 checks failed: {REPEATED.id}")
         checks = (*report.checks, REPEATED)
@@ -243,7 +258,6 @@ def _object(file: str) -> str:
 def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     """Rewrite every file of the table, and add a row that tells how often that was done."""
     assert lake.change(spec.landed.key).table == spec.table
-    catalog.reset(spec.branch, spec.base_hash)
     table = catalog.table(spec.branch, spec.table)
     if table is None:
         return replace(
@@ -253,7 +267,8 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     changed = replace(table, files=()).append(*rewritten, data_file(spec))
     rows = ROWS * len(table.files)
     effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
-    audited = catalog.commit(spec.branch, spec.table, changed)
+    catalog.commit(spec.branch, spec.table, changed)
+    audited = catalog.own_commit(spec.branch, spec.base_hash)
     return replace(_report(spec, audited), effect=effect, files=())
 
 
@@ -263,10 +278,11 @@ def _rewritten(file: str, spec: JobSpec) -> str:
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
-    catalog.reset(spec.branch, spec.base_hash)
-    table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
-    audited = catalog.commit(spec.branch, spec.table, table.append(data_file(spec)))
-    return _report(spec, audited)
+    """Append in the steps of spark_jobs.write, between which others may write on the branch."""
+    if catalog.head(spec.branch) != spec.base_hash:
+        raise Transient("BRANCH_SHARED", f"another writer committed on the branch {spec.branch}")
+    catalog.append(spec.branch, spec.table, data_file(spec))
+    return _report(spec, catalog.own_commit(spec.branch, spec.base_hash))
 
 
 def _report(spec: JobSpec, audited: str) -> AuditReport:

@@ -53,9 +53,10 @@ class FakeJobs:
         return [known.run for known in self._runs.values() if known.at >= since]
 
     def end(self, run: str, state: RunState, details: str = "") -> None:
-        """End a run."""
-        known = self._runs[run]
-        self._runs[run] = replace(known, run=replace(known.run, state=state, details=details))
+        """End a run; one that EMR declared over stays as it was declared."""
+        known = self._runs.get(run)
+        if known and not known.run.state.terminal:
+            self._runs[run] = replace(known, run=replace(known.run, state=state, details=details))
 
     def lose(self, run: str) -> None:
         """Forget a run, as if it had never been."""

@@ -1,6 +1,6 @@
 """The ledger in memory, with the real one's conditions, order and due times."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
@@ -16,12 +16,18 @@ _SAVED_AT = attrgetter("saved_at")
 
 
 class FakeLedger:
-    """Keeps every revision that was ever saved."""
+    """Keeps every revision that was ever saved.
+
+    `behind` says, by id, how many of an ingestion's last writes the indexes do not show yet, and
+    `newest` whose the last write was.
+    """
 
     def __init__(self, now: Callable[[], str]) -> None:
         self._now = now
         self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
+        self.behind: Counter[str] = Counter()
+        self.newest = ""
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """See Ledger.begin."""
@@ -58,26 +64,26 @@ class FakeLedger:
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """See Ledger.unfinished."""
-        due = [i for i in self.all() if i.unfinished and i.saved_at < before]
+        due = [i for i in self._index() if i.unfinished and i.saved_at < before]
         yield from sorted(due, key=_SAVED_AT)
 
     def unrecorded(self) -> Iterator[Ingestion]:
         """See Ledger.unrecorded."""
-        yield from sorted((i for i in self.all() if i.unrecorded), key=_SAVED_AT)
+        yield from sorted((i for i in self._index() if i.unrecorded), key=_SAVED_AT)
 
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """See Ledger.in_state."""
-        found = [i for i in self.all() if i.state is state]
+        found = [i for i in self._index() if i.state is state]
         yield from sorted(found, key=lambda i: i.landed.landed_at, reverse=True)
 
     def landed(self, since: str, until: str) -> Iterator[Brief]:
         """See Ledger.landed."""
-        found = [b for b in map(Brief.of, self.all()) if since <= b.landed_at < until]
+        found = [b for b in map(Brief.of, self._index()) if since <= b.landed_at < until]
         yield from sorted(found, key=lambda b: b.landed_at, reverse=True)
 
     def open_failures(self) -> Iterator[Brief]:
         """See Ledger.open_failures."""
-        found = [brief for brief in map(Brief.of, self.all()) if brief.is_open]
+        found = [brief for brief in map(Brief.of, self._index()) if brief.is_open]
         yield from sorted(found, key=lambda b: b.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
@@ -88,13 +94,14 @@ class FakeLedger:
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """See Ledger.same_content."""
         content = _content(ingestion.landed)
-        same = [i for i in self.all() if content[0] and _content(i.landed) == content]
+        same = [i for i in self._index() if content[0] and _content(i.landed) == content]
         others = (i for i in same if i.id != ingestion.id)
-        yield from sorted(others, key=lambda i: i.landed.landed_at)
+        earliest = sorted(others, key=lambda i: i.landed.landed_at)
+        yield from self.together([i.id for i in earliest])
 
     def versions(self, landed: LandedObject) -> list[Ingestion]:
         """See Ledger.versions."""
-        return [i for i in self.all() if _place(i.landed) == _place(landed)]
+        return self.together([i.id for i in self._index() if _place(i.landed) == _place(landed)])
 
     def going_first(self, table: str) -> list[Ingestion]:
         """See Ledger.going_first."""
@@ -119,6 +126,12 @@ class FakeLedger:
         """Every revision of an ingestion, those that were lost included, the oldest first."""
         return self._lost[ingestion] + self._revisions[ingestion]
 
+    def _index(self) -> Iterator[Ingestion]:
+        """Yield each ingestion as the indexes show it."""
+        for id_, revisions in self._revisions.items():
+            if len(revisions) > self.behind[id_]:
+                yield revisions[-1 - self.behind[id_]]
+
     def _has_moved(self, ingestion: Ingestion) -> bool:
         revisions = self._revisions[ingestion.id]
         return not revisions or revisions[-1].revision != ingestion.revision
@@ -129,6 +142,7 @@ class FakeLedger:
             raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
         saved = ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
         self._revisions[ingestion.id].append(saved)
+        self.newest = saved.id
         return saved
 
 

@@ -5,9 +5,11 @@ before the `#`; a compacted file's are those of all the files that it took the p
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
+from functions.commits import published
 from tests.fakes.catalog import FakeCatalog, FakeTable
 
 Row = tuple[str, str]
@@ -24,7 +26,8 @@ def rows_of(catalog: FakeCatalog, at: str) -> Counter[Row]:
 class Others:
     """People who work on main's tables as if there were no Lakegate, and what came of it.
 
-    `brought` and `took` count rows, `dropped` are the branches that they dropped.
+    `brought` and `took` count rows, `dropped` are the branches that they dropped. `undid` where
+    they put something back; `withdrawn` counts the ingestions that main then did not name any more.
     `idle` as long as they left main alone.
     """
 
@@ -33,6 +36,8 @@ class Others:
         self.brought: Counter[Row] = Counter()
         self.took: Counter[Row] = Counter()
         self.dropped: set[str] = set()
+        self.withdrawn: Counter[str] = Counter()
+        self.undid = False
         self.idle = True
 
     def append(self, table: str) -> None:
@@ -81,6 +86,28 @@ class Others:
         """Drop a branch that is not theirs."""
         self._catalog.delete_branch(branch)
         self.dropped.add(branch)
+
+    def put_back(self, table: str, commits: int) -> None:
+        """Have main's table be the very one that it was so many commits ago."""
+        log = [commit.hash for commit in self._catalog.log()]
+        with self._undoing():
+            self._catalog.put_back(table, log[commits % len(log)])
+
+    def set_back(self, commits: int) -> None:
+        """Have main stand where it stood so many commits ago, as if they had never been."""
+        log = list(self._catalog.log())
+        lost = log[: commits % len(log)]
+        with self._undoing():
+            self._catalog.reset("main", log[len(lost)].hash)
+        self.withdrawn.update(each.id for commit in lost for each in published(commit))
+
+    @contextmanager
+    def _undoing(self) -> Iterator[None]:
+        """Take what is gone after it, and give back what is there again."""
+        self.took.update(rows_of(self._catalog, "main"))
+        yield
+        self.took.subtract(rows_of(self._catalog, "main"))
+        self.undid, self.idle = True, False
 
     def _add_column(self, table: str, mark: str) -> None:
         if current := self._catalog.table("main", table):

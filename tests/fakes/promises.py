@@ -44,8 +44,9 @@ def check_promises(deployment: Deployment) -> None:
     _older_failures_are_closed(deployment, failed, published)
     _no_late_decision_is_published(deployment, published)
     _the_unreadable_is_shown(deployment)
-    _of_every_end_readers_are_told(deployment)
-    _every_run_is_recorded_once(deployment)
+    if not deployment.others.undid:  # which takes back what was recorded, and what readers saw
+        _of_every_end_readers_are_told(deployment)
+        _every_run_is_recorded_once(deployment)
     check_files(deployment)
     if deployment.others.idle:
         _reconcile_agrees(deployment)
@@ -85,15 +86,18 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
         wrong = rows_of(deployment.catalog, commit.hash) - rows - others.brought
         assert not wrong, f"unaudited or doubled in main: {wrong} by {commit}"
     found = rows_of(deployment.catalog, "main")
-    live = (i for i in published if i.id not in replaced)
+    log = [each for commit in deployment.catalog.log() for each in commits.published(commit)]
+    named = Counter(each.id for each in log)
+    came = named + others.withdrawn
+    live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in replaced)
     expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
     for row in expected.keys() | found.keys():
         message = f"{row} is there {found[row]} times, not {expected[row]}"
         assert found[row] == expected[row], f"lost or doubled in main: {message}"
-    log = [each for commit in deployment.catalog.log() for each in commits.published(commit)]
-    named = Counter(each.id for each in log)
-    assert named == Counter(i.id for i in published), "main's log names others"
+    ids = {i.id for i in published}
+    assert named.keys() <= ids <= came.keys(), "main's log names others"
+    assert others.undid or max(named.values(), default=0) <= 1, "main's log names one twice"
     assert Counter(id_ for each in log for id_ in each.replaced) == replaced
     assert not [id_ for id_, times in replaced.items() if times > 1]
 
@@ -130,7 +134,7 @@ def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
 def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> None:
     """All rows of a batch came to main by one commit."""
     log = {commit.hash: commit for commit in deployment.catalog.log()}
-    for batch in batches:
+    for batch in (each for each in batches if each.merge_hash in log):
         commit = log[batch.merge_hash]
         gained = rows_of(deployment.catalog, commit.hash)
         gained.subtract(rows_of(deployment.catalog, commit.parent))
@@ -242,19 +246,26 @@ def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingest
     texts = [str(alert.blocks) for _, alert in deployment.alerts.posted]
     for ingestion in these:
         known = {each.branch for each in deployment.ledger.history(ingestion.id)}
-        told = [text for text in texts if _subject(ingestion) in text]
-        assert told, f"nobody was told of {ingestion}"
+        of_it = [text for text in texts if _subject(ingestion) in text]
+        assert of_it, f"nobody was told of {ingestion}"
         if ingestion.state in ALERTED:
             for text in _failures(deployment, ingestion):
                 named = any((branch or "none was cut") in text for branch in known)
                 assert named, f"an alert names none of {known}"
-    for ingestion in filter(lambda each: each.has_recovered, deployment.ledger.all()):
-        posted = (told for _, told in deployment.alerts.posted if told.kind is not Kind.ANSWER)
-        of_it = [told for told in posted if told.ingestion == ingestion.id]
-        assert of_it[-1].kind is Kind.RECOVERED, f"nobody was told what became of {ingestion}"
+    ends = (Kind.FAILED, Kind.RECOVERED)
+    posted = [told for _, told in deployment.alerts.posted if told.kind in ends]
+    last = {told.ingestion: told.kind for told in posted}
+    for ingestion in deployment.ledger.all():
+        if ingestion.has_recovered:
+            right = last.get(ingestion.id) is Kind.RECOVERED
+            assert right, f"nobody was told what became of {ingestion}"
+        elif ingestion.state in ALERTED:
+            right = last.get(ingestion.id) is Kind.FAILED
+            assert right, f"nobody was told that it failed: {ingestion}"
     told_of = {ingestion.id for ingestion in these} | set(_once_failed(deployment))
     others = [_subject(i) for i in deployment.ledger.all() if i.id not in told_of]
-    wrong = [text for text in texts if any(subject in text for subject in others)]
+    told = [text for text in texts if "Still not published" not in text]  # which is no end
+    wrong = [text for text in told if any(subject in text for subject in others)]
     assert not wrong, f"told of what did not fail: {wrong}"
 
 
@@ -296,16 +307,21 @@ def _of_every_end_readers_are_told(deployment: Deployment) -> None:
 
 
 def _every_run_is_recorded_once(deployment: Deployment) -> None:
-    """Main's tables of history have what each run left, and whether it is published."""
+    """Main's tables of history have what each run left, and whether it is published.
+
+    What a driver reports after EMR declared its run over may come too late for that.
+    """
     expected: Counter[str] = Counter()
+    late: Counter[str] = Counter()
     for key in deployment.lake.reports():
         _, id_, attempt = parse_report_key(key)
         now = deployment.ledger.get(id_)
         published = (now.state, now.attempt) == (State.PUBLISHED, attempt)
-        expected.update(f"{path}|{published}" for path in _records(deployment, key))
+        records = [f"{path}|{published}" for path in _records(deployment, key)]
+        (late if key in deployment.late else expected).update(records)
     tables = (deployment.catalog.table("main", table.name) for table in TABLES)
     found = Counter(file for table in tables if table for file in table.files)
-    assert found == expected, f"recorded: {found}, not {expected}"
+    assert expected <= found <= expected + late, f"recorded: {found}, not {expected}"
 
 
 def _records(deployment: Deployment, key: str) -> list[str]:

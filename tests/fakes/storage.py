@@ -140,6 +140,15 @@ class FakeLake:
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
         return _read_report(self._texts[key][-1], key)
 
+    def finished_report(self, key: str) -> AuditReport | None:
+        """See spark_jobs.storage.Storage.finished_report."""
+        return self.report(key) if key in self._texts else None
+
+    def put_report(self, key: str, text: str) -> AuditReport:
+        """See spark_jobs.storage.Storage.put_report."""
+        self._texts[key] = self._texts[key] or [text.encode()]
+        return self.report(key)
+
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """See Lake.baselines."""
         texts = self._texts.get(baselines_key(table))

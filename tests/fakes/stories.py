@@ -42,7 +42,7 @@ def flat(*parts: Sequence[Event]) -> list[Event]:
     return [event for part in parts for event in part]
 
 
-def _weighted(weights: dict[Events, int]) -> Events:
+def weighted(weights: dict[Events, int]) -> Events:
     """One of these, as often as its weight says."""
     often = [strategy for strategy, weight in weights.items() for _ in range(weight)]
     return st.sampled_from(often).flatmap(lambda strategy: strategy)
@@ -78,7 +78,7 @@ _CALM: dict[Events, int] = {
 }
 _MEANWHILE: st.SearchStrategy[Sequence[Event]] = st.one_of(
     st.sampled_from([(Time.SWEEP,), (Time.REDELIVERY, Time.REST)]),
-    st.lists(_weighted(_CALM), max_size=4),
+    st.lists(weighted(_CALM), max_size=4),
 )
 _FAULT = st.builds(
     Strike, st.sampled_from(POINTS), st.sampled_from(Kind), st.integers(0, 3), _MEANWHILE
@@ -159,7 +159,7 @@ OPENINGS = (
     A_LATE_DECISION,
 )
 # Four short lists are longer than a long one.
-_PARTS = (st.lists(_weighted({**_CALM, _FAULT: 8}), max_size=10),) * 4
+_PARTS = (st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10),) * 4
 
 
 def explore(
@@ -174,6 +174,19 @@ def explore(
 
     Raises AssertionError at the first that breaks a promise, cut down where it `shrinks`.
     """
+    stories = st.builds(flat, st.sampled_from(openings), *_PARTS)
+    explore_with(lambda story: told(tell(story)), stories, runs, start, shrinks=shrinks)
+
+
+def explore_with(
+    play: Callable[[Story], object],
+    stories: st.SearchStrategy[Story],
+    runs: int,
+    start: int,
+    *,
+    shrinks: bool = True,
+) -> None:
+    """Play so many of these stories, the same ones for the same `start`; raises as `explore`."""
 
     @seed(start)
     @settings(
@@ -184,10 +197,10 @@ def explore(
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )
-    @given(st.builds(flat, st.sampled_from(openings), *_PARTS))
+    @given(stories)
     def every_promise_is_kept(story: Story) -> None:
         metrics.clear_metrics()
-        told(tell(story))
+        play(story)
 
     level = logger.log_level
     logger.setLevel("CRITICAL")

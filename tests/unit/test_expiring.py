@@ -10,7 +10,7 @@ from functions.failed import replay
 from functions.ingestion import State
 from functions.rebuilding import rebuild
 from lakegate.report import AuditReport
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import TABLE, Deployment, share_an_intent, wait_together
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_files, check_promises, left_behind
@@ -201,3 +201,13 @@ def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
         deployment.ledger.save(replace(restored, times=times))
     deployment.settle()
     assert len(expired(deployment)) == many
+
+
+def test_a_branch_that_is_to_be_merged_stays(quiet: None) -> None:
+    """However old it is, and whoever it was named for: the ledger may have lost that one."""
+    deployment = Deployment()
+    first, second = share_an_intent(deployment, wait_together(deployment, 2))
+    deployment.ledger.lose(first.id)
+    deployment.clock.pass_(31 * DAY)
+    assert second.branch not in {name for each in expired(deployment) for name in each.branches}
+    assert second.branch in deployment.catalog.branches("publish/")

@@ -473,3 +473,28 @@ def test_the_last_word_is_what_became_of_it(command: Command) -> None:
     deployment.settle()
     check_promises(deployment)
     assert [told.kind for _, told in deployment.alerts.posted] == [Kind.RECOVERED]
+
+
+def test_a_decision_is_for_the_attempt_that_was_seen() -> None:
+    """Who decides about what has been replayed and rejected once more since is told of it."""
+    deployment, landed = failed()
+
+    def replayed_meanwhile() -> None:
+        replayed(deployment, landed)
+        deployment.settle()
+
+    deployment.journal.strike("ledger.save", Fault(replayed_meanwhile))
+    with pytest.raises(LakegateError, match="MOVED_ON"):
+        published(deployment, landed)
+    now = deployment.ingestion(landed)
+    assert (now.attempt, now.state, now.approval) == (2, State.REJECTED, None)
+
+
+def test_a_replay_begins_with_nothing_of_the_attempt_before() -> None:
+    """Neither the group that it was to be published with stays, nor what it was to replace."""
+    deployment, landed = failed()
+    before = deployment.ingestion(landed)
+    held = before.but(group=(before.id, "other"), replaced=("other",), replaced_rows=3)
+    deployment.ledger.save(held)
+    now = replayed(deployment, landed).ingestion
+    assert (now.group, now.replaced, now.replaced_rows) == ((), (), 0)

@@ -1,10 +1,12 @@
 """Publishing what waits for one table: together, and none held up by another."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from functions import commits
+from functions.conclusion import judge
 from functions.ingestion import Ingestion, State
 from functions.ledger import MOST_TOGETHER, Moved
 from functions.ledger_items import size
@@ -13,7 +15,13 @@ from functions.telemetry import logger
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import ORDERS, TABLE, Deployment, wait_together
+from tests.fakes.deployment import (
+    ORDERS,
+    TABLE,
+    Deployment,
+    share_an_intent,
+    wait_together,
+)
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.promises import check_promises, left_behind
 
@@ -49,6 +57,19 @@ def widened(deployment: Deployment, *, required: bool = False) -> None:
     assert table
     columns = (*table.columns, "new!" if required else "new")
     deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, table.files, (), columns))
+
+
+def published_alone(
+    deployment: Deployment, key: str, meanwhile: Callable[[], object] = lambda: None
+) -> LandedObject:
+    """Bring a file to main while no other message is delivered."""
+    landed = deployment.land(key)
+    deployment.deliver_one(-1)
+    meanwhile()
+    deployment.run_jobs()
+    judge(deployment.world, deployment.ingestion(landed).job_run)
+    publish(deployment.world, deployment.ingestion(landed))
+    return landed
 
 
 def test_what_waits_is_published_by_one_commit(deployment: Deployment) -> None:
@@ -219,3 +240,31 @@ def test_a_table_that_never_rests_is_tried_later(deployment: Deployment) -> None
     with pytest.raises(Transient, match="TABLE_BUSY"):
         publish(deployment.world, deployment.ingestion(landed[0]))
     deployment.journal.repair("ledger.save_all")
+
+
+def test_an_intent_names_where_its_branch_was_cut(deployment: Deployment) -> None:
+    """After each swap the ledger has the commit of main that the fresh branch starts from."""
+    landed = wait_together(deployment, 2)
+    main = deployment.catalog.head("main")
+    members = share_an_intent(deployment, landed)
+    assert {each.base_hash for each in members} == {main}
+
+
+def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Deployment) -> None:
+    """Where an index still lacks a member, the rows of that member are not published unnamed."""
+    first, late, other = wait_together(deployment, 3)
+    deployment.ledger.behind[deployment.ingestion(other).id] = 1
+    members = share_an_intent(deployment, [first, late])
+    deployment.ledger.behind = Counter({members[1].id: 2})
+    published_alone(deployment, "shop/orders/quick.parquet")
+    publish(deployment.world, deployment.ingestion(other))
+    assert states(deployment, [first, late, other]) == [State.AUDITED] * 2 + [State.PUBLISHED]
+
+
+def test_what_went_by_another_contract_joins_no_group(deployment: Deployment) -> None:
+    """A file that was audited by a contract of before is not published with one of today."""
+    (old,) = wait_together(deployment, 1)
+    stricter = ORDERS.replace("required: true", "required: true, unique: true")
+    deployment.lake.put_text(f"contracts/{TABLE}.yaml", stricter.encode())
+    new = published_alone(deployment, "shop/orders/new.parquet", lambda: moved(deployment))
+    assert states(deployment, [old, new]) == [State.AUDITED, State.PUBLISHED]

@@ -280,6 +280,33 @@ def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
     assert {channel for channel, _ in deployment.alerts.posted} == {""}
 
 
+def test_what_begins_while_the_traces_are_read_is_not_lost() -> None:
+    """A file that an event takes in meanwhile keeps its branch, and its job runs."""
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.journal.strike("jobs.start", Fault(unavailable))
+    deployment.journal.strike("jobs.runs", Fault(deployment.deliver))
+    assert list(rebuild(deployment.world)) == []
+    begun = deployment.ingestion(landed)
+    assert begun.state is State.BRANCHED
+    assert begun.branch in deployment.catalog.branches("ingest/")
+
+
+def test_a_run_of_before_that_was_asked_for_otherwise_is_taken_over() -> None:
+    """A listing names a landed object without its sequencer, an event with it: both are the same.
+
+    Its job run, which no other may take the place of, is judged although nobody announces it.
+    """
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.sweep()
+    deployment.ledger.lose()
+    deployment.loses_events = True
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    check_promises(deployment)
+
+
 def mixed(deployment: Deployment) -> None:
     """Files that are published together and alone, rejected, errored, crashed and unclaimed."""
     wait_together(deployment, 2)

@@ -152,7 +152,7 @@ def test_of_two_who_record_at_once_one_wins(call: str, when: str) -> None:
 
 @pytest.mark.parametrize("call", ["tables.enter", "catalog.merge", "lake.put_baselines"])
 def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
-    """The next one to record the same ingestions deletes what the dead one left."""
+    """Once others recorded the same, the sweep deletes what the dead one left."""
     deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()

@@ -1,15 +1,23 @@
 """How one file is published while main moves, over fakes: rebased, run again, or given up."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from functions.ingestion import State
 from functions.job_run import RunState
+from functions.publishing import publish
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import SETTINGS, TABLE, Deployment
-from tests.fakes.faults import Fault, unavailable
-from tests.fakes.promises import check_promises
+from tests.fakes.deployment import (
+    SETTINGS,
+    TABLE,
+    Deployment,
+    share_an_intent,
+    wait_together,
+)
+from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.promises import check_promises, left_behind
 
 KEY = "shop/orders/a.parquet"
 
@@ -90,6 +98,8 @@ def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Deployment
     deployment.deliver()
     deployment.run_jobs()
     deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    deployment.deliver()
+    assert deployment.catalog.branches("publish/") == []
     deployment.settle()
     check_promises(deployment)
     ingestion = deployment.ingestion(landed)
@@ -142,6 +152,40 @@ def test_too_many_attempts_are_alerted() -> None:
     assert ingestion.reason is not None
     assert ingestion.reason.code == "TOO_MANY_ATTEMPTS"
     assert len(deployment.jobs.runs()) == 3
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
+    """The others give their shared branch up, and run again: no alert names what is not there."""
+    deployment = Deployment(replace(SETTINGS, max_attempts=2))
+    landed = wait_together(deployment, 2)
+    tried = deployment.ingestion(landed[1 - last])
+    deployment.ledger.save(tried.but(tries_from=-1))
+    share_an_intent(deployment, landed)
+    deployment.others.require_column(TABLE)
+    deployment.settle()
+    check_promises(deployment)
+    assert left_behind(deployment) == []
+    ended = [deployment.ingestion(each) for each in landed]
+    assert ended[last].state is State.PUBLISHED
+    assert (ended[1 - last].state, ended[1 - last].branch) == (State.ERRORED, "")
+
+
+def test_who_gives_up_leaves_nothing_of_a_crash() -> None:
+    """A branch on which its files were entered by a process that died goes when it ends."""
+    deployment = Deployment(replace(SETTINGS, max_attempts=1))
+    (landed,) = wait_together(deployment, 1)
+    deployment.journal.strike("ledger.save_all", Fault(die))
+    with suppress(ProcessDied):
+        publish(deployment.world, deployment.ingestion(landed))
+    assert deployment.catalog.branches("publish/")
+    deployment.others.require_column(TABLE)
+    deployment.settle()
+    check_promises(deployment)
+    ended = deployment.ingestion(landed)
+    assert ended.reason is not None
+    assert ended.reason.code == "TOO_MANY_ATTEMPTS"
+    assert deployment.catalog.branches("ingest/", "publish/") == [ended.branch]
 
 
 def test_a_merged_branch_that_is_gone_was_published(deployment: Deployment) -> None:

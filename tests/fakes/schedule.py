@@ -1,0 +1,286 @@
+"""Events of stories in which many processes are under way at once, each as far as it has come.
+
+A process begins, and stands before its first call to an outside system; it goes on by so many
+calls, or meets a fault at the next one, whenever the story says so and whatever the others do.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+
+from functions import failed, rebuilding
+from functions.baselining import accept
+from functions.expiring import expire
+from functions.ingestion import ALERTED, Ingestion
+from functions.job_run import RunState
+from functions.ledger import Moved
+from lakegate.errors import LakegateError
+from tests.fakes.deployment import SETTINGS, Deployment
+from tests.fakes.faults import Fault, die, unavailable
+from tests.fakes.job import passed
+from tests.fakes.machine import File, Stage, Story, tell
+from tests.fakes.processes import Process
+
+_A_DAY = 90_000
+# So few that a story may come to the last one.
+MOST_ATTEMPTS = 2
+
+
+def play(story: Story) -> Stage:
+    """Tell a story in a deployment that gives up early. Raises AssertionError as `tell` does."""
+    deployment = Deployment(replace(SETTINGS, max_attempts=MOST_ATTEMPTS))
+    stage = tell(story, Stage(deployment, excused={"errored TOO_MANY_ATTEMPTS"}))
+    most = MOST_ATTEMPTS + stage.forgotten  # whose attempts cannot be told from others
+    for each in deployment.ledger.all():
+        assert each.attempt - each.tries_from <= most, f"tried too often: {each}"
+    return stage
+
+
+class Work(Enum):
+    """What a process does."""
+
+    MESSAGE = "a message is delivered"
+    MESSAGES = "three messages are delivered at once"
+    JOB = "a job run is carried out, for which there may be a driver already"
+    SWEEP = "the sweep comes by"
+    REPLAY = "a person replays what failed"
+    MEND = "a person replays what failed, after mending what was wrong"
+    PUBLISH = "a person publishes what was rejected"
+    DISCARD = "a person discards what failed"
+    ACCEPT = "a person accepts what was unusual"
+    EXPIRE = "the policy removes what is old, which is everything a day later"
+    REBUILD = "a person has the ledger rebuilt"
+
+
+@dataclass(frozen=True)
+class Begin:
+    """A process begins; `nth` says with which message, job run or failed ingestion."""
+
+    work: Work
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Let it go on until it stands before its first call."""
+        process = Process(partial(_failing, _WORK[self.work](stage, self.nth)))
+        stage.processes.append(process)
+        process.go()
+
+
+@dataclass(frozen=True)
+class Go:
+    """A process goes on by some calls."""
+
+    nth: int = 0
+    calls: int = 1
+
+    def happen(self, stage: Stage) -> None:
+        """Let it make them; it may end before."""
+        for _ in range(self.calls):
+            if process := _nth(stage, self.nth):
+                process.go()
+
+
+class Trouble(Enum):
+    """What becomes of a call."""
+
+    UNAVAILABLE = "it fails"
+    DONE_YET_UNAVAILABLE = "it is done, and seems to have failed"
+    DIES_BEFORE = "its process dies before it"
+    DIES_AFTER = "its process dies after it"
+    DONE_YET_MOVED = "a save is done, and done again by a client that had no answer"
+    FOREIGN = "pyiceberg raises an error that nobody knows"
+
+
+@dataclass(frozen=True)
+class Break:
+    """The next call of a process meets trouble."""
+
+    nth: int
+    trouble: Trouble
+
+    def happen(self, stage: Stage) -> None:
+        """Let it go on to its next call after that."""
+        process = _nth(stage, self.nth)
+        if not process or not _can_meet(process.call, self.trouble):
+            return
+        if process.call.startswith("job_"):
+            stage.excused |= {File.CRASHING.end, File.CONTRADICTED.end}
+        process.go(_FAULTS[self.trouble](stage))
+
+
+@dataclass(frozen=True)
+class Lag:
+    """The ledger's indexes do not show the last writes of an ingestion."""
+
+    nth: int = 0
+    writes: int = 1
+
+    def happen(self, stage: Stage) -> None:
+        """Have them lag from now on, until everything comes to rest."""
+        if known := list(stage.deployment.ledger.all()):
+            stage.deployment.ledger.behind[known[self.nth % len(known)].id] = self.writes
+
+
+@dataclass(frozen=True)
+class Declare:
+    """EMR declares a job run over, while its driver goes on."""
+
+    nth: int = 0
+    state: RunState = RunState.FAILED
+
+    def happen(self, stage: Stage) -> None:
+        """Announce it; what the driver then does and reports is too late."""
+        stage.deployment.declare(self.nth, self.state)
+        stage.excused |= {File.CRASHING.end, File.CANCELLED.end, File.CONTRADICTED.end}
+
+
+class Skew(Enum):
+    """The clocks of all drivers are wrong from now on."""
+
+    AHEAD = "2026-03-02T12:00:00.000+00:00"
+    BEHIND = "2026-02-28T12:00:00.000+00:00"
+
+    def happen(self, stage: Stage) -> None:
+        """Have them say that."""
+        stage.deployment.drivers_time = self.value
+
+
+@dataclass(frozen=True)
+class Undo:
+    """An administrator puts main back by some commits, or its table alone.
+
+    Not where versions replace each other: which rows are then there nobody can tell.
+    """
+
+    commits: int = 1
+    table: str = ""
+
+    def happen(self, stage: Stage) -> None:
+        """Do it at once."""
+        if stage.replaces_versions:
+            return
+        if self.table:
+            stage.deployment.others.put_back(self.table, self.commits)
+        else:
+            stage.deployment.others.set_back(self.commits)
+
+
+def _failing(work: Callable[[], object]) -> None:
+    """Do the work, which may fail: a person, or the next event, then tries once more."""
+    with suppress(LakegateError):
+        work()
+
+
+def _nth(stage: Stage, nth: int) -> Process | None:
+    """Return one of the processes under way, the last one begun first; None where there is none."""
+    live = stage.under_way[::-1]
+    return live[nth % len(live)] if live else None
+
+
+def _can_meet(call: str, trouble: Trouble) -> bool:
+    if trouble is Trouble.FOREIGN:
+        return call.startswith("tables.")
+    return trouble is not Trouble.DONE_YET_MOVED or call == "ledger.save"
+
+
+def _moved(stage: Stage) -> None:
+    raise Moved([stage.deployment.ledger.newest])
+
+
+def _foreign() -> None:
+    raise ValueError("an odd property of the table")
+
+
+_FAULTS: dict[Trouble, Callable[[Stage], Fault]] = {
+    Trouble.UNAVAILABLE: lambda stage: Fault(unavailable),
+    Trouble.DONE_YET_UNAVAILABLE: lambda stage: Fault(unavailable, "after"),
+    Trouble.DIES_BEFORE: lambda stage: Fault(die),
+    Trouble.DIES_AFTER: lambda stage: Fault(die, "after"),
+    Trouble.DONE_YET_MOVED: lambda stage: Fault(partial(_moved, stage), "after"),
+    Trouble.FOREIGN: lambda stage: Fault(_foreign),
+}
+
+
+def _message(stage: Stage, nth: int) -> Callable[[], object]:
+    return _messages(stage, nth, 1)
+
+
+def _messages(stage: Stage, nth: int, several: int = 3) -> Callable[[], object]:
+    """Deliver them; where none waits, job runs end first."""
+    if not stage.deployment.waits:
+        stage.deployment.run_jobs()
+    return lambda: stage.deployment.deliver_together(nth, several)
+
+
+def _job(stage: Stage, nth: int) -> Callable[[], object]:
+    """Carry it out; where none was started, what waits is delivered first."""
+    if not stage.deployment.runs:
+        stage.deployment.deliver()
+    return lambda: stage.deployment.run_one_job(nth, in_steps=True)
+
+
+def _sweep(stage: Stage, nth: int) -> Callable[[], object]:
+    return stage.deployment.sweep
+
+
+def _command(
+    give: Callable[[Deployment, Ingestion], object],
+) -> Callable[[Stage, int], Callable[[], object]]:
+    """Return how a command is given for an ingestion as a person has just seen it fail."""
+
+    def given(stage: Stage, nth: int) -> Callable[[], object]:
+        seen = [i for i in stage.deployment.ledger.all() if i.state in ALERTED]
+        if not seen:
+            return lambda: None
+        return partial(give, stage.deployment, seen[nth % len(seen)])
+
+    return given
+
+
+def _mend(stage: Stage, nth: int) -> Callable[[], object]:
+    seen = [i for i in stage.deployment.ledger.all() if i.state in ALERTED]
+    for each in seen[nth % len(seen) :][:1] if seen else ():
+        file = stage.files[each.id]
+        if file not in (File.EMPTY, File.UNCLAIMED):
+            stage.deployment.script(each.landed, passed)
+            stage.files[each.id] = File.GOOD
+            stage.excused.add(file.end)
+    return _replay(stage, nth)
+
+
+def _publish(stage: Stage, nth: int) -> Callable[[], object]:
+    """Publish it: with it may come a key that the table has."""
+    reasons = ("", " CHECKS_FAILED", " LIKELY_DUPLICATE", " CANNOT_REPLACE")
+    stage.excused |= {f"published{reason}" for reason in reasons}
+    stage.deployment.keys.clear()
+    return _published(stage, nth)
+
+
+def _expire(stage: Stage, nth: int) -> Callable[[], object]:
+    stage.deployment.clock.pass_(_A_DAY)
+    return lambda: list(expire(stage.deployment.world, 0))
+
+
+def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
+    return lambda: list(rebuilding.rebuild(stage.deployment.world))
+
+
+_replay = _command(lambda deployment, seen: failed.replay(deployment.world, seen, by="Ann"))
+_published = _command(
+    lambda deployment, seen: failed.publish_anyway(deployment.world, seen, "Ann", "it is known")
+)
+_WORK: dict[Work, Callable[[Stage, int], Callable[[], object]]] = {
+    Work.MESSAGE: _message,
+    Work.MESSAGES: _messages,
+    Work.JOB: _job,
+    Work.SWEEP: _sweep,
+    Work.REPLAY: _replay,
+    Work.MEND: _mend,
+    Work.PUBLISH: _publish,
+    Work.DISCARD: _command(lambda d, seen: failed.discard(d.world, seen, by="Ann")),
+    Work.ACCEPT: _command(lambda d, seen: accept(d.world, seen, "Ann", "it is normal now")),
+    Work.EXPIRE: _expire,
+    Work.REBUILD: _rebuild,
+}

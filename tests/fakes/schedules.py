@@ -1,0 +1,105 @@
+"""Stories of many processes at once (tests/fakes/schedule.py), drawn by hypothesis."""
+
+from collections.abc import Callable, Sequence
+
+from hypothesis import strategies as st
+
+from functions.job_run import RunState
+from tests.fakes.deployment import OTHER_TABLE, TABLE
+from tests.fakes.machine import (
+    CHANGES,
+    KEYS,
+    Ask,
+    Batch,
+    Change,
+    Contract,
+    Deliver,
+    File,
+    Forget,
+    Land,
+    LookBeyond,
+    Lose,
+    LoseEntry,
+    Meddle,
+    Stage,
+    Story,
+    Time,
+)
+from tests.fakes.schedule import Begin, Break, Declare, Go, Lag, Skew, Trouble, Undo, Work, play
+from tests.fakes.stories import (
+    A_CHANGE,
+    A_GROUP_LOSES_A_MEMBER,
+    A_TABLE,
+    BATCHES,
+    NOTHING,
+    ORDERS,
+    VERSIONS,
+    WAITING_TOGETHER,
+    Events,
+    explore_with,
+    flat,
+    weighted,
+)
+
+_NTH = st.integers(0, 3)
+_FILES = st.sampled_from(
+    [File.GOOD, File.GOOD, File.GOOD, File.REJECTED, File.CRASHING_ONCE, File.CORRUPT]
+)
+_ORDINARY = [Work.MESSAGE, Work.MESSAGE, Work.JOB, Work.JOB, Work.MESSAGES, Work.SWEEP]
+BEYOND: Story = (LookBeyond(), *A_TABLE, *map(Land, ORDERS))
+TWO_DRIVERS: Story = (*A_TABLE, Land(), Deliver(), Begin(Work.JOB), Begin(Work.JOB))
+FAILED: Story = (
+    *A_TABLE,
+    Land(ORDERS[0], File.REJECTED),
+    Land(ORDERS[1], File.CORRUPT),
+    Land(ORDERS[2]),
+    Time.COURSE,
+)
+OPENINGS = {
+    "nothing": NOTHING,
+    "a table": A_TABLE,
+    "waiting together": WAITING_TOGETHER,
+    "a group loses a member": A_GROUP_LOSES_A_MEMBER,
+    "versions": VERSIONS,
+    "a change": A_CHANGE,
+    "batches": BATCHES,
+    "a key of the whole table": BEYOND,
+    "failed files": FAILED,
+    "two drivers": TWO_DRIVERS,
+}
+_EVENTS: dict[Events, int] = {
+    st.builds(Go, _NTH, st.sampled_from([1, 2, 3, 5, 8, 30])): 16,
+    st.builds(Begin, st.sampled_from(_ORDINARY), _NTH): 12,
+    st.builds(Begin, st.sampled_from(Work), _NTH): 4,
+    st.builds(Break, _NTH, st.sampled_from(Trouble)): 6,
+    st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, None, b"same"])): 4,
+    st.builds(Lag, _NTH, st.integers(0, 3)): 2,
+    st.builds(Declare, _NTH, st.sampled_from([RunState.FAILED, RunState.CANCELLED])): 1,
+    st.builds(Meddle, _NTH, st.booleans()): 1,
+    st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
+    st.builds(Undo, st.integers(1, 4), st.sampled_from(["", TABLE])): 1,
+    st.sampled_from([Time.COURSE, Time.REST, Time.REDELIVERY, Time.SWEEP]): 2,
+    st.one_of(
+        st.builds(Ask, st.integers(1, 2)),
+        st.builds(Batch, st.sampled_from(["monday", "tuesday"]), _FILES),
+        st.builds(Lose, _NTH),
+        st.sampled_from(Skew),
+        st.builds(Forget, _NTH),
+        st.builds(LoseEntry, _NTH),
+        st.builds(Contract, st.sampled_from(["asks for another column", "holds duplicates"])),
+    ): 2,
+}
+_PARTS = (st.lists(weighted(_EVENTS), max_size=14),) * 4
+
+
+def explore(
+    runs: int,
+    start: int,
+    told: Callable[[Stage], None] = lambda stage: None,
+    *,
+    openings: Sequence[Story] = tuple(OPENINGS.values()),
+    shrinks: bool = True,
+) -> None:
+    """Play so many schedules, the same ones for the same `start`; raises as `stories.explore`."""
+    drawn = st.builds(flat, st.sampled_from(openings), *_PARTS)
+    explore_with(lambda story: told(play(story)), drawn, runs, start, shrinks=shrinks)
