@@ -110,7 +110,7 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     [
         ("1=1) OR (2=2", "BAD_CONDITION"),
         ("nobody > 0", "BAD_CONDITION"),
-        ("amount IN (SELECT 1)", "BAD_CONDITION"),
+        ("amount IN (SELECT 1)", "CONTRACT_INVALID"),
         ("1 / (amount - 1) < 9", "BAD_VALUE"),
     ],
 )
