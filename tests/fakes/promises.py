@@ -200,7 +200,9 @@ def _no_key_is_on_main_twice(deployment: Deployment) -> None:
 
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
-    kept = {i.branch for i in failed if i.branch and not i.discarded}
+    known = {i.id: deployment.ledger.history(i.id) for i in failed}  # what the ledger lost as well
+    given_up = {then.branch for each in known.values() for then in each if then.discarded}
+    kept = {i.branch for i in failed if i.branch} - given_up
     gone = (
         kept - set(deployment.catalog.branches("ingest/", "publish/")) - deployment.others.dropped
     )

@@ -231,6 +231,7 @@ def _command(
     """Return how a command is given for an ingestion as a person has just seen it fail."""
 
     def given(stage: Stage, nth: int) -> Callable[[], object]:
+        stage.excused.add("rejected SUPERSEDED")  # a newer version may be published meanwhile
         seen = [i for i in stage.deployment.ledger.all() if i.state in ALERTED]
         if not seen:
             return lambda: None
@@ -252,7 +253,7 @@ def _mend(stage: Stage, nth: int) -> Callable[[], object]:
 
 def _publish(stage: Stage, nth: int) -> Callable[[], object]:
     """Publish it: with it may come a key that the table has."""
-    reasons = ("", " CHECKS_FAILED", " LIKELY_DUPLICATE", " CANNOT_REPLACE")
+    reasons = ("", " CHECKS_FAILED", " LIKELY_DUPLICATE", " CANNOT_REPLACE", " SUPERSEDED")
     stage.excused |= {f"published{reason}" for reason in reasons}
     stage.deployment.keys.clear()
     return _published(stage, nth)
