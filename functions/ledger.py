@@ -95,8 +95,9 @@ class Ledger:
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
     def known(self, ids: list[str]) -> set[str]:
-        """Those of `ids` that the ledger has."""
-        return {str(item["id"]) for item in self._batches(ids, ProjectionExpression="id")}
+        """Those of `ids` that the ledger has, as last saved: what it lacks counts as lost."""
+        found = self._batches(ids, ProjectionExpression="id", ConsistentRead=True)
+        return {str(item["id"]) for item in found}
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """Ingestions with a step still due, last saved before the time `before` (ISO 8601)."""

@@ -210,8 +210,8 @@ def _cut_off(world: World, traces: Mapping[str, Trace], entered: Collection[Inge
         fresh = world.catalog.branches(f"publish/{table}/")
         doomed |= {branch for branch in fresh if branch.startswith(own)}
         doomed |= {i.branch for i in world.ledger.waiting(table) if ids & set(i.group)}
-    evidence = {i.branch for i in entered if i.state is State.REJECTED}
-    for branch in sorted(doomed - evidence):
+    needed = {i.branch for i in entered if i.state in (State.REJECTED, State.SUBMITTED)}
+    for branch in sorted(doomed - needed):
         world.catalog.delete_branch(branch)
 
 

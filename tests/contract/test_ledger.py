@@ -540,6 +540,9 @@ def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> 
     assert ledger.get(id_) == ingestion()
     stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
     assert ledger.together([id_]) == [ingestion()]
+    only_id = {"ledger": {**wanted["ledger"], "ProjectionExpression": "id"}}
+    stubber.add_response("batch_get_item", found({"id": id_}), {"RequestItems": only_id})
+    assert ledger.known([id_]) == {id_}
     for read in (
         lambda: ledger.versions(ingestion().landed),
         lambda: list(ledger.same_content(ingestion(2))),

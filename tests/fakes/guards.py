@@ -203,8 +203,9 @@ GUARDS = (
         (
             Cut(
                 "functions.publishing",
-                "            unit.intent.hash,\n            commits.message",
-                "            world.catalog.head(unit.intent.branch),\n            commits.message",
+                "            unit.intent.hash,\n            members[0].base_hash,",
+                "            world.catalog.head(unit.intent.branch),\n"
+                "            members[0].base_hash,",
             ),
         ),
     ),
@@ -250,9 +251,9 @@ GUARDS = (
         (
             Cut(
                 "functions.ending",
-                "    world.alerts.post(ingestion.channel,",
+                "    world.alerts.post(ingestion.channel, _message",
                 '    ingestion = world.ledger.save(ingestion.step("", "", alerted=True))\n'
-                "    world.alerts.post(ingestion.channel,",
+                "    world.alerts.post(ingestion.channel, _message",
             ),
         ),
     ),

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakegate.limits import Limits
-from lakegate.report import Verdict
-from spark_jobs.audit import READABLE
+from lakegate.report import READABLE, Verdict
 from tests.fakes.damaged_parquet import LISTS, decimals, lists, spinning, written
 from tests.spark.conftest import Job, Read
 

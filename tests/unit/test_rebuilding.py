@@ -19,6 +19,8 @@ from tests.fakes.deployment import Deployment, wait_together
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import Script, crashed, errored, rejected
 from tests.fakes.promises import check_promises, ends, left_behind
+from tests.fakes.schedule import Begin, Work, play
+from tests.fakes.schedules import BEYOND
 from tests.unit.test_crashes import KINDS, READS, STORIES, Story
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -402,3 +404,9 @@ def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
     assert deployment.catalog.branches("ingest/") == [branched.branch]
     deployment.settle()
     check_promises(deployment)
+
+
+def test_the_branch_of_a_restored_run_stays() -> None:
+    """A file that is audited again when its entry is lost keeps the branch that the run names."""
+    steps = (Begin(Work.JOB, 0), Begin(Work.MESSAGE, 0), Begin(Work.JOB, 0))
+    play((*BEYOND, *steps, machine.LoseEntry(2)))
