@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
-from functions.ingestion import Ingestion, State
+from functions.ingestion import ALERTED, Ingestion, State
 from functions.ledger import Moved, fit_together
 from functions.people.messages import Alert, Kind, alert, duplicate, overdue, recovered, warned
 from functions.readers.announcements import announcements
@@ -61,7 +61,8 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
     Raises LakegateError where that is not done yet: it is tried again.
     """
     if ingestion.uncleaned:
-        _clean_up(world, [ingestion])
+        clean_up = _clean_up_failed if ingestion.state in ALERTED else _clean_up
+        clean_up(world, [ingestion])
         ingestion = world.ledger.get(ingestion.id)
     if ingestion.untold:
         ingestion = _tell(world, _closed(world, ingestion))
@@ -119,6 +120,16 @@ def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
     left = _branches(world, ended)
     for branch in sorted(left | {ingestion.branch for ingestion in ended}):
         world.catalog.delete_branch(branch)
+    at = world.now()
+    save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
+
+
+def _clean_up_failed(world: World, ended: Sequence[Ingestion]) -> None:
+    """Delete the fresh branches that a crash left behind; what the ingestion names is evidence."""
+    for ingestion in ended:
+        for branch in world.catalog.branches(fresh_branch(ingestion.table, ingestion.id, "")):
+            if branch != ingestion.branch:
+                world.catalog.delete_branch(branch)
     at = world.now()
     save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
 

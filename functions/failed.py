@@ -176,7 +176,12 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     asked = now.acted("replay", by.strip(), at)
     fresh = _afresh(asked.step("replayed", at))
     return fresh.but(
-        contract_pinned=original, approval=None, discarded=False, superseded_by="", alerted=False
+        contract_pinned=original,
+        approval=None,
+        discarded=False,
+        superseded_by="",
+        alerted=False,
+        cleaned=False,
     )
 
 
@@ -222,6 +227,7 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
         approval=approval,
         recorded=recorded,
         alerted=False,
+        cleaned=False,
         superseded_by="",
     )
 

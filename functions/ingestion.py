@@ -291,6 +291,8 @@ class Ingestion:
     @property
     def uncleaned(self) -> bool:
         """Whether branches that nobody needs any more must still be deleted."""
+        if self.state in ALERTED:  # those that a crash left on its way to main
+            return "audited" in self.times and not self.cleaned
         return self.state in UNNEEDED and bool(self.branch) and not self.cleaned
 
     @property

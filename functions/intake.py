@@ -86,13 +86,9 @@ def run_again(world: World, ingestion: Ingestion) -> Ingestion:
 
 
 def _give_up(world: World, ingestion: Ingestion) -> Ingestion:
-    """End it errored; it keeps its branch, unless that is a group's, which the others give up.
-
-    The branches that a crash left on the way go, and with them the rows that were entered there.
-    """
-    ingestion = world.ledger.save(ingestion)  # whoever took it further needs its branches
-    delete_replaced(world, ingestion)
+    """End it errored; it keeps its branch, unless that is a group's, which the others give up."""
     if ingestion.group:
+        ingestion = world.ledger.save(ingestion)  # whoever took it further needs its branch
         world.catalog.delete_branch(ingestion.branch)
         ingestion = ingestion.but(branch="", audited_hash="", group=())
     tries = ingestion.attempt - ingestion.tries_from
