@@ -18,7 +18,7 @@ from functions.failed import publish_anyway, replay
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.replacing import CANNOT_REPLACE
 from lakegate.errors import LakegateError
-from lakegate.landing import branch_name, fresh_branch, ingestion_id
+from lakegate.landing import batch_name, branch_name, fresh_branch, ingestion_id
 from tests.fakes import job
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
@@ -168,6 +168,8 @@ class Stage:
     excused: set[str] = field(default_factory=set)
     replaces_versions: bool = False
     lost_entries: bool = False
+    lost_batches: bool = False
+    refuses_batches: bool = False
     decided: set[str] = field(default_factory=set)
     forgotten: int = 0
     looks_beyond: bool = False
@@ -350,6 +352,8 @@ class LoseEntry:
     """The ledger loses an ingestion, whichever it is.
 
     Not where versions replace each other: a version that the ledger does not know is not replaced.
+    Nor of a batch whose contracts refuse batches by now: begun again it errs before the sweep can
+    restore it, and its first branch stays (docs/adr/ledger-rebuild.md).
     """
 
     nth: int = 0
@@ -358,8 +362,13 @@ class LoseEntry:
         """As a table that was restored from a backup does."""
         known = [i.id for i in stage.deployment.ledger.all()]
         if known and not stage.replaces_versions:
-            stage.deployment.ledger.lose(known[self.nth % len(known)])
+            lost = stage.deployment.ledger.get(known[self.nth % len(known)])
+            is_batch = bool(batch_name(lost.landed.key))
+            if is_batch and stage.refuses_batches:
+                return
+            stage.deployment.ledger.lose(lost.id)
             stage.lost_entries = True
+            stage.lost_batches |= is_batch
             stage.forgotten += 1
 
 
@@ -389,11 +398,14 @@ class Contract:
         """Put it into the lake."""
         if self.now == "replaces versions" and stage.lost_entries:
             return
+        if self.now == "holds duplicates" and stage.lost_batches:
+            return
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.looks_beyond + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
+        stage.refuses_batches |= self.now == "holds duplicates"
 
 
 @dataclass(frozen=True)

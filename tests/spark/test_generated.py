@@ -26,7 +26,7 @@ FOUND = {
         ["file.columns.postage", "file.columns.#1"],
     ),
     Fault.MISSING: (["file.columns.sent_at"],) * 2,
-    Fault.TYPE: (["file.columns.weight_kg"], ["file.rows_readable", "weight_kg.nullValues"]),
+    Fault.TYPE: (["file.columns.weight_kg"], ["file.rows_readable"]),
     Fault.TRUNCATED: ("TRUNCATED_FILE", "CORRUPT_FILE"),
     Fault.RAGGED: (None, ["file.rows_readable"]),
 }
