@@ -53,7 +53,7 @@ class Requests:
 
     writes: int = 100
     hottest: int = 20
-    reads: int = 7
+    reads: int = 8
     puts: int = 11
     gets: int = 31
     nessie: int = 30

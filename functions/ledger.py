@@ -94,10 +94,13 @@ class Ledger:
         by_id = {item["id"]: from_item(item) for item in found}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
-    def known(self, ids: list[str]) -> set[str]:
-        """Those of `ids` that the ledger has, as last saved: what it lacks counts as lost."""
-        found = self._batches(ids, ProjectionExpression="id", ConsistentRead=True)
-        return {str(item["id"]) for item in found}
+    def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
+        """Those of `ids` that the ledger has.
+
+        What was begun a moment ago may be missing, unless `consistent`, which costs twice as much.
+        """
+        read = {"ConsistentRead": True} if consistent else {}
+        return {str(item["id"]) for item in self._batches(ids, ProjectionExpression="id", **read)}
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """Ingestions with a step still due, last saved before the time `before` (ISO 8601)."""

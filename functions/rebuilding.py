@@ -100,7 +100,7 @@ def _restored(
     """Yield the lost ingestions as they are entered; with `dry_run` as they would be."""
     found = {i: t for i, t in traces(world, landed, search.since).items() if search.covers(i)}
     begun = _begun(world, search.begun)  # after the traces: what is under way has moved on
-    known = world.ledger.known(list(found))
+    known = world.ledger.known(list(found), consistent=True)
     lost = {
         id_: trace
         for id_, trace in found.items()
@@ -170,7 +170,7 @@ def _published(
         if search.covers(one.id)
     )
     while chunk := {one.id: (commit, one) for commit, one in islice(told, _CHUNK)}:
-        known = world.ledger.known(list(chunk)) - begun.keys()
+        known = world.ledger.known(list(chunk), consistent=True) - begun.keys()
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
             report = _report(world, one.report)
             yield restored.published(one, commit, report, lost.get(one.id, Trace()))

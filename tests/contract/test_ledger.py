@@ -542,7 +542,7 @@ def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> 
     assert ledger.together([id_]) == [ingestion()]
     only_id = {"ledger": {**wanted["ledger"], "ProjectionExpression": "id"}}
     stubber.add_response("batch_get_item", found({"id": id_}), {"RequestItems": only_id})
-    assert ledger.known([id_]) == {id_}
+    assert ledger.known([id_], consistent=True) == {id_}
     for read in (
         lambda: ledger.versions(ingestion().landed),
         lambda: list(ledger.same_content(ingestion(2))),

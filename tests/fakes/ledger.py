@@ -58,7 +58,7 @@ class FakeLedger:
         """See Ledger.together."""
         return [self.get(id_) for id_ in ids if self._revisions[id_]]
 
-    def known(self, ids: list[str]) -> set[str]:
+    def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
         """See Ledger.known."""
         return {id_ for id_ in ids if self._revisions[id_]}
 

@@ -36,6 +36,7 @@ _READS = {
     "ledger.going_first": 1.0,
     "ledger.waiting": 0.5,
     "ledger.unrecorded": 0.5,
+    "ledger.versions": 1.5,
 }
 
 
