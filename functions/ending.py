@@ -118,7 +118,7 @@ def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
     if not ended:
         return
     left = _branches(world, ended)
-    for branch in sorted(left | {ingestion.branch for ingestion in ended}):
+    for branch in sorted(left | {each.branch for each in ended if each.branch}):
         world.catalog.delete_branch(branch)
     at = world.now()
     save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])

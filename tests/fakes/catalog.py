@@ -104,6 +104,7 @@ class FakeCatalog:
 
     def delete_branch(self, branch: str) -> None:
         """See Catalog.delete_branch."""
+        assert branch, "Nessie would take no name for all references"
         self._heads.pop(branch, None)
 
     def merge(

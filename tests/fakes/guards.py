@@ -309,8 +309,8 @@ GUARDS = (
         (
             Cut(
                 "functions.ending",
-                " ended}):\n        world.catalog.delete_branch(branch)\n    at =",
-                " ended}):\n        pass\n    at =",
+                " ended if each.branch}):\n        world.catalog.delete_branch(branch)\n    at =",
+                " ended if each.branch}):\n        pass\n    at =",
             ),
         ),
     ),
