@@ -293,7 +293,7 @@ class Ingestion:
         """Whether branches that nobody needs any more must still be deleted."""
         if self.state in ALERTED:  # those that a crash left on its way to main
             return "audited" in self.times and not self.cleaned
-        return self.state in UNNEEDED and bool(self.table) and not self.cleaned
+        return self.state in UNNEEDED and bool(self.branch) and not self.cleaned
 
     @property
     def unfinished(self) -> bool:

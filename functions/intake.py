@@ -55,13 +55,11 @@ def submit(world: World, ingestion: Ingestion) -> Ingestion:
     try:
         _check_size(ingestion.landed.size, world.settings.limits.largest_object)
         branched = _cut_branch(world, ingestion)
-    except AlreadyPublished as found:
-        return end_published(world, [ingestion], found.commits[ingestion.id])
     except Hidden as error:
         return end(world, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
         return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
-    return _start_job(world, branched)
+    return branched if branched.ended else _start_job(world, branched)
 
 
 def may_try_again(world: World, ingestion: Ingestion) -> bool:
@@ -121,6 +119,7 @@ def _check_size(size: int, largest: int) -> None:
 
 
 def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
+    """Return the ingestion with its branch; published, where main has an earlier attempt of it."""
     if ingestion.state is State.BRANCHED:
         if ingestion.is_again:
             delete_replaced(world, ingestion)
@@ -130,7 +129,11 @@ def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
     branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
     base = world.catalog.create_branch(branch)
     if ingestion.base_hash:  # an earlier attempt had a branch, which somebody may have merged
-        require_unpublished(world.catalog.log(), [ingestion])
+        try:
+            require_unpublished(world.catalog.log(), [ingestion])
+        except AlreadyPublished as found:
+            merged = ingestion.but(branch=branch, **told)
+            return end_published(world, [merged], found.commits[ingestion.id])
     branched = ingestion.step(
         "branched",
         world.now(),
