@@ -61,8 +61,11 @@ def finish(world: World, ingestion: Ingestion) -> Ingestion:
     Raises LakegateError where that is not done yet: it is tried again.
     """
     if ingestion.uncleaned:
-        clean_up = _clean_up_failed if ingestion.state in ALERTED else _clean_up
-        clean_up(world, [ingestion])
+        if ingestion.state in ALERTED:
+            _delete_crashed(world, ingestion)
+            _note_cleaned(world, [ingestion])
+        else:
+            _clean_up(world, [ingestion])
         ingestion = world.ledger.get(ingestion.id)
     if ingestion.untold:
         ingestion = _tell(world, _closed(world, ingestion))
@@ -120,16 +123,17 @@ def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
     left = _branches(world, ended)
     for branch in sorted(left | {each.branch for each in ended if each.branch}):
         world.catalog.delete_branch(branch)
-    at = world.now()
-    save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
+    _note_cleaned(world, ended)
 
 
-def _clean_up_failed(world: World, ended: Sequence[Ingestion]) -> None:
+def _delete_crashed(world: World, failed: Ingestion) -> None:
     """Delete the fresh branches that a crash left behind; what the ingestion names is evidence."""
-    for ingestion in ended:
-        for branch in world.catalog.branches(fresh_branch(ingestion.table, ingestion.id, "")):
-            if branch != ingestion.branch:
-                world.catalog.delete_branch(branch)
+    for branch in world.catalog.branches(fresh_branch(failed.table, failed.id, "")):
+        if branch != failed.branch:
+            world.catalog.delete_branch(branch)
+
+
+def _note_cleaned(world: World, ended: Sequence[Ingestion]) -> None:
     at = world.now()
     save_unmoved(world, [each.step("cleaned", at, cleaned=True) for each in ended])
 

@@ -309,8 +309,8 @@ GUARDS = (
         (
             Cut(
                 "functions.ending",
-                " ended if each.branch}):\n        world.catalog.delete_branch(branch)\n    at =",
-                " ended if each.branch}):\n        pass\n    at =",
+                "        world.catalog.delete_branch(branch)\n    _note_cleaned(",
+                "        pass\n    _note_cleaned(",
             ),
         ),
     ),
