@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
@@ -495,6 +495,7 @@ STEPS = st.lists(
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
+@example([(1, "looked", 0), (1, "dies", 6 * FUNCTION_TIMEOUT), (2, "alone", 0)])
 def test_however_functions_meet_it_only_goes_forward(
     there: SnowflakeDouble, steps: Sequence[tuple[int, str, int]]
 ) -> None:

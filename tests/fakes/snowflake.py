@@ -42,8 +42,8 @@ class SnowflakeDouble:
     `polls` is how often a statement is still going on when it is asked for. `faults` go wrong one
     by one: an HTTP status, or "lost" for an answer that never comes although the work is done;
     "none" is that nothing does.
-    `ran` are the statements in the order in which they were carried out. `hangs` is that what
-    is begun is carried out just before its time is over, and not before.
+    `ran` are the statements in the order in which they were carried out. With `hangs`, a statement
+    is carried out just before its time is over, and is still going on until then.
     `ahead` is by how much its clock is ahead.
     """
 
@@ -78,7 +78,7 @@ class SnowflakeDouble:
             self._statements[known[0]] = _Statement({request_id}, body["statement"], self.polls)
             if self.hangs:
                 last = self.now() + timedelta(seconds=body["timeout"] - 1)
-                self._hanging.append((last, body["statement"]))
+                self._hanging.append((last, known[0]))
             elif error := self._carry_out(body["statement"]):
                 return error
         if self.faults[:1] == ["lost"]:
@@ -114,7 +114,7 @@ class SnowflakeDouble:
         due = [each for each in self._hanging if each[0] <= self.now()]
         for each in due:
             self._hanging.remove(each)
-            self._carry_out(each[1])
+            self._carry_out(self._statements[each[1]].sql)
 
     def knows(self, token: str) -> bool:
         """Whether a bearer token is the user's, and good now."""
@@ -133,7 +133,8 @@ class SnowflakeDouble:
         return f"{self.user}.{fingerprint(self.key)}"
 
     def _standing(self, handle: str) -> flask.Response:
-        done = self._statements[handle].polls <= 0
+        hangs = any(handle == each for _, each in self._hanging)
+        done = self._statements[handle].polls <= 0 and not hangs
         code = "090001" if done else "333334"
         path = f"/api/v2/statements/{handle}"
         status = 200 if done else 202

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import pyarrow
 import pytest
 from moto.server import ThreadedMotoServer
+from pyarrow import parquet
 
 from infra.local.emr.drivers import Driver
 from infra.local.jars import spark_jars
@@ -359,7 +361,8 @@ SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
 from spark_jobs.stall import watched
-with watched(spark, 0.5, pause=0.1):
+spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
+with watched(spark, 5, pause=0.1):
     spark.read.schema("id bigint").parquet({file!r}).collect()
 """
 
@@ -368,7 +371,9 @@ def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: P
     """A run whose task never ends is ended in time, and the next run has a driver of its own."""
     file = tmp_path / "file.parquet"
     file.write_bytes(spinning())
-    script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file))
+    sound = tmp_path / "sound.parquet"
+    parquet.write_table(pyarrow.table({"id": [1]}), sound)
+    script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file), sound=str(sound))
     ended = bench.run(SESSION + script)
     assert ended.said["exit"] == 1
     assert "TIMED_OUT" in ended.stderr
