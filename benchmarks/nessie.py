@@ -24,9 +24,9 @@ import boto3
 
 from benchmarks.nessie_client import Client, create_tables
 from benchmarks.publish import Bench
-from functions.catalog import Catalog
-from functions.ingestion import Ingestion
-from functions.publishing import publish
+from functions.adapters.nessie import Catalog
+from functions.model.ingestion import Ingestion
+from functions.pipeline.publish import publish
 from functions.telemetry import logger
 from infra.local import nessie, processes
 from infra.local.parts import free_port

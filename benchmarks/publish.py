@@ -27,18 +27,17 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.file_io import CLIENT
-from functions.ingestion import Ingestion, State
-from functions.lake import Lake
-from functions.landing_bucket import Landing
-from functions.ledger import Ledger
-from functions.publishing import publish
-from functions.tables import Tables
+from functions.adapters.all import World
+from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.ledger import Ledger
+from functions.adapters.s3 import Lake, Landing
+from functions.model.ingestion import Ingestion, State
+from functions.pipeline.publish import publish
 from functions.telemetry import logger
-from functions.world import World
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
-from lakegate.contract import parse
+from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, branch_name, ingestion_id
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements
@@ -183,7 +182,7 @@ class Bench:
             "lake",
             uri=f"{self.running.nessie_uri}/iceberg/{reference.replace('/', '%2F')}",
             token=self.running.tokens["publisher"],
-            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
+            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
         )
 
     def _watched(self, client: Any) -> Any:

@@ -22,11 +22,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cli import local
-from functions.ingestion import Ingestion
+from access import deployment
+from cli import local_stack
+from functions.model.ingestion import Ingestion
 from infra.local import processes, stack
 from lakegate.landing import LandedObject
-from reading import deployment
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import eventually
 
@@ -65,7 +65,7 @@ def main() -> None:
 def _gate(home: Path) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**_LOGS, "LAKEGATE_HOME": str(home)}):
         try:
-            running = local.start(print)
+            running = local_stack.start(print)
             yield Gate(home, deployment.of_stack(running).world())
         finally:
             stack.down(home, print)

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from cli import view
+from access.deployment import find
+from cli import terminal
 from cli.drop import exit_code, explain, showing
 from cli.follow import Sight, ended, follow
-from functions.arrivals import ask
-from functions.world import World
+from functions.adapters.all import World
+from functions.pipeline.intake import ask
 from lakegate.change import Change
 from lakegate.landing import ID_PART, ingestion_id
-from reading.deployment import find
 
 
 def change(
@@ -36,15 +36,15 @@ def change(
     asked = Change(table, sql, token or world.token(), by or getpass.getuser(), message)
     landed = asked.landed(world.lake.bucket)
     id_ = ingestion_id(landed)
-    view.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
+    terminal.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
     ingestion = ask(world, asked)
     if wait:
         _follow(world, Sight(ingestion), seconds)
-    view.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
+    terminal.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
 
 
 def _follow(world: World, sight: Sight, seconds: float) -> None:
-    with showing(view.err()) as show:
+    with showing(terminal.err()) as show:
         sights = follow(world, [sight], ended, seconds, show)
-    explain(view.err(), sights)
+    explain(terminal.err(), sights)
     raise typer.Exit(exit_code(sights))

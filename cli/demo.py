@@ -9,19 +9,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from cli import local, slack, view
+from access.deployment import ROOT, Deployment, home, of_stack
+from cli import local_stack, slack, terminal
 from cli.drop import showing
-from cli.follow import Sight, dropped, finished, follow
+from cli.follow import Sight, dropped, finished, follow, way
 from cli.query import rows
-from cli.way import way
-from functions.catalog import MAIN
-from functions.ingestion import State
-from functions.world import World
+from functions.adapters.all import World
+from functions.adapters.nessie import MAIN
+from functions.model.ingestion import State
 from infra.local import stack
-from lakegate.contract import Contract, parse
+from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
-from reading.deployment import ROOT, Deployment, home, of_stack
 
 _DAYS = 5
 _SECONDS = 900.0
@@ -36,14 +35,14 @@ def demo() -> None:
 
     Starts the local stack, and stops it again if it was not running; the data stays.
     """
-    console = view.out()
+    console = terminal.out()
     console.print("\nLakegate: five days of flights on their way into the lake\n", style="bold")
-    tell = local.teller()
+    tell = local_stack.teller()
     with _running(tell) as deployment:
         _perform(console, deployment, tell)
 
 
-def _perform(console: Console, deployment: Deployment, tell: local.Tell) -> None:
+def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -> None:
     world = deployment.world()
     contract = parse((ROOT / _CONTRACT).read_text(encoding="utf-8"), _CONTRACT)
     tell(f"counting the rows of {contract.table} on main")
@@ -63,9 +62,9 @@ def _perform(console: Console, deployment: Deployment, tell: local.Tell) -> None
 
 
 @contextmanager
-def _running(tell: local.Tell) -> Iterator[Deployment]:
+def _running(tell: local_stack.Tell) -> Iterator[Deployment]:
     ran = _runs()
-    found = local.start(tell)
+    found = local_stack.start(tell)
     try:
         yield of_stack(found)
     finally:
@@ -144,7 +143,7 @@ def _show_rejection(console: Console, deployment: Deployment, bad: Sight) -> Non
         )
     )
     failing = [check for check in bad.ingestion.checks if check["status"] in ("fail", "error")]
-    console.print(view.checks(failing))
+    console.print(terminal.checks(failing))
     message = slack.message_about(deployment.addresses["slack"], bad.ingestion.id)
     console.print(slack.panel(message))
 

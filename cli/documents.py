@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from functions.ingestion import Ingestion
+from functions.model.ingestion import Ingestion
 from lakegate.report import AuditReport
-from lakegate.visible import escaped_json
+from lakegate.text import escaped_json
 
 
 def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:

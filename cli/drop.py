@@ -11,17 +11,47 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from cli import view
-from cli.batch import is_manifest, put_batch
-from cli.follow import Show, Sight, dropped, ended, follow, sentence
-from cli.way import way
-from functions.ingestion import State
-from functions.lake import Lake
-from functions.world import World
-from lakegate.contract import Contract
+from access.deployment import find
+from cli import terminal
+from cli.follow import Show, Sight, dropped, ended, follow, sentence, way
+from functions.adapters.all import World
+from functions.adapters.s3 import Lake
+from functions.model.ingestion import State
+from lakegate.batch import read_manifest
+from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES, ID_PART
-from reading.deployment import find
+from lakegate.landing import BATCHES, ID_PART, MANIFEST
+
+# `lakegate drop` of a batch: the files that a manifest names, and then the manifest.
+
+
+def is_manifest(file: Path) -> bool:
+    """Whether a file is one that makes those beside it a batch."""
+    return file.name == MANIFEST
+
+
+def put_batch(world: World, manifest: Path, key: str = "") -> Sight:
+    """Upload the files that a manifest names, from its folder, and the manifest last.
+
+    They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError,
+    before anything is uploaded, where the manifest cannot be kept.
+    """
+    prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
+    text = _read(manifest)
+    listed = read_manifest(text, world.settings.limits)
+    bodies = {each.key: _read(manifest.parent / each.key) for each in listed}
+    for name, body in bodies.items():
+        world.landing.put(prefix + name, body)
+    return dropped(world.landing.put(prefix + MANIFEST, text))
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        message = f"{file} cannot be read, and nothing was uploaded: {error.strerror}"
+        raise LakegateError("UNREADABLE_FILE", message) from error
+
 
 _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
@@ -53,16 +83,16 @@ def drop(
         exact = bool(key) and not key.endswith("/")
         sights = [put(world, file, prefix if exact else prefix + file.name) for file in files]
     for sight in sights:
-        view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+        terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     if wait:
         wait_for(world, sights, seconds)
 
 
 def wait_for(world: World, sights: list[Sight], seconds: float) -> NoReturn:
     """Show files' way to their end, at most for so many seconds, and end the command by it."""
-    with showing(view.err()) as show:
+    with showing(terminal.err()) as show:
         sights = follow(world, sights, ended, seconds, show)
-    explain(view.err(), sights)
+    explain(terminal.err(), sights)
     raise typer.Exit(exit_code(sights))
 
 
@@ -123,7 +153,9 @@ def chosen(contracts: Iterable[Contract], table: str) -> Contract:
 def _prefix(lake: Lake, table: str) -> str:
     contract = chosen([stored.contract for stored in lake.contracts()], table)
     if not table:
-        view.err().print(f"to {contract.landing_prefix}, of the only contract, {contract.table}")
+        terminal.err().print(
+            f"to {contract.landing_prefix}, of the only contract, {contract.table}"
+        )
     return contract.landing_prefix
 
 

@@ -5,16 +5,15 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from cli import documents, view
+from access.deployment import find, identified
+from access.outcomes import published
+from cli import documents, terminal
 from cli.follow import Sight
-from functions.ingestion import Ingestion, State
-from functions.storage import Missing
-from functions.world import World
+from functions.adapters.all import World
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import Ingestion, State
 from lakegate.report import AuditReport
-from lakegate.visible import one_line
-from reading.deployment import find
-from reading.identity import identified
-from reading.outcomes import published
+from lakegate.text import one_line
 
 
 def runs(
@@ -31,9 +30,9 @@ def runs(
     if as_json:
         typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
     elif found:
-        view.out().print(view.runs(found))
+        terminal.out().print(terminal.runs(found))
     else:
-        view.err().print("no such ingestions")
+        terminal.err().print("no such ingestions")
 
 
 def show(
@@ -48,7 +47,7 @@ def show(
     if as_json:
         typer.echo(documents.text(documents.with_report(ingestion, report)))
     else:
-        view.out().print(page(ingestion, report))
+        terminal.out().print(page(ingestion, report))
 
 
 def _report(world: World, ingestion: Ingestion) -> AuditReport | None:
@@ -62,10 +61,10 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     """All that is known of an ingestion, for people."""
     reason = ingestion.reason
     parts: list[RenderableType] = [
-        view.facts(
+        terminal.facts(
             [
                 ("ingestion", ingestion.id),
-                ("state", view.coloured(ingestion.state)),
+                ("state", terminal.coloured(ingestion.state)),
                 ("why", f"{reason.message} ({reason.code})" if reason else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
@@ -83,7 +82,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("contract", ingestion.contract_key),
                 ("published anyway", _approval(ingestion)),
                 ("done by people", _actions(ingestion)),
-                ("checks", view.tally(ingestion.tally)),
+                ("checks", terminal.tally(ingestion.tally)),
                 ("rows kept out", _kept_out(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
@@ -95,17 +94,17 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     ]
     if ingestion.parts:
         parts.append(_files(ingestion))
-    remarkable = view.checks(ingestion.checks)
+    remarkable = terminal.checks(ingestion.checks)
     if remarkable.row_count:
         parts.append(remarkable)
     if report:
-        parts.extend(view.samples(report))
-        parts.append(view.cost(report))
+        parts.extend(terminal.samples(report))
+        parts.append(terminal.cost(report))
     return Group(*parts)
 
 
 def _files(batch: Ingestion) -> RenderableType:
-    made = view.table("file of the batch", "version", "table", "rows", right=["rows"])
+    made = terminal.table("file of the batch", "version", "table", "rows", right=["rows"])
     for part in batch.parts:
         made.add_row(one_line(part.key), part.version, part.table, f"{part.rows:,}")
     return made
@@ -166,7 +165,7 @@ def _actions(ingestion: Ingestion) -> str:
 
 
 def _steps(ingestion: Ingestion) -> RenderableType:
-    made = view.table("step", "time (UTC)", "seconds", right=["seconds"])
+    made = terminal.table("step", "time (UTC)", "seconds", right=["seconds"])
     sight = Sight(ingestion)
     for step, time in sorted(ingestion.times.items(), key=lambda item: item[1]):
         since = sight.seconds(step)

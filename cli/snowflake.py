@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from cli import view
-from functions.readers import snowflake_sql as sql
-from functions.readers.snowflake_sql import Place
-from functions.world import World
+from access.deployment import find
+from cli import terminal
+from functions.adapters.all import World
+from functions.downstream import snowflake_sql as sql
+from functions.downstream.snowflake_sql import Place
 from lakegate.errors import LakegateError
-from reading.deployment import find
 
 _ROLE_ARN = re.compile(r"arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
 
@@ -99,5 +99,5 @@ def _metadata(world: World, wanted: list[str]) -> dict[str, str]:
         message = f"main has no table {', '.join(missing)}: publish a file of it first"
         raise LakegateError("NO_TABLE", message)
     if missing:
-        view.err().print(f"left out, for main has none of them yet: {', '.join(missing)}")
+        terminal.err().print(f"left out, for main has none of them yet: {', '.join(missing)}")
     return {table: file for table, file in found.items() if file}

@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dashboard import opening
+from dashboard import session
 from dashboard.actions_plan import Plan, Verb, Wish, carry_out, has_unreadable, offered, plan
-from dashboard.failing import tell
-from dashboard.opening import Opened
-from dashboard.words import code, count
-from functions.ingestion import ALERTED, Ingestion
-from functions.standing import standing
+from dashboard.formatting import code, count
+from dashboard.session import Opened, tell
+from functions.model.ingestion import ALERTED, Ingestion, standing
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
-from lakegate.visible import visible
+from lakegate.text import visible
 
 _ICONS = {
     Verb.REPLAY: ":material/replay:",
@@ -143,7 +141,7 @@ def _act(opened: Opened, ingestion: Ingestion, wish: Wish) -> None:
 
 def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tuple[str, ...]:
     if isinstance(error, Transient):
-        opening.opened.clear()
+        session.opened.clear()
         return error.message, _AGAIN
     try:
         return error.message, standing(opened.world.ledger.get(ingestion.id))

@@ -1,24 +1,25 @@
 """What an action on a failed ingestion would do, told before anybody does it.
 
 It is told of the ingestion as a person sees it. What has changed by the time that they say yes,
-functions/failed.py finds out: it alone decides.
+functions/operations/failed.py finds out: it alone decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dashboard.words import code, count
-from functions import failed, unreadable
-from functions.ending import report_of
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.intake import contract_for
-from functions.preconditions import require_newest, require_publishable
-from functions.removal import plan as removal_plan
-from functions.world import World
+from access import outcomes
+from dashboard.formatting import code, count
+from functions.adapters.all import World
+from functions.model import unreadable
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.operations import failed
+from functions.operations.discard import plan as removal_plan
+from functions.operations.preconditions import require_newest, require_publishable
+from functions.pipeline.finish import report_of
+from functions.pipeline.intake import contract_for
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
-from reading import outcomes
 
 _HASH, _MOST_LINES = 12, 12
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from functions.brief import Brief
-from functions.ingestion import ALERTED
+from functions.model.ingestion import ALERTED
+from functions.model.ingestion_summary import Brief
 from lakegate import times
 
 MEMBERS = "files of batches"  # beside the tables, none of whose names is without a dot

@@ -5,9 +5,9 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.diagnosis import Finding, fail
-from functions.examining import Expected, examine
-from functions.seeding import seed
+from functions.health.checks import Expected, examine
+from functions.health.model import Finding, fail
+from functions.pipeline.seed import seed
 from functions.telemetry import logger
 from functions.wiring import scene, world
 from lakegate.errors import LakegateError, Permanent

@@ -6,11 +6,11 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.people.weekly import GRACE, WEEK, digest, incomplete
+from functions.adapters.all import World
+from functions.notifications.weekly_digest import GRACE, WEEK, digest, incomplete
 from functions.settings import DigestSettings
 from functions.telemetry import logger, metrics
 from functions.wiring import world
-from functions.world import World
 from lakegate import times
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.expiring import expire
+from functions.operations.expire import expire
 from functions.telemetry import logger, metrics
 from functions.wiring import world
 

@@ -3,8 +3,8 @@
 Outside the deployment's network, for Slack is on the internet.
 """
 
-from functions.deliveries import sqs_handler
-from functions.people.telling import tell
-from functions.people.wiring import desk
+from functions.notifications.notify import tell
+from functions.sqs_handler import sqs_handler
+from functions.wiring import desk
 
 handler = sqs_handler(tell, desk)

@@ -3,8 +3,8 @@
 Outside the deployment's network, for EventBridge has no door into it.
 """
 
-from functions.deliveries import sqs_handler
-from functions.readers.announcing import announce
+from functions.downstream.announce import announce
+from functions.sqs_handler import sqs_handler
 from functions.wiring import readers
 
 handler = sqs_handler(announce, readers)

@@ -1,7 +1,7 @@
 """Lambda: the queue of EMR Serverless's state changes. Publishes, or tells people why not."""
 
-from functions.deliveries import job_run, job_run_judged, sqs_handler
-from functions.recording import record_recent
+from functions.pipeline.audit_history import record_recent
+from functions.sqs_handler import job_run, job_run_judged, sqs_handler
 from functions.wiring import world
 
 handler = sqs_handler(job_run, world, first=job_run_judged, last=record_recent)

@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.sweeping import sweep
+from functions.operations.sweep import sweep
 from functions.telemetry import logger, metrics
 from functions.wiring import world
 

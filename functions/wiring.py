@@ -2,36 +2,46 @@
 
 import os
 import secrets
+import time
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
+from slack_sdk import WebClient
 
-from functions.aws_probe import AwsProbe
-from functions.catalog import Catalog
-from functions.examining import Scene
-from functions.jobs import Jobs
-from functions.lake import Lake
-from functions.landing_bucket import Landing
-from functions.ledger import Ledger
-from functions.nessie_probe import NessieProbe
-from functions.queues import AlertQueue, DeadLetters
-from functions.readers.announcing import Readers
-from functions.readers.event_bus import EventBus
-from functions.readers.queues import AnnouncementQueue, RefreshQueue
-from functions.readers.settings import ReaderSettings
-from functions.secret_store import Secret, secret
+from functions.adapters.all import World
+from functions.adapters.emr import Jobs
+from functions.adapters.ledger import Ledger
+from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake, Landing
+from functions.adapters.secrets import Secret, secret
+from functions.adapters.sqs import AlertQueue, DeadLetters
+from functions.downstream.announce import EventBus, Readers, Refreshing
+from functions.downstream.queues import AnnouncementQueue, GivenUp, RefreshQueue
+from functions.health.aws_probe import AwsProbe
+from functions.health.checks import Scene
+from functions.health.nessie_checks import NessieProbe
+from functions.notifications.email import Topic
+from functions.notifications.notify import Desk
+from functions.notifications.slack import LogAlerts, SlackAlerts, bot_token
+from functions.notifications.threads import Threads
 from functions.settings import (
+    AlertSettings,
     CheckupSettings,
+    GlueSettings,
+    ReaderSettings,
     Settings,
+    SlackSettings,
+    SnowflakeSettings,
 )
-from functions.world import World
+from functions.telemetry import logger
 from lakegate import times
 
 if TYPE_CHECKING:
-    from functions.tables import Tables
+    from functions.adapters.iceberg import Tables
+
 
 # For an examination: what does not answer soon is told.
 _IMPATIENT = Config(
@@ -126,6 +136,78 @@ def _clean_up(settings: Settings, s3: Any) -> Any:
 
 
 def _tables(nessie_uri: str, token: Secret, s3: Any) -> "Tables":
-    from functions.tables import Tables  # two seconds, only for a rebase
+    from functions.adapters.iceberg import Tables  # two seconds, only for a rebase
 
     return Tables(nessie_uri, token, s3)
+
+
+# What tells people, wired from a Lambda's environment.
+#
+# Apart from the other adapters: Slack's client takes a tenth of a cold start; only on_alert needs
+# it.
+
+_DAY, _WEEK = 86_400, 7
+_SLACK_CONFIG = Config(retries={"mode": "standard", "max_attempts": 4})
+
+
+@cache
+def desk() -> Desk:
+    """What this Lambda's environment has people told with, made once an instance."""
+    settings = AlertSettings.of(os.environ)
+    table = boto3.resource("dynamodb", config=_SLACK_CONFIG).Table(settings.threads_table)
+    window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
+    topic, slack = settings.alert_topic, SlackSettings.of(os.environ)
+    return Desk(
+        threads=Threads(table, window, kept, time.time),
+        log=LogAlerts(logger),
+        slack=_slack(slack),
+        topic=Topic(boto3.client("sns", config=_SLACK_CONFIG), topic) if topic else None,
+        has_buttons=bool(slack.slack_users),
+    )
+
+
+def _slack(settings: SlackSettings) -> SlackAlerts | None:
+    if not settings.slack_token_secret:
+        return None
+    vault = boto3.client("secretsmanager", config=_SLACK_CONFIG)
+    token = Secret(vault, settings.slack_token_secret, part=bot_token)
+    client = WebClient(token.text(), timeout=10)
+    if settings.slack_url:
+        client.base_url = settings.slack_url
+    return SlackAlerts(client, settings.slack_channel, token.after)
+
+
+# The one place that wires the functions that bring warehouses along.
+
+
+@cache
+def glue() -> Refreshing:
+    """Glue, as this Lambda's environment sets it up; made once an instance."""
+    from functions.downstream.glue import Glue
+
+    settings = GlueSettings.of(os.environ)
+    client, s3 = (boto3.client(name, config=_CONFIG) for name in ("glue", "s3"))
+    sqs = boto3.client("sqs", config=_CONFIG)
+    warehouse = Glue(client, s3, settings.glue_database_prefix)
+    return Refreshing(warehouse, GivenUp(sqs, settings.glue_dead_letters))
+
+
+@cache
+def snowflake() -> Refreshing:
+    """Snowflake, as this Lambda's environment sets it up; made once an instance."""
+    from functions.adapters.secrets import Secret
+    from functions.downstream.refresh_lease import Marks
+    from functions.downstream.snowflake import Snowflake
+
+    settings = SnowflakeSettings.of(os.environ)
+    sqs, vault = (boto3.client(name, config=_CONFIG) for name in ("sqs", "secretsmanager"))
+    marks = boto3.resource("dynamodb", config=_CONFIG).Table(settings.snowflake_marks)
+    warehouse = Snowflake(
+        secret=Secret(vault, settings.snowflake_secret),
+        marks=Marks(marks),
+        lake_bucket=settings.lake_bucket,
+        now=lambda: datetime.now(UTC),
+        function_timeout=settings.function_timeout,
+        tables=settings.tables,
+    )
+    return Refreshing(warehouse, GivenUp(sqs, settings.snowflake_dead_letters))

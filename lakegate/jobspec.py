@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakegate.batch import Part
-from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
+from lakegate.text import load_json
 
 # The files of a release of the job's code.
 JOB_FILES = (MAIN, PACKAGES, AVRO) = ("main.py", "lakegate_job.zip", "spark-avro.jar")

@@ -12,13 +12,13 @@ import requests
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.ingestion import Ingestion, State
-from functions.people.alerts import LogAlerts, SlackAlerts
-from functions.people.messages import Alert, Kind, alert, recovered, unreadable_event
-from functions.people.telling import Desk, tell
-from functions.people.threads import Threads
-from functions.people.topic import Topic
-from functions.queues import Queued
+from functions.adapters.sqs import Queued
+from functions.model.ingestion import Ingestion, State
+from functions.notifications.alert import Alert, Kind, alert, recovered, unreadable_event
+from functions.notifications.email import Topic
+from functions.notifications.notify import Desk, tell
+from functions.notifications.slack import LogAlerts, SlackAlerts
+from functions.notifications.threads import Threads
 from functions.telemetry import logger
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import Faults, Weather

@@ -12,10 +12,10 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.brief import Brief
-from functions.ingestion import Action, Approval, Ingestion, State
-from functions.ledger import Ledger, Moved, UnknownIngestion
-from functions.ledger_items import SCHEMA, to_item
+from functions.adapters.ledger import Ledger, Moved, UnknownIngestion
+from functions.adapters.ledger_items import SCHEMA, to_item
+from functions.model.ingestion import Action, Approval, Ingestion, State
+from functions.model.ingestion_summary import Brief
 from lakegate.batch import Part
 from lakegate.change import Change
 from lakegate.errors import Transient

@@ -11,10 +11,10 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.people.buttons import Seen, Verb
-from functions.people.messages import Alert, Kind
-from functions.people.wishes import ActionQueue, Wish
-from functions.queues import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.notifications.alert import Alert, Kind
+from functions.notifications.interactions import ActionQueue, Wish
+from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent, Transient
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters

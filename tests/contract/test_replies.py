@@ -15,15 +15,13 @@ from flask import Flask, request
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.people.answering import Reception, url_handler
-from functions.people.buttons import Seen, Verb, buttons, modal
-from functions.people.messages import alert, seen
-from functions.people.slack_replies import SlackReplies
-from functions.people.wishes import Wish
-from functions.secret_store import Secret
+from functions.adapters.secrets import Secret
+from functions.notifications.alert import alert, seen
+from functions.notifications.interactions import Reception, Wish, url_handler
+from functions.notifications.slack import SlackReplies
+from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
 from infra.local.slack import Messages, Slack, web_app
-from infra.local.slack_app import TEAM, App, install, installed, user_id
-from infra.local.slack_people import People
+from infra.local.slack_people import TEAM, App, People, install, installed, user_id
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.examples import INGESTION, REPORT

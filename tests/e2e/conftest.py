@@ -13,15 +13,15 @@ import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 
-from cli import local
-from functions.ingestion import Ingestion
-from functions.ledger import UnknownIngestion
-from functions.world import World
+from access import deployment
+from cli import local_stack
+from functions.adapters.all import World
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import Ingestion
 from infra.local import ministack, stack
 from infra.local.stack import Stack
-from lakegate.contract import parse
+from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
-from reading import deployment
 from tests.waiting import PATIENCE, eventually
 
 # Between two looks at what takes seconds: the looks are work for the same few cores.
@@ -102,7 +102,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     before = dict(os.environ)
     os.environ["LAKEGATE_HOME"] = str(home)
     try:
-        running = local.start(print)
+        running = local_stack.start(print)
         yield Gate(home, deployment.of_stack(running).world())
     finally:
         stack.down(home, print)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from functions import commits
-from functions.ingestion import Ingestion, State
-from functions.reconciling import reconciled
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.reconcile import reconciled
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
 from tests.e2e.test_change import found, run
@@ -38,8 +38,8 @@ def test_a_batch_is_on_main_whole_or_not_at_all(gate: Gate, tmp_path: Path) -> N
     assert gate.end(late).state is State.PUBLISHED
     assert gate.rows(ORDERS) == [(1, 1.0), (2, 2.0), (7, 7.0), (8, 8.0)]
     assert gate.rows(LINES) == [(1, 1.0), (2, 2.0)]
-    commit = commits.commit_of(gate.world.catalog.log(), good)
-    assert commits.gains(commit) == {ORDERS: 1, LINES: 2}
+    commit = merge_commit.commit_of(gate.world.catalog.log(), good)
+    assert merge_commit.gains(commit) == {ORDERS: 1, LINES: 2}
     assert f"{LINES}.parquet" in run("show", good.id)
 
     output = drop(

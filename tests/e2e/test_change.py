@@ -4,9 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from functions import commits
-from functions.ingestion import Ingestion, State
-from functions.reconciling import reconciled
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.reconcile import reconciled
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
 
@@ -44,7 +44,7 @@ def test_an_update_is_made_once(gate: Gate) -> None:
     assert gate.end(late).state is State.PUBLISHED
     assert gate.rows(name) == [(1, 2.0), (2, 3.0), (7, 7.0)]
     done = found(gate, output)
-    (entry,) = commits.published(commits.commit_of(gate.world.catalog.log(), done))
+    (entry,) = merge_commit.published(merge_commit.commit_of(gate.world.catalog.log(), done))
     assert (entry.kind, entry.statement, entry.asked_by) == ("change", sql, "Ann")
     assert (entry.rows, entry.replaced_rows) == (2, 2)
     assert "a cent was missing" in run("show", done.id)

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from functions.ingestion import State
-from functions.reconciling import reconciled
-from infra.aws.losses import HOLDS
+from functions.model.ingestion import State
+from functions.operations.reconcile import reconciled
+from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
@@ -93,7 +93,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     early = [drop(gate, f"early-{number}") for number in range(3)]
     ids = [ingestion_id(landed) for landed in early]
     eventually(lambda: [i for i in gate.world.ledger.all() if i.id in ids and i.job_run], PATIENCE)
-    for code in ("functions/intake.py", "spark_jobs/ingest.py"):
+    for code in ("functions/pipeline/intake.py", "spark_jobs/ingest.py"):
         with (checkout.root / code).open("a") as file:
             file.write("# A later release.\n")
 

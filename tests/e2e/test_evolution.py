@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from functions.ingestion import State
-from functions.ledger import UnknownIngestion
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import State
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import PATIENCE, eventually

@@ -11,12 +11,12 @@ import boto3
 import pytest
 import requests
 
-from functions.ingestion import State
-from functions.job_run import RunState
+from access.deployment import ROOT
+from functions.adapters.emr import RunState
+from functions.model.ingestion import State
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
-from reading.deployment import ROOT
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.fakes.schema import validate_announcement
 from tests.waiting import PATIENCE, eventually

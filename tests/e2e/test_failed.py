@@ -11,9 +11,9 @@ import requests
 from typer.testing import CliRunner
 
 from cli.main import app
-from functions import commits
-from functions.ingestion import Ingestion, State
-from functions.removal import WAREHOUSE
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.discard import WAREHOUSE
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
@@ -84,8 +84,8 @@ def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
     now = gate.end(landed)
     assert now.state is State.PUBLISHED
     assert (7, 101.0) in gate.rows(name)
-    commit = commits.commit_of(gate.world.catalog.log(), now)
-    (entry,) = commits.published(commit)
+    commit = merge_commit.commit_of(gate.world.catalog.log(), now)
+    (entry,) = merge_commit.published(commit)
     assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')
 
 

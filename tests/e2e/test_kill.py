@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from functions.catalog import MAIN
-from functions.ingestion import Ingestion, State
-from functions.ledger import UnknownIngestion
-from functions.storage import Missing
+from functions.adapters.ledger import UnknownIngestion
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import Ingestion, State
 from infra.local.parts import NAMES
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from functions.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State
 from infra.local.parts import free_port
 from tests.browser import chromium
 from tests.e2e.conftest import Gate, contract

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from functions import commits
-from functions.ingestion import State
+from functions.model import merge_commit
+from functions.model.ingestion import State
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sweep, sweep_grace
 
@@ -52,4 +52,4 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
 
 def _merges(gate: Gate) -> list[str]:
     """The commits on main that published a file; those that record audits come when they come."""
-    return [commit.hash for commit in gate.world.catalog.log() if commits.published(commit)]
+    return [commit.hash for commit in gate.world.catalog.log() if merge_commit.published(commit)]

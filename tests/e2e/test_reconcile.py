@@ -12,8 +12,8 @@ from pyiceberg.table import Table
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from functions.ingestion import State
-from functions.secret_store import secret
+from functions.adapters.secrets import secret
+from functions.model.ingestion import State
 from tests.e2e.conftest import Gate, contract
 
 pytestmark = pytest.mark.stack

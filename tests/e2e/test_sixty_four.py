@@ -15,9 +15,9 @@ import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
-from functions import commits
-from functions.catalog import MAIN
-from functions.ingestion import Ingestion, State
+from functions.adapters.nessie import MAIN
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
@@ -155,7 +155,7 @@ def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:
 def _merges(gate: Gate, base: str) -> list[list[str]]:
     """The ids of the ingestions that each of our commits on main since then published."""
     since = takewhile(lambda commit: commit.hash != base, gate.world.catalog.log())
-    found = ([each.id for each in commits.published(commit)] for commit in since)
+    found = ([each.id for each in merge_commit.published(commit)] for commit in since)
     return [ids for ids in found if ids]
 
 

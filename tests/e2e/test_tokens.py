@@ -11,17 +11,17 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
+from access.deployment import ROOT
 from cli.main import app
-from functions.ingestion import NOT_STARTED, Ingestion, State
-from functions.ledger import UnknownIngestion
-from functions.reconciling import reconciled
-from infra import keys
-from infra.keys import Keys
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import NOT_STARTED, Ingestion, State
+from functions.operations.reconcile import reconciled
+from infra import nessie_tokens
 from infra.local import processes
-from infra.local.key_files import KeyFiles
+from infra.local.ministack import KeyFiles
 from infra.local.parts import known_ports, parts
+from infra.nessie_tokens import Keys
 from lakegate.landing import LandedObject, ingestion_id
-from reading.deployment import ROOT
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
 from tests.waiting import PATIENCE, eventually
@@ -119,8 +119,8 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     first = story.drop(3)
     eventually(begun(gate, first), PATIENCE, pause=PAUSE)
 
-    unknown = keys.due({}, datetime.now(UTC))[keys.SIGNING_KEY]
-    KeyFiles(gate.home / "keys").write(keys.SIGNING_KEY, unknown)
+    unknown = nessie_tokens.due({}, datetime.now(UTC))[nessie_tokens.SIGNING_KEY]
+    KeyFiles(gate.home / "keys").write(nessie_tokens.SIGNING_KEY, unknown)
     every = parts(gate.home, ROOT, known_ports(gate.home), "")
     processes.start(gate.home, every["nessie"].command)
     boto3.client("secretsmanager").put_secret_value(SecretId=UPLOADER, SecretString=BAD_SECRET)

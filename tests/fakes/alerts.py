@@ -1,6 +1,6 @@
 """The queue of alerts, in memory."""
 
-from functions.people.messages import Alert
+from functions.notifications.alert import Alert
 
 
 class FakeAlerts:

@@ -7,18 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from functions.arrivals import ask
-from functions.deliveries import Work, job_run, job_run_judged, upload
-from functions.ingestion import Ingestion
-from functions.job_run import RunState
-from functions.publishing import publish
-from functions.recording import record_recent
+from functions.adapters.all import World
+from functions.adapters.emr import RunState
+from functions.model.ingestion import Ingestion
+from functions.operations.sweep import sweep
+from functions.pipeline.audit_history import record_recent
+from functions.pipeline.intake import ask
+from functions.pipeline.publish import publish
 from functions.settings import Settings
-from functions.sweeping import sweep
-from functions.world import World
+from functions.sqs_handler import Work, job_run, job_run_judged, upload
+from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
 from lakegate.errors import LakegateError, Transient
-from lakegate.history import RESULTS
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts

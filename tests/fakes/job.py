@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
-from functions.catalog import UnknownBranch
-from functions.job_run import RunState
-from lakegate.batch_report import together
+from functions.adapters.emr import RunState
+from functions.adapters.nessie import UnknownBranch
+from lakegate.audit_tables import TABLES, run_id
+from lakegate.batch import together
 from lakegate.change import Effect
 from lakegate.errors import Transient
-from lakegate.history import TABLES, run_id
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog
@@ -278,7 +278,7 @@ def _rewritten(file: str, spec: JobSpec) -> str:
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
-    """Append in the steps of spark_jobs.write, between which others may write on the branch."""
+    """Append in the steps of spark_jobs.append, between which others may write on the branch."""
     if catalog.head(spec.branch) != spec.base_hash:
         raise Transient("BRANCH_SHARED", f"another writer committed on the branch {spec.branch}")
     catalog.append(spec.branch, spec.table, data_file(spec))

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
-from functions.brief import Brief
-from functions.ingestion import Ingestion, State
-from functions.ledger import Moved, UnknownIngestion
-from functions.ledger_items import size
+from functions.adapters.ledger import Moved, UnknownIngestion
+from functions.adapters.ledger_items import size
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import Brief
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 

@@ -13,10 +13,10 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from functions.expiring import expire
-from functions.failed import publish_anyway, replay
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.replacing import CANNOT_REPLACE
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.operations.expire import expire
+from functions.operations.failed import publish_anyway, replay
+from functions.pipeline.replace import CANNOT_REPLACE
 from lakegate.errors import LakegateError
 from lakegate.landing import batch_name, branch_name, fresh_branch, ingestion_id
 from tests.fakes import job

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
-from functions import failed, rebuilding
-from functions.baselining import accept
-from functions.expiring import expire
-from functions.ingestion import ALERTED, Ingestion
-from functions.job_run import RunState
-from functions.ledger import Moved
+from functions.adapters.emr import RunState
+from functions.adapters.ledger import Moved
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.operations import failed, rebuild_ledger
+from functions.operations.expire import expire
+from functions.pipeline.audit_history import accept
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.faults import Fault, die, unavailable
@@ -265,7 +265,7 @@ def _expire(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
-    return lambda: list(rebuilding.rebuild(stage.deployment.world))
+    return lambda: list(rebuild_ledger.rebuild(stage.deployment.world))
 
 
 _replay = _command(lambda deployment, seen: failed.replay(deployment.world, seen, by="Ann"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lakegate.audit_tables import RESULTS
 from lakegate.batch import Part
-from lakegate.history import RESULTS
 from lakegate.jobspec import JobSpec
 from lakegate.landing import BATCH, report_key
 from lakegate.report import Status, Verdict

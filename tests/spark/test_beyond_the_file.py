@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from functions.ingestion import Intent
-from functions.tables import Tables
+from functions.adapters.iceberg import Tables
+from functions.model.ingestion import Intent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.session import session_settings
+from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
 from tests.spark.conftest import Job
 from tests.spark.test_job import parquet

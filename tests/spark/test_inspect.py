@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from functions.ingestion import Ingestion, State
-from functions.lake import Lake
+from access.failing_rows import Inspection, Question, inspection
+from access.rows import Evidence
+from access.tables import Reader
+from functions.adapters.s3 import Lake
+from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from reading.evidence import Evidence
-from reading.inspection import Inspection, Question, inspection
-from reading.reader import Reader
 from tests.fakes.deployment import Deployment
 from tests.spark.conftest import Job
 

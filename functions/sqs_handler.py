@@ -1,0 +1,106 @@
+"""One delivered message: the work it asks for, and a Lambda handler for a queue of them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from functions.adapters.all import World
+from functions.pipeline.complete import conclude, judge
+from functions.pipeline.events import ended_run, landed_objects
+from functions.pipeline.intake import take_in
+from functions.telemetry import logger, metrics
+from lakegate.errors import Permanent
+from lakegate.text import one_line
+
+_LOGGED = 2000  # characters of a message's body
+
+With = TypeVar("With")  # what the work is done with
+Work = Callable[[World, str], None]
+Handler = Callable[[dict[str, Any], LambdaContext], Any]
+
+
+def upload(world: World, body: str) -> None:
+    """Take in each landed object that an S3 event notification names.
+
+    Raises Permanent FOREIGN_BUCKET, and takes in none, where one landed elsewhere.
+    """
+    found = landed_objects(body)
+    for landed in found:
+        if landed.bucket != world.settings.landing_bucket:
+            message = f"only what lands in {world.settings.landing_bucket} is taken in"
+            raise Permanent("FOREIGN_BUCKET", f"{message}, and not {one_line(landed.uri)}")
+    for landed in found:
+        take_in(world, landed)
+
+
+def job_run(world: World, body: str) -> None:
+    """Conclude the job run whose change of state an EventBridge event tells."""
+    conclude(world, ended_run(body))
+
+
+def job_run_judged(world: World, body: str) -> None:
+    """Only judge the job run: what passed waits, and is published together with the others."""
+    judge(world, ended_run(body))
+
+
+def _nothing(world: Any, body: str) -> None:
+    """Nothing needs to be done first."""
+
+
+def _nothing_more(world: Any) -> None:
+    """Nothing is left to do at last."""
+
+
+def sqs_handler(
+    work: Callable[[With, str], None],
+    world: Callable[[], With],
+    first: Callable[[With, str], None] = _nothing,
+    last: Callable[[With], None] = _nothing_more,
+) -> Handler:
+    """A Lambda handler that does `work` for the body of each message of a batch.
+
+    It answers which messages must be delivered again; the others are done. `world` is asked for
+    each message, so that one that cannot be made yet fails the messages and not the Lambda.
+    `first` is done for every message before `work` is for any; what fails there is left to `work`.
+    `last` is done once after them, and fails no message.
+    """
+
+    def work_off(record: SQSRecord) -> None:
+        try:
+            work(world(), record.body)
+        except Exception:
+            body = record.body[:_LOGGED]
+            logger.exception("this message will be delivered again", extra={"body": body})
+            raise
+
+    @logger.inject_lambda_context
+    @metrics.log_metrics
+    def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+        for record in event["Records"]:
+            with suppress(Exception):  # the work itself raises it again, and tells it
+                first(world(), record["body"])
+        answer = process_partial_response(
+            event=event,
+            record_handler=work_off,
+            processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
+            context=context,
+        )
+        _finish(last, world)
+        return answer
+
+    return handler
+
+
+def _finish(last: Callable[[With], None], world: Callable[[], With]) -> None:
+    try:
+        last(world())
+    except Exception:  # noqa: BLE001 - whatever it is, the messages are worked off
+        logger.exception("what was to be done last is left to the sweep")
