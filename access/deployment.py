@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.ledger import Ledger
 from functions.adapters.secrets import secret
 from functions.model.ingestion import Ingestion
@@ -43,7 +43,7 @@ class Deployment:
     reader_token: str = field(repr=False)
     local: bool
 
-    def world(self) -> World:
+    def adapters(self) -> Adapters:
         """The adapters to work with."""
         return connect(self.settings)
 

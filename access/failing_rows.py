@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from access.check_sql import about_rows
 from access.masking import Concealment, concealment
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
 from lakegate.contract.checks import Check, Metric
@@ -76,7 +76,7 @@ class Inspection:
 
 
 def inspection(
-    world: World,
+    adapters: Adapters,
     ingestion: Ingestion,
     question: Question,
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
@@ -89,14 +89,14 @@ def inspection(
     UNKNOWN_CHECK, UNKNOWN_CONTRACT when nobody knows any more what it was judged by, and
     UNKNOWN_REFERENCE when its branch is gone.
     """
-    report = _report(world, ingestion)
+    report = _report(adapters, ingestion)
     results = _asked(report, question.check)
     if not results or not report.audited_hash:
         unread = tuple(Finding(result, notes=(_UNWRITTEN,)) for result in results)
         return Inspection(ingestion, report, unread)
     found = [
         _of_single(
-            world,
+            adapters,
             single,
             contract,
             _own(results, report, number),
@@ -126,7 +126,7 @@ def _own(
 
 
 def _of_single(
-    world: World,
+    adapters: Adapters,
     report: AuditReport,
     stored: tuple[str, str],
     results: Sequence[tuple[CheckResult, str]],
@@ -138,10 +138,10 @@ def _of_single(
     if not results:
         return (), ()
     _require_known(stored, report)
-    contract = world.lake.contract_at(*stored).contract
+    contract = adapters.lake.contract_at(*stored).contract
     hidden = Concealment.by(())
     if not question.reveal:
-        hidden = concealment(world, contract, stored[0])
+        hidden = concealment(adapters, contract, stored[0])
     checks = {check.id: check for check in contract.checks}
     with evidence_of(report) as evidence:
         findings = tuple(
@@ -160,10 +160,10 @@ def _require_known(stored: tuple[str, str], report: AuditReport) -> None:
         raise LakegateError("UNKNOWN_CONTRACT", f"{message}: {todo}")
 
 
-def _report(world: World, ingestion: Ingestion) -> AuditReport:
+def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
     try:
         if ingestion.report_key:
-            return world.lake.report(ingestion.report_key)
+            return adapters.lake.report(ingestion.report_key)
     except Missing:
         pass
     message = f"{ingestion.id} is {ingestion.state} and has no audit report"
@@ -200,7 +200,7 @@ def _of_contract(
     hidden: Concealment,
     evidence: "Evidence",
 ) -> Finding:
-    if check.looks_beyond:
+    if check.checks_whole_table:
         return Finding(result, notes=(_BEYOND,))
     if check.metric is Metric.ROWS:
         there = check.expect.found(evidence.count, evidence.count)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from lakegate.contract.model import Contract
 
@@ -29,13 +29,13 @@ class Concealment:
         return self.every or column.lower() in self.columns
 
 
-def concealment(world: World, judged_by: Contract, key: str) -> Concealment:
+def concealment(adapters: Adapters, judged_by: Contract, key: str) -> Concealment:
     """What the contract that judged a file conceals, and what the one in force by now does.
 
     `key` is where the contract lies. Raises ContractInvalid where the one in force cannot be read:
     nobody knows then what it hides.
     """
     try:
-        return Concealment.by((judged_by, world.lake.contract_at(key, "").contract))
+        return Concealment.by((judged_by, adapters.lake.contract_at(key, "").contract))
     except Missing:
         return Concealment.by((judged_by,))

@@ -71,7 +71,7 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         cleaned=True,
         saved_at=times.text(landed_at),
         reason=_REASONS.get(state),
-        tally={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
+        check_counts={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
     )
 
 

@@ -46,7 +46,8 @@ class Requests:
 
     `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
     units; counted over the fakes by tests/unit/benchmarks/test_scale.py. `puts` (and one LIST) and
-    `gets` are S3's, the job's included, and `nessie` the requests to Nessie: counted on the local stack by
+    `gets` are S3's, the job's included, and `nessie` the requests to Nessie: counted on the local
+    stack by
     `make bench-steps`. `messages` are sent, received and deleted in three queues.
     `logged` are kilobytes of the functions' logs, a guess.
     """

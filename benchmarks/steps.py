@@ -66,7 +66,7 @@ def _gate(home: Path) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**_LOGS, "LAKEGATE_HOME": str(home)}):
         try:
             running = local_stack.start(print)
-            yield Gate(home, deployment.of_stack(running).world())
+            yield Gate(home, deployment.of_stack(running).adapters())
         finally:
             stack.down(home, print)
 
@@ -85,8 +85,8 @@ def _land(gate: Gate) -> LandedObject:
 
 def _recorded(gate: Gate, id_: str) -> Ingestion:
     def recorded() -> Ingestion | None:
-        now = gate.world.ledger.get(id_)
-        return None if now.unrecorded else now
+        now = gate.adapters.ledger.get(id_)
+        return None if now.needs_recording else now
 
     return eventually(recorded, _PATIENCE, f"{id_} was not recorded")
 

@@ -87,6 +87,6 @@ def _facts(report: AuditReport) -> RenderableType:
             ("rows read", f"{report.rows_read:,}" if report.rows_read else ""),
             ("rows kept out", f"{report.rows_rejected:,}" if report.rows_rejected else ""),
             ("changes", "; ".join(report.schema_changes)),
-            ("checks", terminal.tally(counted)),
+            ("checks", terminal.check_counts(counted)),
         ]
     )

@@ -59,7 +59,7 @@ def push_command(
     ] = Path("contracts"),
 ) -> None:
     """Check all contracts of a directory and put them in force: the next file is judged by them."""
-    push(find(context.obj).world().lake, [directory], terminal.err().print)
+    push(find(context.obj).adapters().lake, [directory], terminal.err().print)
 
 
 @contract.command("withdraw")
@@ -68,7 +68,7 @@ def withdraw_command(
     name: Annotated[str, typer.Argument(metavar="TABLE", help="Whose contract, or its key.")],
 ) -> None:
     """Take a contract out of force: files of its table are alerted from now on, its rows stay."""
-    terminal.err().print(withdraw(find(context.obj).world().lake, name), soft_wrap=True)
+    terminal.err().print(withdraw(find(context.obj).adapters().lake, name), soft_wrap=True)
 
 
 def withdraw(lake: Lake, name: str) -> str:

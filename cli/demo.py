@@ -14,7 +14,7 @@ from cli import local_stack, slack, terminal
 from cli.drop import showing
 from cli.follow import Sight, dropped, finished, follow, way
 from cli.query import rows
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model.ingestion import State
 from infra.local import stack
@@ -43,14 +43,14 @@ def demo() -> None:
 
 
 def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -> None:
-    world = deployment.world()
+    adapters = deployment.adapters()
     contract = parse((ROOT / _CONTRACT).read_text(encoding="utf-8"), _CONTRACT)
     tell(f"counting the rows of {contract.table} on main")
     before = _count(deployment, contract.table)
     tell("dropping five files into the landing bucket, the last one with broken rows")
-    sights, written = _drop(world, contract)
+    sights, written = _drop(adapters, contract)
     with showing(console) as show:
-        sights = follow(world, sights, finished, _SECONDS, show)
+        sights = follow(adapters, sights, finished, _SECONDS, show)
     if not console.is_terminal:
         console.print(way(sights))
     after = _count(deployment, contract.table)
@@ -79,15 +79,15 @@ def _runs() -> bool:
         return False  # there never was a stack
 
 
-def _drop(world: World, contract: Contract) -> tuple[list[Sight], int]:
+def _drop(adapters: Adapters, contract: Contract) -> tuple[list[Sight], int]:
     """Drop the next days, the last of them broken; returns also how many good rows that are."""
     from cli import flights  # pyarrow takes its time, which no other command has to wait for
 
     everything = flights.read(contract.columns)
-    keys = next_days(contract.landing_prefix, {each.key for each in world.landing.landed()})
+    keys = next_days(contract.landing_prefix, {each.key for each in adapters.landing.landed()})
     *good, bad = [(key, flights.of_day(everything, day)) for key, day in keys.items()]
     files = [*good, (bad[0], flights.broken(bad[1]))]
-    sights = [dropped(world.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
+    sights = [dropped(adapters.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
     return sights, sum(rows.num_rows for _, rows in good)
 
 

@@ -15,7 +15,7 @@ from cli.contracts import push, refuse_invalid
 from cli.drop import explain, showing
 from cli.follow import Sight, dropped, ended, follow
 from cli.local_stack import teller
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from infra import checkup, nessie_tokens, package
 from infra.aws import stack_plan
@@ -44,7 +44,7 @@ from lakegate.limits import Limits
 TABLE = "smoke.deployments"
 
 
-def smoke(world: World, deployed_at: datetime, job_release: str, seconds: float) -> Sight:
+def smoke(adapters: Adapters, deployed_at: datetime, job_release: str, seconds: float) -> Sight:
     """Send the file of a deployment on its way, unless it is, and see it published.
 
     Raises LakegateError: TIMED_OUT, which says where the file stands, after `seconds`, or
@@ -53,7 +53,7 @@ def smoke(world: World, deployed_at: datetime, job_release: str, seconds: float)
     key = f"{TABLE.replace('.', '/')}/{deployed_at:%Y%m%d-%H%M%S}.csv"
     body = f"deployed_at,job_release\n{times.text(deployed_at)},{job_release}\n"
     with showing(terminal.err()) as show:
-        sight = follow(world, [_sent(world, key, body.encode())], ended, seconds, show)[0]
+        sight = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
     if sight.ingestion.state is not State.PUBLISHED:
         explain(terminal.err(), [sight])
         message = f"the smoke test's file ended {sight.ingestion.state}, see above"
@@ -61,12 +61,12 @@ def smoke(world: World, deployed_at: datetime, job_release: str, seconds: float)
     return sight
 
 
-def _sent(world: World, key: str, body: bytes) -> Sight:
+def _sent(adapters: Adapters, key: str, body: bytes) -> Sight:
     """The file on its way: sent by an earlier try that was interrupted, or sent now."""
-    for earlier in world.ledger.versions(LandedObject(world.landing.bucket, key, "", "", 0)):
+    for earlier in adapters.ledger.versions(LandedObject(adapters.landing.bucket, key, "", "", 0)):
         if earlier.state is State.PUBLISHED or not earlier.ended:
             return Sight(earlier)
-    return dropped(world.landing.put(key, body))
+    return dropped(adapters.landing.put(key, body))
 
 
 _APP = ROOT / "template.yaml"
@@ -187,15 +187,15 @@ def _open(order: _Order, seconds: float) -> None:
     """Put the contracts in force, see a file through, and say what to do next."""
     site = order.site
     outputs = stack_plan.complete(site, order.package)
-    world = find(site.stage.name).world()
+    adapters = find(site.stage.name).adapters()
     for directory in CONTRACTS:
-        push(world.lake, [directory], site.tell)
+        push(adapters.lake, [directory], site.tell)
     patient = boto3.client("lambda", config=checkup.PATIENT)
     checkup.seed(patient, outputs["CheckupFunctionName"])
     site.tell("main has its first commit, and its tables of history")
     site.tell("smoke test: a tiny file goes the whole way")
     changed = site.stacks.changed_at(site.stage.stack)
-    smoke(world, changed, order.package.job_release, seconds)
+    smoke(adapters, changed, order.package.job_release, seconds)
     terminal.out().print(_next(site.stage, outputs))
 
 

@@ -71,8 +71,8 @@ def _land(site: Site, seconds: float) -> None:
 
 def _in_flight(site: Site) -> str:
     """What is on its way, in words."""
-    world = find(site.stage.name).world()
-    files = sum(1 for _ in world.ledger.unfinished(world.now()))
+    adapters = find(site.stage.name).adapters()
+    files = sum(1 for _ in adapters.ledger.unfinished(adapters.now()))
     told = [f"{files} files in flight"] if files else []
     waiting = teardown.messages(site)
     return ", ".join([*told, *(f"{many} messages in {name}" for name, many in waiting.items())])

@@ -24,7 +24,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "parts": [asdict(part) for part in ingestion.parts],
         "rows": ingestion.rows,
         "reason": asdict(ingestion.reason) if ingestion.reason else None,
-        "tally": dict(ingestion.tally),
+        "tally": dict(ingestion.check_counts),
         "checks": [dict(check) for check in ingestion.checks],
         "branch": ingestion.branch,
         "attempt": ingestion.attempt,

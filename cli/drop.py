@@ -14,7 +14,7 @@ from rich.live import Live
 from access.deployment import find
 from cli import terminal
 from cli.follow import Show, Sight, dropped, ended, follow, sentence, way
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import State
 from lakegate.batch import read_manifest
@@ -30,7 +30,7 @@ def is_manifest(file: Path) -> bool:
     return file.name == MANIFEST
 
 
-def put_batch(world: World, manifest: Path, key: str = "") -> Sight:
+def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> Sight:
     """Upload the files that a manifest names, from its folder, and the manifest last.
 
     They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError,
@@ -38,11 +38,11 @@ def put_batch(world: World, manifest: Path, key: str = "") -> Sight:
     """
     prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
     text = _read(manifest)
-    listed = read_manifest(text, world.settings.limits)
+    listed = read_manifest(text, adapters.settings.limits)
     bodies = {each.key: _read(manifest.parent / each.key) for each in listed}
     for name, body in bodies.items():
-        world.landing.put(prefix + name, body)
-    return dropped(world.landing.put(prefix + MANIFEST, text))
+        adapters.landing.put(prefix + name, body)
+    return dropped(adapters.landing.put(prefix + MANIFEST, text))
 
 
 def _read(file: Path) -> bytes:
@@ -75,28 +75,28 @@ def drop(
         raise typer.BadParameter("give --key or --table, not both")
     if len(files) > 1 and key and not key.endswith("/"):
         raise typer.BadParameter("for several files --key must end in /", param_hint="--key")
-    world = find(context.obj).world()
+    adapters = find(context.obj).adapters()
     if any(map(is_manifest, files)):
-        sights = [_put_batch(world, files, key, table)]
+        sights = [_put_batch(adapters, files, key, table)]
     else:
-        prefix = key or _prefix(world.lake, table)
+        prefix = key or _prefix(adapters.lake, table)
         exact = bool(key) and not key.endswith("/")
-        sights = [put(world, file, prefix if exact else prefix + file.name) for file in files]
+        sights = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
     for sight in sights:
         terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     if wait:
-        wait_for(world, sights, seconds)
+        wait_for(adapters, sights, seconds)
 
 
-def wait_for(world: World, sights: list[Sight], seconds: float) -> NoReturn:
+def wait_for(adapters: Adapters, sights: list[Sight], seconds: float) -> NoReturn:
     """Show files' way to their end, at most for so many seconds, and end the command by it."""
     with showing(terminal.err()) as show:
-        sights = follow(world, sights, ended, seconds, show)
+        sights = follow(adapters, sights, ended, seconds, show)
     explain(terminal.err(), sights)
     raise typer.Exit(exit_code(sights))
 
 
-def _put_batch(world: World, files: list[Path], key: str, table: str) -> Sight:
+def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> Sight:
     if len(files) > 1:
         raise typer.BadParameter("a _manifest.json is dropped alone: it names the other files")
     if table:
@@ -105,17 +105,17 @@ def _put_batch(world: World, files: list[Path], key: str, table: str) -> Sight:
     if key and not re.fullmatch(f"{BATCHES}[^/]+/", key):
         message = f"a batch lands in a folder of its own: {BATCHES}NAME/"
         raise typer.BadParameter(message, param_hint="--key")
-    return put_batch(world, files[0], key)
+    return put_batch(adapters, files[0], key)
 
 
-def put(world: World, file: Path, key: str) -> Sight:
+def put(adapters: Adapters, file: Path, key: str) -> Sight:
     """Upload a file under a key. Raises LakegateError."""
     try:
         body = file.read_bytes()
     except OSError as error:
         message = f"{file} cannot be read, and was not uploaded: {error.strerror}"
         raise LakegateError("UNREADABLE_FILE", message) from error
-    return dropped(world.landing.put(key, body))
+    return dropped(adapters.landing.put(key, body))
 
 
 @contextmanager

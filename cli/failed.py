@@ -12,7 +12,7 @@ from access.deployment import find, identified
 from cli import documents, terminal
 from cli.drop import exit_code, showing
 from cli.follow import Sight, ended, follow
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations import failed
@@ -58,13 +58,13 @@ def replay(
 
     With --wait the exit code tells the end, as that of `lakegate drop` does.
     """
-    world = find(context.obj).world()
-    ingestion = identified(world.ledger, identity)
-    newer = _newer(world, despite)
+    adapters = find(context.obj).adapters()
+    ingestion = identified(adapters.ledger, identity)
+    newer = _newer(adapters, despite)
     original = contract is Which.ORIGINAL
-    outcome = failed.replay(world, ingestion, by=by, original=original, despite=newer)
+    outcome = failed.replay(adapters, ingestion, by=by, original=original, despite=newer)
     tell_replay(outcome)
-    _follow(world, outcome.ingestion, seconds if wait else None)
+    _follow(adapters, outcome.ingestion, seconds if wait else None)
 
 
 def publish(
@@ -88,19 +88,19 @@ def publish(
 
     Rows with cells that cannot be read are named first, and left out.
     """
-    world = find(context.obj).world()
-    ingestion = identified(world.ledger, identity)
-    newer = _newer(world, despite)
-    require_publishable(world, ingestion, newer)
-    if words := unreadable.named(report_of(world, ingestion), null_unreadable=nulls):
+    adapters = find(context.obj).adapters()
+    ingestion = identified(adapters.ledger, identity)
+    newer = _newer(adapters, despite)
+    require_publishable(adapters, ingestion, newer)
+    if words := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
         terminal.err().print(words, style="yellow", soft_wrap=True)
         if not yes and sys.stdin.isatty():
             typer.confirm("Publish it so?", abort=True, err=True)
     outcome = failed.publish_anyway(
-        world, ingestion, by, reason, despite=newer, null_unreadable=nulls
+        adapters, ingestion, by, reason, despite=newer, null_unreadable=nulls
     )
     tell_publish(outcome, by)
-    _follow(world, outcome.ingestion, seconds if wait else None)
+    _follow(adapters, outcome.ingestion, seconds if wait else None)
 
 
 def discard(
@@ -113,12 +113,12 @@ def discard(
 
     The landed object stays: `lakegate replay` reads it anew. Exit code 1 when something is left.
     """
-    world = find(context.obj).world()
-    ingestion = identified(world.ledger, identity)
+    adapters = find(context.obj).adapters()
+    ingestion = identified(adapters.ledger, identity)
     question = f"Discard {_name(ingestion)} ({ingestion.state}) with its branch and files?"
     if not yes and sys.stdin.isatty():
         typer.confirm(question, abort=True, err=True)
-    tell_discard(failed.discard(world, ingestion, by=by))
+    tell_discard(failed.discard(adapters, ingestion, by=by))
 
 
 def tell_replay(outcome: Outcome) -> None:
@@ -154,18 +154,18 @@ def _tell_rest(outcome: Outcome) -> None:
     terminal.out().print(f"`lakegate show {outcome.ingestion.id[:ID_PART]}` tells how it goes")
 
 
-def _follow(world: World, ingestion: Ingestion, seconds: float | None) -> None:
+def _follow(adapters: Adapters, ingestion: Ingestion, seconds: float | None) -> None:
     """Show the way to the end, for that many seconds; the exit code is that of the end."""
     if seconds is None:
         return
     with showing(terminal.err()) as show:
-        sights = follow(world, [Sight(ingestion)], ended, seconds, show)
+        sights = follow(adapters, [Sight(ingestion)], ended, seconds, show)
     raise typer.Exit(exit_code(sights))
 
 
-def _newer(world: World, identity: str) -> str:
+def _newer(adapters: Adapters, identity: str) -> str:
     """Return the whole id of the newer version that is named, "" where none is."""
-    return identified(world.ledger, identity).id if identity else ""
+    return identified(adapters.ledger, identity).id if identity else ""
 
 
 def _name(ingestion: Ingestion) -> str:
@@ -185,9 +185,9 @@ def accept(
 
     Its rows stay where they are: `lakegate publish` or `lakegate replay` bring a rejected file on.
     """
-    world = find(context.obj).world()
-    ingestion = identified(world.ledger, identity)
-    accepted = audit_history.accept(world, ingestion, by, reason)
+    adapters = find(context.obj).adapters()
+    ingestion = identified(adapters.ledger, identity)
+    accepted = audit_history.accept(adapters, ingestion, by, reason)
     words = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
     terminal.out().print(words, soft_wrap=True)
 
@@ -209,10 +209,10 @@ def expire(
     Nothing goes that main, at any time since, or another branch can reach. Exit code 1 when
     something could not be removed; the next run tries again.
     """
-    world = find(context.obj).world()
-    policy = world.settings.keep_days if days is None else days
+    adapters = find(context.obj).adapters()
+    policy = adapters.settings.keep_days if days is None else days
     done = []
-    for each in expired_of(world, policy, dry_run=dry_run):
+    for each in expired_of(adapters, policy, dry_run=dry_run):
         done.append(each)
         if not as_json:
             terminal.out().print(line(each, dry_run=dry_run), soft_wrap=True)

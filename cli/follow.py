@@ -13,7 +13,7 @@ from rich.text import Text
 
 from access.outcomes import published
 from cli import terminal
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
 from functions.adapters.ledger import UnknownIngestion
 from functions.model.ingestion import Ingestion, State
@@ -43,7 +43,7 @@ class Sight:
     def blocking(self) -> int:
         """How many checks say that the file must not be published."""
         blocks = (Status.FAIL, Status.ERROR)
-        return sum(self.ingestion.tally.get(status, 0) for status in blocks)
+        return sum(self.ingestion.check_counts.get(status, 0) for status in blocks)
 
     def seconds(self, step: str) -> float | None:
         """The seconds from landing to the end of a step; None while it is not done."""
@@ -73,7 +73,7 @@ def finished(sight: Sight) -> bool:
 
 
 def follow(
-    world: World,
+    adapters: Adapters,
     sights: Iterable[Sight],
     done: Callable[[Sight], bool],
     seconds: float,
@@ -86,7 +86,7 @@ def follow(
     deadline = time.monotonic() + seconds
     seen = list(sights)
     while True:
-        seen = [sight if done(sight) else _look(world, sight) for sight in seen]
+        seen = [sight if done(sight) else _look(adapters, sight) for sight in seen]
         show(seen)
         if all(map(done, seen)):
             return seen
@@ -100,7 +100,7 @@ def sentence(sight: Sight) -> str:
     ingestion = sight.ingestion
     if not ingestion.times:
         return "uploaded"
-    many = sum(ingestion.tally.values())
+    many = sum(ingestion.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
@@ -125,19 +125,19 @@ def job_state(sight: Sight) -> str:
     return word if attempt == 1 else f"{word}, attempt {attempt}"
 
 
-def _look(world: World, sight: Sight) -> Sight:
+def _look(adapters: Adapters, sight: Sight) -> Sight:
     try:
-        ingestion = world.ledger.get(sight.ingestion.id)
+        ingestion = adapters.ledger.get(sight.ingestion.id)
     except UnknownIngestion:
         return sight
-    return replace(sight, ingestion=ingestion, run=_run_state(world, ingestion))
+    return replace(sight, ingestion=ingestion, run=_run_state(adapters, ingestion))
 
 
-def _run_state(world: World, ingestion: Ingestion) -> RunState | None:
+def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
     if ingestion.state is not State.SUBMITTED:
         return None
     try:
-        return world.jobs.get(ingestion.job_run).state
+        return adapters.jobs.get(ingestion.job_run).state
     except UnknownRun:
         return None  # EMR forgets its runs after a while
 
@@ -189,7 +189,7 @@ def _job(sight: Sight) -> RenderableType:
 
 
 def _audit(sight: Sight) -> Text:
-    many = sum(sight.ingestion.tally.values())
+    many = sum(sight.ingestion.check_counts.values())
     if not many:
         return _NONE
     if sight.blocking:

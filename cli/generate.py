@@ -16,7 +16,7 @@ from cli.drop import put, wait_for
 from cli.fault_injection import MEANING, Fault
 from cli.follow import Sight
 from cli.local_stack import teller
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from lakegate.contract.model import parse
 
 _PATIENCE = 900.0  # seconds
@@ -74,7 +74,7 @@ def generate(
     if wait and not upload:
         raise typer.BadParameter("there is nothing to wait for: add --upload", param_hint="--wait")
     rate = _rate(null_rate, no_null=no_null)
-    world = find(context.obj).world() if upload else None
+    adapters = find(context.obj).adapters() if upload else None
     wanted = [sample_files.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
     made = {out / f"parcels-{seed}-{each.file:03}.{format_}": each for each in wanted}
     contract = sample_writers.write_contract(out, format_)
@@ -82,16 +82,16 @@ def generate(
         sample_writers.write(made, faults, written)
     for file in (contract, *made):
         terminal.out().print(str(file), soft_wrap=True)
-    if world:
-        sights = _upload(world, contract, made)
+    if adapters:
+        sights = _upload(adapters, contract, made)
         if wait:
-            wait_for(world, sights, _PATIENCE)
+            wait_for(adapters, sights, _PATIENCE)
 
 
-def _upload(world: World, contract: Path, files: Iterable[Path]) -> list[Sight]:
-    push(world.lake, [contract], teller())
+def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[Sight]:
+    push(adapters.lake, [contract], teller())
     prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
-    sights = [put(world, file, prefix + file.name) for file in files]
+    sights = [put(adapters, file, prefix + file.name) for file in files]
     for sight in sights:
         terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     return sights

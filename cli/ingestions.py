@@ -9,7 +9,7 @@ from access.deployment import find, identified
 from access.outcomes import published
 from cli import documents, terminal
 from cli.follow import Sight
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
 from lakegate.report import AuditReport
@@ -23,7 +23,7 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the ingestions, newest first."""
-    ledger = find(context.obj).world().ledger
+    ledger = find(context.obj).adapters().ledger
     read = ledger.in_state(state) if state else ledger.all()
     found = [each for each in read if not table or table in each.tables]
     found.sort(key=lambda each: each.landed.landed_at, reverse=True)
@@ -41,18 +41,18 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
-    world = find(context.obj).world()
-    ingestion = identified(world.ledger, identity)
-    report = _report(world, ingestion)
+    adapters = find(context.obj).adapters()
+    ingestion = identified(adapters.ledger, identity)
+    report = _report(adapters, ingestion)
     if as_json:
         typer.echo(documents.text(documents.with_report(ingestion, report)))
     else:
         terminal.out().print(page(ingestion, report))
 
 
-def _report(world: World, ingestion: Ingestion) -> AuditReport | None:
+def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
     try:
-        return world.lake.report(ingestion.report_key) if ingestion.report_key else None
+        return adapters.lake.report(ingestion.report_key) if ingestion.report_key else None
     except Missing:
         return None
 
@@ -82,7 +82,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("contract", ingestion.contract_key),
                 ("published anyway", _approval(ingestion)),
                 ("done by people", _actions(ingestion)),
-                ("checks", terminal.tally(ingestion.tally)),
+                ("checks", terminal.check_counts(ingestion.check_counts)),
                 ("rows kept out", _kept_out(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),

@@ -35,7 +35,7 @@ def inspect(
 ) -> None:
     """Show the rows of a rejected file, or of a table after a change, that break a check."""
     deployment = find(context.obj)
-    world = deployment.world()
+    adapters = deployment.adapters()
 
     def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
         rows = deployment.reader(f"{report.branch}@{report.audited_hash}")
@@ -45,9 +45,9 @@ def inspect(
         run = run_id(report.ingestion, report.attempt)
         return deployment.reader(MAIN).kept_out(run, check, limit)
 
-    ingestion = identified(world.ledger, identity)
+    ingestion = identified(adapters.ledger, identity)
     question = Question(check, limit, show_rows)
-    found = inspection(world, ingestion, question, evidence_of, kept_out)
+    found = inspection(adapters, ingestion, question, evidence_of, kept_out)
     if as_json:
         typer.echo(documents.text(document(found)))
     elif found.findings:

@@ -11,7 +11,7 @@ import typer
 from access.deployment import ROOT, Deployment, enter, find, home
 from cli import documents, terminal
 from cli.contracts import push
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model.ingestion import State
 from functions.settings import Settings
@@ -78,7 +78,7 @@ def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
 
 
 def _status(found: Deployment) -> dict[str, Any]:
-    parts = stack.health(home(), ROOT) if found.local else _health(found.world())
+    parts = stack.health(home(), ROOT) if found.local else _health(found.adapters())
     counted = all(state == "up" for state in parts.values())
     return {
         **found.addresses,
@@ -87,21 +87,21 @@ def _status(found: Deployment) -> dict[str, Any]:
         "ledger_table": found.settings.ledger_table,
         "reader_token": found.reader_token,
         "health": parts,
-        "counts": _counts(found.world()) if counted else None,
+        "counts": _counts(found.adapters()) if counted else None,
     }
 
 
-def _counts(world: World) -> dict[str, int]:
-    counter = Counter(ingestion.state for ingestion in world.ledger.all())
+def _counts(adapters: Adapters) -> dict[str, int]:
+    counter = Counter(ingestion.state for ingestion in adapters.ledger.all())
     return {state.value: counter[state] for state in State}
 
 
-def _health(world: World) -> dict[str, str]:
+def _health(adapters: Adapters) -> dict[str, str]:
     """Each system that AWS has no state of ours for, asked the least it can be asked."""
     questions: dict[str, Callable[[], object]] = {
-        "nessie": lambda: world.catalog.head(MAIN),
-        "ledger": lambda: world.ledger.known(["none"]),
-        "lake": world.lake.contracts,
+        "nessie": lambda: adapters.catalog.head(MAIN),
+        "ledger": lambda: adapters.ledger.known(["none"]),
+        "lake": adapters.lake.contracts,
     }
     return {name: _answer(ask) for name, ask in questions.items()}
 

@@ -32,7 +32,7 @@ def reconcile(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check that nothing is lost or doubled; where something is, say what, and end with 1."""
-    found = reconciled(find(context.obj).world(), table, thorough=thorough, full=full)
+    found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
     tell(found, as_json=as_json)
 
 
@@ -139,7 +139,7 @@ def rebuild_command(
 
     What the ledger has stays as it is, so this can be done at any time, and again where it failed.
     """
-    found = list(rebuild(find(context.obj).world(), dry_run=dry_run))
+    found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
         typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
     else:

@@ -111,7 +111,7 @@ def press(
     """Press a button of a failed file's newest alert, and fill in the form where one opens."""
     if context.obj:
         raise LakegateError("NOT_LOCAL", "only in the local Slack can people be played")
-    ingestion = identified(find().world().ledger, identity)
+    ingestion = identified(find().adapters().ledger, identity)
     if not ingestion.has_failed:
         raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail: no alert is about it")
     address = stack.read(home()).slack

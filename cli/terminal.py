@@ -152,7 +152,7 @@ def cost(report: AuditReport) -> RenderableType:
     return Group(made, Text(f"answered: {told}", "dim")) if told else made
 
 
-def tally(counted: Mapping[str, int]) -> str:
+def check_counts(counted: Mapping[str, int]) -> str:
     """How many checks ended how: `34 pass, 3 fail`."""
     return ", ".join(f"{counted[status]} {status}" for status in Status if counted.get(status))
 

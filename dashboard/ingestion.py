@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from dashboard.formatting import moment, size
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from lakegate import times
@@ -140,12 +140,12 @@ class Account:
         return self.is_failed and bool(self.ingestion.audited_hash) and not self.ingestion.discarded
 
 
-def account(world: World, ingestion: Ingestion) -> Account:
+def account(adapters: Adapters, ingestion: Ingestion) -> Account:
     """What is known of an ingestion."""
     if not ingestion.report_key:
         return Account(ingestion, None, "It has not come as far as to be audited.")
     try:
-        return Account(ingestion, world.lake.report(ingestion.report_key))
+        return Account(ingestion, adapters.lake.report(ingestion.report_key))
     except Missing as error:
         why = _missing(ingestion, error.code)
     except Permanent as error:
@@ -188,7 +188,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
 def _missing(ingestion: Ingestion, code: str) -> str:
     if not ingestion.ended:
         return "Its job has left no audit report yet."
-    known = ingestion.tally or ingestion.state is not State.ERRORED
+    known = ingestion.check_counts or ingestion.state is not State.ERRORED
     left = "Its" if known else "Its job left no audit report, or its"
     return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."
 

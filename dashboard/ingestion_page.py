@@ -84,7 +84,7 @@ def show(opened: Opened) -> None:
     if not wanted:
         _ask(opened)
         return
-    told = account(opened.world, identified(opened.world.ledger, wanted))
+    told = account(opened.adapters, identified(opened.adapters.ledger, wanted))
     _head(told)
     _under_way(told.ingestion)
     actions.show(opened, told.ingestion)
@@ -99,8 +99,8 @@ def _ask(opened: Opened) -> None:
     wanted = st.text_input("An ingestion's id, or its beginning", placeholder="3f9c2ab17d04")
     if wanted:
         formatting.ingestion(wanted.strip(), f"Show {code(wanted.strip())}", ":material/search:")
-    now = opened.world.now()
-    found = opened.world.ledger.landed(*bounds(Window.WEEK, now))
+    now = opened.adapters.now()
+    found = opened.adapters.ledger.landed(*bounds(Window.WEEK, now))
     recent = [brief for brief, _ in zip(found, range(_RECENT), strict=False)]
     if not recent:
         st.markdown("Nothing landed in the last seven days. `lakegate drop FILE` drops a file.")

@@ -11,7 +11,7 @@ from dashboard.charts import Span
 from dashboard.formatting import ago, code, duration, tables
 from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, overview
 from dashboard.session import Opened
-from functions.model.ingestion_summary import Brief
+from functions.model.ingestion_summary import IngestionSummary
 
 # The overview's pictures.
 
@@ -112,15 +112,15 @@ _EVERY_TABLE = "All tables"
 
 def show(opened: Opened) -> None:
     """Show what landed, what came of it, how long it took, and what failed last."""
-    world = opened.world
-    now = world.now()
+    adapters = opened.adapters
+    now = adapters.now()
     st.header("Overview", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         window = st.segmented_control(
             "What landed in the last", list(Window), default=Window.DAY, required=True
         )
         since, until = bounds(window, now)
-        every = list(world.ledger.landed(since, until))
+        every = list(adapters.ledger.landed(since, until))
         known = sorted({table for each in every for table in each.tables})
         wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
     landed = _of(wanted, every)
@@ -131,7 +131,9 @@ def show(opened: Opened) -> None:
     else:
         _nothing(window)
     left, right = st.columns([3, 2], gap="large")
-    waiting = _of(wanted, world.ledger.open_failures())  # while the browser draws the first picture
+    waiting = _of(
+        wanted, adapters.ledger.open_failures()
+    )  # while the browser draws the first picture
     with left:
         _alerts(last_alerts(landed, waiting), now)
         _oldest(waiting, now)
@@ -140,7 +142,7 @@ def show(opened: Opened) -> None:
             _pictures(told, span)
 
 
-def _of(wanted: str, briefs: Iterable[Brief]) -> list[Brief]:
+def _of(wanted: str, briefs: Iterable[IngestionSummary]) -> list[IngestionSummary]:
     return [each for each in briefs if wanted in (_EVERY_TABLE, *each.tables)]
 
 
@@ -170,7 +172,7 @@ def _pictures(told: Overview, span: Span) -> None:
         st.altair_chart(paces(told, span), alt="Seconds from landing to published, by time")
 
 
-def _alerts(alerts: Sequence[Brief], now: str) -> None:
+def _alerts(alerts: Sequence[IngestionSummary], now: str) -> None:
     st.subheader("Last alerts", anchor=False)
     if not alerts:
         st.markdown(":material/check_circle: Nothing failed.")
@@ -183,7 +185,7 @@ def _alerts(alerts: Sequence[Brief], now: str) -> None:
             st.text(f"{why}, {ago(each.ended_at, now)}{gone}")
 
 
-def _oldest(waiting: Sequence[Brief], now: str) -> None:
+def _oldest(waiting: Sequence[IngestionSummary], now: str) -> None:
     if not waiting:
         return
     oldest = waiting[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from access.deployment import Choice, Deployment
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 
@@ -21,7 +21,7 @@ class Opened:
     """A deployment, its adapters, and what people call it."""
 
     deployment: Deployment
-    world: World
+    adapters: Adapters
     name: str
 
     def reader(self, reference: str) -> "Reader":
@@ -36,7 +36,7 @@ def opened(choice: Choice) -> Opened:
     Raises LakegateError where it is not there, or where the local stack is down.
     """
     found = choice.open()
-    return Opened(found, found.world(), choice.name)
+    return Opened(found, found.adapters(), choice.name)
 
 
 # How errors reach the people who look at the page: as sentences.

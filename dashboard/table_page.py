@@ -12,7 +12,7 @@ from dashboard.charts import Span
 from dashboard.formatting import code, count, harmless, moment, size
 from dashboard.session import Opened, told
 from dashboard.table import Entry, Ran, checks_within, history, ran
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredContract
 from lakegate.report import Status
@@ -75,12 +75,12 @@ def show(opened: Opened) -> None:
     st.header(code(name), anchor=False)
     state = reader.state(name)
     _numbers(state)
-    entries = _rows_over_time(opened.world, name, state.rows)
+    entries = _rows_over_time(opened.adapters, name, state.rows)
     columns, contract, commits, checks = st.tabs(["Columns", "Contract", "Commits", "Checks"])
     with columns:
         _columns(state)
     with contract, told():
-        _contract(opened.world, name)
+        _contract(opened.adapters, name)
     with commits:
         _commits(entries)
     with checks, told():
@@ -104,11 +104,11 @@ def _numbers(state: TableState) -> None:
         st.metric("columns", f"{len(state.columns):,}", width=140)
 
 
-def _rows_over_time(world: World, name: str, rows: int) -> tuple[Entry, ...]:
+def _rows_over_time(adapters: Adapters, name: str, rows: int) -> tuple[Entry, ...]:
     further = st.session_state.get(f"further {name}", False)
-    entries = history(world.catalog.log(), name, rows, _MORE if further else _COMMITS)
+    entries = history(adapters.catalog.log(), name, rows, _MORE if further else _COMMITS)
     if entries:
-        st.altair_chart(rows_over_time(entries, world.now()), alt="Rows of the table over time")
+        st.altair_chart(rows_over_time(entries, adapters.now()), alt="Rows of the table over time")
     if not further:
         st.checkbox(
             f"Look further back than main's last {_COMMITS:,} commits", key=f"further {name}"
@@ -132,8 +132,8 @@ def _columns(state: TableState) -> None:
     st.markdown(code(state.location))
 
 
-def _contract(world: World, name: str) -> None:
-    stored = next((s for s in world.lake.contracts() if s.contract.table == name), None)
+def _contract(adapters: Adapters, name: str) -> None:
+    stored = next((s for s in adapters.lake.contracts() if s.contract.table == name), None)
     if not stored:
         st.text("No contract in force is for this table.")
         return
@@ -180,7 +180,7 @@ def _checks(opened: Opened, reader: Reader, name: str) -> None:
     """Read from main's table of results, only when it is asked for: it may have many files."""
     if not st.toggle("Read how the checks of the last 30 days ended"):
         return
-    span = Span(*checks_within(opened.world.now()), timedelta(days=1))
+    span = Span(*checks_within(opened.adapters.now()), timedelta(days=1))
     with st.spinner("Reading"), reader.records(name, span.since) as results:
         found = tuple(ran(results))
     if not found:

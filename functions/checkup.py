@@ -9,7 +9,7 @@ from functions.health.checks import Expected, examine
 from functions.health.model import Finding, fail
 from functions.pipeline.seed import seed
 from functions.telemetry import logger
-from functions.wiring import scene, world
+from functions.wiring import adapters, probes
 from lakegate.errors import LakegateError, Permanent
 
 
@@ -22,7 +22,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """
     match event:
         case {"do": "seed"}:
-            return asdict(seed(world()))
+            return asdict(seed(adapters()))
         case {"do": "examine"}:
             return [asdict(finding) for finding in _examine(event.get("expected", {}))]
     raise Permanent("UNKNOWN_REQUEST", f"ask for `seed` or `examine`, not for {event!r}")
@@ -30,7 +30,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
 
 def _examine(expected: dict[str, str]) -> list[Finding]:
     try:
-        return examine(scene(), Expected(**expected))
+        return examine(probes(), Expected(**expected))
     except LakegateError as error:
         fix = "deploy again: the stack tells the functions their settings"
         return [fail("settings", error.message, fix)]

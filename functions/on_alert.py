@@ -5,6 +5,6 @@ Outside the deployment's network, for Slack is on the internet.
 
 from functions.notifications.notify import tell
 from functions.sqs_handler import sqs_handler
-from functions.wiring import desk
+from functions.wiring import alert_channels
 
-handler = sqs_handler(tell, desk)
+handler = sqs_handler(tell, alert_channels)

@@ -2,6 +2,6 @@
 
 from functions.operations.slack_actions import act
 from functions.sqs_handler import sqs_handler
-from functions.wiring import world
+from functions.wiring import adapters
 
-handler = sqs_handler(act, world)
+handler = sqs_handler(act, adapters)

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.pipeline.complete import conclude, judge
 from functions.pipeline.events import ended_run, landed_objects
 from functions.pipeline.intake import take_in
@@ -23,51 +23,51 @@ from lakegate.text import one_line
 _LOGGED = 2000  # characters of a message's body
 
 With = TypeVar("With")  # what the work is done with
-Work = Callable[[World, str], None]
+Work = Callable[[Adapters, str], None]
 Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
 
-def upload(world: World, body: str) -> None:
+def upload(adapters: Adapters, body: str) -> None:
     """Take in each landed object that an S3 event notification names.
 
     Raises Permanent FOREIGN_BUCKET, and takes in none, where one landed elsewhere.
     """
     found = landed_objects(body)
     for landed in found:
-        if landed.bucket != world.settings.landing_bucket:
-            message = f"only what lands in {world.settings.landing_bucket} is taken in"
+        if landed.bucket != adapters.settings.landing_bucket:
+            message = f"only what lands in {adapters.settings.landing_bucket} is taken in"
             raise Permanent("FOREIGN_BUCKET", f"{message}, and not {one_line(landed.uri)}")
     for landed in found:
-        take_in(world, landed)
+        take_in(adapters, landed)
 
 
-def job_run(world: World, body: str) -> None:
+def job_run(adapters: Adapters, body: str) -> None:
     """Conclude the job run whose change of state an EventBridge event tells."""
-    conclude(world, ended_run(body))
+    conclude(adapters, ended_run(body))
 
 
-def job_run_judged(world: World, body: str) -> None:
+def job_run_judged(adapters: Adapters, body: str) -> None:
     """Only judge the job run: what passed waits, and is published together with the others."""
-    judge(world, ended_run(body))
+    judge(adapters, ended_run(body))
 
 
-def _nothing(world: Any, body: str) -> None:
+def _nothing(adapters: Any, body: str) -> None:
     """Nothing needs to be done first."""
 
 
-def _nothing_more(world: Any) -> None:
+def _nothing_more(adapters: Any) -> None:
     """Nothing is left to do at last."""
 
 
 def sqs_handler(
     work: Callable[[With, str], None],
-    world: Callable[[], With],
+    adapters: Callable[[], With],
     first: Callable[[With, str], None] = _nothing,
     last: Callable[[With], None] = _nothing_more,
 ) -> Handler:
     """A Lambda handler that does `work` for the body of each message of a batch.
 
-    It answers which messages must be delivered again; the others are done. `world` is asked for
+    It answers which messages must be delivered again; the others are done. `adapters` is asked for
     each message, so that one that cannot be made yet fails the messages and not the Lambda.
     `first` is done for every message before `work` is for any; what fails there is left to `work`.
     `last` is done once after them, and fails no message.
@@ -75,7 +75,7 @@ def sqs_handler(
 
     def work_off(record: SQSRecord) -> None:
         try:
-            work(world(), record.body)
+            work(adapters(), record.body)
         except Exception:
             body = record.body[:_LOGGED]
             logger.exception("this message will be delivered again", extra={"body": body})
@@ -86,21 +86,21 @@ def sqs_handler(
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         for record in event["Records"]:
             with suppress(Exception):  # the work itself raises it again, and tells it
-                first(world(), record["body"])
+                first(adapters(), record["body"])
         answer = process_partial_response(
             event=event,
             record_handler=work_off,
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
-        _finish(last, world)
+        _finish(last, adapters)
         return answer
 
     return handler
 
 
-def _finish(last: Callable[[With], None], world: Callable[[], With]) -> None:
+def _finish(last: Callable[[With], None], adapters: Callable[[], With]) -> None:
     try:
-        last(world())
+        last(adapters())
     except Exception:  # noqa: BLE001 - whatever it is, the messages are worked off
         logger.exception("what was to be done last is left to the sweep")

@@ -11,7 +11,7 @@ import boto3
 from botocore.config import Config
 from slack_sdk import WebClient
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.emr import Jobs
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
@@ -21,10 +21,10 @@ from functions.adapters.sqs import AlertQueue, DeadLetters
 from functions.downstream.announce import EventBus, Readers, Refreshing
 from functions.downstream.queues import AnnouncementQueue, GivenUp, RefreshQueue
 from functions.health.aws_probe import AwsProbe
-from functions.health.checks import Scene
+from functions.health.checks import Probes
 from functions.health.nessie_checks import NessieProbe
 from functions.notifications.email import Topic
-from functions.notifications.notify import Desk
+from functions.notifications.notify import AlertChannels
 from functions.notifications.slack import LogAlerts, SlackAlerts, bot_token
 from functions.notifications.threads import Threads
 from functions.settings import (
@@ -54,7 +54,7 @@ _CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressin
 
 
 @cache
-def world() -> World:
+def adapters() -> Adapters:
     """The adapters of this Lambda's environment, made once an instance."""
     return connect(Settings.of(os.environ))
 
@@ -72,12 +72,12 @@ def readers() -> Readers:
     )
 
 
-def scene() -> Scene:
+def probes() -> Probes:
     """What an examination in this Lambda's environment works with; no secret is read for it yet."""
     settings = Settings.of(os.environ)
     names = ("s3", "sqs", "dynamodb", "emr-serverless")
     vault = boto3.client("secretsmanager", config=_IMPATIENT)
-    return Scene(
+    return Probes(
         settings=settings,
         own=CheckupSettings.of(os.environ),
         aws=AwsProbe(*(boto3.client(name, config=_IMPATIENT) for name in names)),
@@ -88,14 +88,14 @@ def scene() -> Scene:
     )
 
 
-def connect(settings: Settings) -> World:
+def connect(settings: Settings) -> Adapters:
     """The adapters that the settings describe; AWS's own variables say which account."""
     s3 = boto3.client("s3", config=_CONFIG)
     sqs = boto3.client("sqs", config=_CONFIG)
     dynamodb = boto3.resource("dynamodb", config=_CONFIG)
     vault = boto3.client("secretsmanager", config=_CONFIG)
     token = Secret(vault, settings.nessie_token_secret)
-    return World(
+    return Adapters(
         settings=settings,
         landing=Landing(s3, settings.landing_bucket),
         lake=Lake(
@@ -151,13 +151,13 @@ _SLACK_CONFIG = Config(retries={"mode": "standard", "max_attempts": 4})
 
 
 @cache
-def desk() -> Desk:
+def alert_channels() -> AlertChannels:
     """What this Lambda's environment has people told with, made once an instance."""
     settings = AlertSettings.of(os.environ)
     table = boto3.resource("dynamodb", config=_SLACK_CONFIG).Table(settings.threads_table)
     window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
     topic, slack = settings.alert_topic, SlackSettings.of(os.environ)
-    return Desk(
+    return AlertChannels(
         threads=Threads(table, window, kept, time.time),
         log=LogAlerts(logger),
         slack=_slack(slack),

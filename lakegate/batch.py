@@ -27,7 +27,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Part:
+class BatchFile:
     """One file of a batch as its job is to read it: the version that was there, and the contract.
 
     `key` is below the manifest's folder, `size` in bytes, `contract_version` S3's version of the
@@ -62,7 +62,7 @@ def folder(manifest: str) -> str:
     return manifest.removesuffix(MANIFEST)
 
 
-def tables_of(parts: Iterable[Part]) -> tuple[str, ...]:
+def tables_of(parts: Iterable[BatchFile]) -> tuple[str, ...]:
     """The tables of some parts, each once, in the order in which they are named."""
     return tuple(dict.fromkeys(part.table for part in parts))
 

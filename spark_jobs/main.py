@@ -75,7 +75,7 @@ def main(argument: str) -> int:
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
     token = admitted(spec, storage.nessie_token)
-    if spec.audited_from:
+    if spec.reaudit_base:
         return _run_again(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here

@@ -57,7 +57,7 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
     meter = Meter(spark)
     contract = storage.contract()
     earlier = storage.report(spec.earlier_report)
-    if (earlier.ingestion, earlier.base_hash) != (spec.ingestion, spec.audited_from):
+    if (earlier.ingestion, earlier.base_hash) != (spec.ingestion, spec.reaudit_base):
         message = f"{spec.earlier_report} does not tell what was audited before"
         raise Permanent("FOREIGN_REPORT", message)
     with meter.step("audit"):
@@ -103,13 +103,13 @@ def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
     All other measures of the table are taken anew.
     """
     add_catalog(
-        run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.audited_from, run.token
+        run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.reaudit_base, run.token
     )
     name = table_name(run.contract.table, _EARLIER)
     now = main_table.main(run)
     gained = _Gained(run.spark, now, iceberg.find_iceberg_table(run.spark, name))
     clean = {each.id for each in earlier.checks if each.counted == 0}
-    checks = [check for check in run.contract.checks if check.looks_beyond]
+    checks = [check for check in run.contract.checks if check.checks_whole_table]
     measured = tier_keys.answer(run, checks, lambda c: gained.had if c.id in clean else now.had)
     return {check.id: tiers.result(check, measured[check.id], run.contract) for check in checks}
 

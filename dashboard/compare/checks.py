@@ -60,7 +60,7 @@ def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding |
     try:
         with st.spinner("Reading the branch"):
             question = Question(check.id, _MOST_ROWS)
-            found = inspection(opened.world, ingestion, question, evidence_of(opened))
+            found = inspection(opened.adapters, ingestion, question, evidence_of(opened))
     except LakegateError as error:
         tell(error)
         return None

@@ -28,7 +28,7 @@ from dashboard.compare.figures import (
 from dashboard.compare.profile import Counted, Values, picture
 from dashboard.compare.rows import Files, arrow_schema, taken
 from dashboard.compare.statistics import Stated, as_arrow, stated
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
@@ -199,7 +199,7 @@ def load(
         )
 
 
-def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[str]:
+def shown_columns(adapters: Adapters, ingestion: Ingestion, table: str) -> frozenset[str]:
     """The columns whose values people may see: those that the contract names and calls harmless,
 
     as it was when it judged the file, and as it is now: main's rows are those of today. None at all
@@ -209,8 +209,8 @@ def shown_columns(world: World, ingestion: Ingestion, table: str) -> frozenset[s
     if not key:
         return frozenset()
     try:
-        contract = world.lake.contract_at(key, version).contract
-        hidden = concealment(world, contract, key)
+        contract = adapters.lake.contract_at(key, version).contract
+        hidden = concealment(adapters, contract, key)
     except (Missing, ContractInvalid):
         return frozenset()
     return frozenset(each.name for each in contract.columns if not hidden.hides(each.name))

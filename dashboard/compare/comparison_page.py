@@ -14,10 +14,10 @@ from dashboard.compare.render import colours, is_sampled, legend, stands_on, tab
 from dashboard.formatting import code, count, moment, tables
 from dashboard.ingestion import account
 from dashboard.session import Opened, tell
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion, State, standing
-from functions.model.ingestion_summary import Brief
+from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
@@ -48,13 +48,13 @@ def show(opened: Opened) -> None:
     ingestion = _picked(opened)
     if not ingestion:
         return
-    told = account(opened.world, ingestion)
+    told = account(opened.adapters, ingestion)
     _head(ingestion)
     actions.show(opened, ingestion)
     if not told.report:
         st.text(visible(f"{told.no_report} Without it no rows can be compared."))
         return
-    gone = _gone(opened.world, ingestion, told.report.branch)
+    gone = _gone(opened.adapters, ingestion, told.report.branch)
     if gone:
         st.text(visible(gone))
     checks.show(opened, ingestion, told.report, there=not gone)
@@ -67,16 +67,16 @@ def _picked(opened: Opened) -> Ingestion | None:
 
     What is picked from the list only changes the address: labels are texts, which may be alike.
     """
-    oldest = islice(opened.world.ledger.open_failures(), _MOST_LISTED)
+    oldest = islice(opened.adapters.ledger.open_failures(), _MOST_LISTED)
     waiting = {brief.id: brief for brief in oldest}
     wanted = st.query_params.get("id", "").strip() or next(iter(waiting), "")
     if not wanted:
         st.markdown(":material/check_circle: **Nothing waits for a decision**")
         st.markdown("A file whose audit fails keeps its branch, and is listed here.")
         return None
-    named = identified(opened.world.ledger, wanted)
+    named = identified(opened.adapters.ledger, wanted)
     if named.id not in waiting:
-        waiting = {named.id: Brief.of(named), **waiting}
+        waiting = {named.id: IngestionSummary.of(named), **waiting}
     st.query_params["id"] = st.session_state[_PICKER] = named.id
     st.selectbox(
         "Failed ingestions, the oldest first",
@@ -92,7 +92,7 @@ def _go() -> None:
     st.query_params["id"] = st.session_state[_PICKER]
 
 
-def _label(brief: Brief) -> str:
+def _label(brief: IngestionSummary) -> str:
     """What it is, and what tells it from its twins; the same as long as it is in that state."""
     gone = ", discarded" if brief.discarded else ""
     what = f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone}"
@@ -112,10 +112,10 @@ def _head(ingestion: Ingestion) -> None:
         st.markdown(f":material/graph_1: {code(ingestion.branch)}")
 
 
-def _gone(world: World, ingestion: Ingestion, branch: str) -> str:
+def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
     """Why the branch that was audited cannot be looked at, "" where it is there."""
     try:
-        world.catalog.head(branch)
+        adapters.catalog.head(branch)
     except UnknownBranch:
         anew = " A replay makes it anew." if ingestion.state in ALERTED else ""
         return f"Its branch is gone: {_why(ingestion)}.{anew}"
@@ -178,8 +178,8 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
 
 
 def _found(opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool) -> Comparison:
-    head = opened.world.catalog.head(MAIN)
-    state = opened.world.catalog.metadata(head, report.table)
+    head = opened.adapters.catalog.head(MAIN)
+    state = opened.adapters.catalog.metadata(head, report.table)
     return _loaded(opened, ingestion, report, head, report.audited_hash, state, whole)
 
 
@@ -193,7 +193,7 @@ def _loaded(
     state: str,
     whole: bool,
 ) -> Comparison:
-    shown = shown_columns(_opened.world, _ingestion, _report.table)
+    shown = shown_columns(_opened.adapters, _ingestion, _report.table)
     return load(_opened.reader, _head, _report, shown, whole=whole)
 
 

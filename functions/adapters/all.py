@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class World:
+class Adapters:
     """Every adapter and the settings.
 
     `tables` makes its adapter when it is first asked: pyiceberg takes two seconds to import, and

@@ -138,7 +138,7 @@ class Jobs:
                 jobDriver={"sparkSubmit": spark_submit(spec, self._settings)},
                 configurationOverrides={"monitoringConfiguration": monitoring(self._settings)},
                 executionTimeoutMinutes=self._settings.job_timeout_minutes,
-                retryPolicy={"maxAttempts": self._settings.job_attempts},
+                retryPolicy={"maxAttempts": self._settings.emr_attempts},
                 tags={"lakegate:table": spec.table},
             )
         return str(run["jobRunId"])

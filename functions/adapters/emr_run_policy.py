@@ -36,7 +36,7 @@ def run_policy(spec: JobSpec, settings: Settings) -> str:
     if spec.parts:
         return next(text for text in _of_batch(spec, settings) if len(text) <= MOST)
     without = _text(spec, settings, (), _tables([spec.table]))
-    landed = () if spec.audited_from else _landed(spec, settings, MOST - len(without))
+    landed = () if spec.reaudit_base else _landed(spec, settings, MOST - len(without))
     return _text(spec, settings, landed, _tables([spec.table]))
 
 
@@ -69,7 +69,7 @@ def _text(spec: JobSpec, settings: Settings, landed: Sequence[str], tables: Sequ
     read += [f"{literal(release)}/*"]
     read += ["warehouse/*"] * spec.reads_others
     written = [f"*{spec.ingestion}*"]
-    (read if spec.audited_from else written).extend(tables)
+    (read if spec.reaudit_base else written).extend(tables)
     statements = (
         _allow(_READ, [*landed, *(lake + path for path in read)]),
         _allow(_WRITE, [lake + path for path in written]),

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.ledger_items import from_item, size, to_item
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.model.ingestion_summary import Brief
+from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 
@@ -109,7 +109,7 @@ class Ledger:
             self._table.query, IndexName="unfinished", KeyConditionExpression=condition
         )
 
-    def unrecorded(self) -> Iterator[Ingestion]:
+    def needs_recording(self) -> Iterator[Ingestion]:
         """Ended ingestions whose results main's tables may lack, the earliest saved first.
 
         What was saved a moment ago may not show yet.
@@ -128,7 +128,7 @@ class Ledger:
             ScanIndexForward=False,
         )
 
-    def landed(self, since: str, until: str) -> Iterator[Brief]:
+    def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
         """What landed from the time `since` to before `until` (ISO 8601, UTC), newest first.
 
         What was entered or saved a moment ago may not show yet.
@@ -142,10 +142,10 @@ class Ledger:
                 ProjectionExpression="brief",
                 ScanIndexForward=False,
             )
-            briefs = (Brief.from_json(item["brief"]) for item in found)
+            briefs = (IngestionSummary.from_json(item["brief"]) for item in found)
             yield from (brief for brief in briefs if brief.landed_at < until)
 
-    def open_failures(self) -> Iterator[Brief]:
+    def open_failures(self) -> Iterator[IngestionSummary]:
         """The failed ingestions that people are still to decide on, oldest landing first."""
         found = (
             self._items(
@@ -172,7 +172,7 @@ class Ledger:
     def going_first(self, table: str) -> list[Ingestion]:
         """The ingestions of a table that go first, not audited yet; the index may lag behind."""
         states = (State.BRANCHED, State.SUBMITTED)
-        return [i for state in states for i in self._of_table(table, state) if i.goes_first]
+        return [i for state in states for i in self._of_table(table, state) if i.has_priority]
 
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """The others of objects of its etag and size, earliest landing first, as last saved.
@@ -208,9 +208,13 @@ class Ledger:
         """Every ingestion, in no order."""
         return self._pages(self._table.scan)
 
-    def _brief(self, item: dict[str, Any]) -> Brief:
+    def _brief(self, item: dict[str, Any]) -> IngestionSummary:
         """What an item has in brief, or, as an older release wrote none, is read for it."""
-        return Brief.from_json(item["brief"]) if "brief" in item else Brief.of(self.get(item["id"]))
+        return (
+            IngestionSummary.from_json(item["brief"])
+            if "brief" in item
+            else IngestionSummary.of(self.get(item["id"]))
+        )
 
     def _of_table(self, table: str, state: State) -> list[Ingestion]:
         return list(

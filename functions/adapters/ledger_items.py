@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from functions.model.ingestion import IN_FLIGHT, Action, Approval, Ingestion, State
-from functions.model.ingestion_summary import Brief
-from lakegate.batch import Part
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
@@ -17,14 +17,23 @@ from lakegate.report import Reason
 SCHEMA = 1
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = (
-    *("times", "tally", "checks", "group", "approval", "doomed", "replaced", "change"),
-    *("actions", "parts"),
+    *("times", "check_counts", "checks", "group", "approval", "branches_to_delete", "replaced"),
+    *("change", "actions", "parts"),
 )
 _NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
 _DERIVED = (
     *("schema", "landed_day", "brief", "reason_code", "tables", "unfinished", "unrecorded"),
 )
-_KNOWN = {*(f.name for f in dataclasses.fields(Ingestion)), *_LANDED, *_DERIVED}
+# Fields that the table keeps under an earlier name, so that every release reads every item.
+_STORED = {
+    "check_counts": "tally",
+    "checks_whole_table": "looks_beyond",
+    "branches_to_delete": "doomed",
+    "reaudit_base": "audited_from",
+    "requirements_digest": "demands",
+}
+_FIELDS = {_STORED.get(f.name, f.name): f.name for f in dataclasses.fields(Ingestion)}
+_KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
 
 
 def to_item(ingestion: Ingestion) -> dict[str, Any]:
@@ -37,15 +46,19 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
     if not item["etag"]:
         del item["etag"]  # a key of an index, where "" is refused
     item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
+    item = {_STORED.get(name, name): value for name, value in item.items()}
     item["state"] = ingestion.state.value
-    item |= {"landed_day": landed["landed_at"][:10], "brief": Brief.of(ingestion).to_json()}
+    item |= {
+        "landed_day": landed["landed_at"][:10],
+        "brief": IngestionSummary.of(ingestion).to_json(),
+    }
     if reason:
         item |= {"reason_code": reason.code, "reason": reason.message}
     if ingestion.parts:
         item["tables"] = list(ingestion.tables)  # by which it is found; the parts are one text
     if ingestion.unfinished:
         item["unfinished"] = "yes"
-    if ingestion.unrecorded:
+    if ingestion.needs_recording:
         item["unrecorded"] = "yes"
     return item
 
@@ -62,10 +75,9 @@ def from_item(item: dict[str, Any]) -> Ingestion:
     Transient NEWER_RELEASE where the item is not to be understood.
     """
     _require_understood(item)
-    names = {f.name for f in dataclasses.fields(Ingestion)}
-    fields = {name: value for name, value in item.items() if name in names}
-    fields |= {name: json.loads(item[name]) for name in _JSON if name in item}
-    fields |= {name: int(item[name]) for name in _NUMBERS if name in item}
+    fields = {_FIELDS[name]: value for name, value in item.items() if name in _FIELDS}
+    fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
+    fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
     fields.setdefault("announced", State(item["state"]) not in IN_FLIGHT)
     landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
     landed |= {"size": int(item["size"])}
@@ -82,7 +94,7 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
             "approval": _approval(fields.get("approval")),
             "change": Change(**fields["change"]) if fields.get("change") else None,
-            "parts": tuple(Part(**part) for part in fields.get("parts", ())),
+            "parts": tuple(BatchFile(**part) for part in fields.get("parts", ())),
         }
     )
 
@@ -96,7 +108,7 @@ def _require_understood(item: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    ours = isinstance(value, Action | Approval | Change | Part)
+    ours = isinstance(value, Action | Approval | Change | BatchFile)
     return dataclasses.asdict(value) if ours else dict(value)
 
 

@@ -18,7 +18,7 @@ _RIGHTS = "deploy again, so that CheckupRole may look; then see that the network
 
 
 @dataclass(frozen=True)
-class Scene:
+class Probes:
     """What an examination works with; `catalog` and `secret` take a token and a secret's name."""
 
     settings: Settings
@@ -38,14 +38,14 @@ class Expected:
     emr_release_label: str = ""
 
 
-def examine(scene: Scene, expected: Expected) -> list[Finding]:
+def examine(probes: Probes, expected: Expected) -> list[Finding]:
     """All that can be seen from inside the network, each with what to do about it."""
-    settings = aws_checks.of_settings(scene.settings, scene.own.stage)
-    return settings + carry_out([*_of_catalog(scene, expected), *_of_aws(scene, expected)])
+    settings = aws_checks.of_settings(probes.settings, probes.own.stage)
+    return settings + carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
 
 
-def _of_catalog(scene: Scene, expected: Expected) -> Iterator[Check]:
-    uri, nessie = scene.settings.nessie_uri, scene.nessie
+def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
+    uri, nessie = probes.settings.nessie_uri, probes.nessie
     yield Check("Nessie", lambda: nessie_checks.of_greeting(uri, nessie.greeting()), _NETWORK)
     yield Check(
         "Nessie's version",
@@ -54,25 +54,25 @@ def _of_catalog(scene: Scene, expected: Expected) -> Iterator[Check]:
     )
     for role in nessie_checks.ROLES:
         fix = "make the tokens with `lakegate rotate`; then see that Nessie is reached"
-        yield Check(f"{role}'s token", _token_look(scene, role), fix)
-    yield Check("main", lambda: [_main(scene)], "see the findings on Nessie and on the tokens")
+        yield Check(f"{role}'s token", _token_look(probes, role), fix)
+    yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
 
 
-def _token_look(scene: Scene, role: str) -> Callable[[], list[Finding]]:
+def _token_look(probes: Probes, role: str) -> Callable[[], list[Finding]]:
     def look() -> list[Finding]:
-        token = scene.secret(scene.own.token_secret(role))
-        standing = scene.nessie.standing(token)
+        token = probes.secret(probes.own.token_secret(role))
+        standing = probes.nessie.standing(token)
         claims = Claims.of(token)
         return [
-            nessie_checks.of_token(role, claims, standing, scene.now()),
+            nessie_checks.of_token(role, claims, standing, probes.now()),
             nessie_checks.of_rules(role, standing),
         ]
 
     return look
 
 
-def _main(scene: Scene) -> Finding:
-    catalog = scene.catalog(scene.secret(scene.own.token_secret("reader")))
+def _main(probes: Probes) -> Finding:
+    catalog = probes.catalog(probes.secret(probes.own.token_secret("reader")))
     if not catalog.begun():
         return nessie_checks.of_main(begun=False, lacking=[])
     head = catalog.head(MAIN)
@@ -80,15 +80,15 @@ def _main(scene: Scene) -> Finding:
     return nessie_checks.of_main(begun=True, lacking=lacking)
 
 
-def _of_aws(scene: Scene, expected: Expected) -> Iterator[Check]:
-    settings, aws = scene.settings, scene.aws
+def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
+    settings, aws = probes.settings, probes.aws
     for kind, name in (("landing", settings.landing_bucket), ("lake", settings.lake_bucket)):
         yield Check(f"{kind} bucket", _bucket_look(aws, kind, name), _RIGHTS)
-    yield Check("landing bucket's events", lambda: [_notifications(scene)], _RIGHTS)
+    yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
     yield Check("ledger", lambda: aws_checks.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
     for url in (
-        scene.own.upload_queue,
-        scene.own.job_run_queue,
+        probes.own.upload_queue,
+        probes.own.job_run_queue,
         settings.alert_queue,
         settings.announcement_queue,
     ):
@@ -106,8 +106,8 @@ def _of_aws(scene: Scene, expected: Expected) -> Iterator[Check]:
         ),
         "see that the application's id is right and that its endpoint is in the network",
     )
-    yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(scene))], _RIGHTS)
-    yield Check("clocks", lambda: [aws_checks.of_clocks(scene.now(), _dates(scene))], _NETWORK)
+    yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
+    yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
 
 
 def _bucket_look(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
@@ -125,22 +125,22 @@ def _queue(url: str) -> str:
     return f"queue {url.rsplit('/', 1)[-1]}"
 
 
-def _notifications(scene: Scene) -> Finding:
-    queue = scene.aws.queue(scene.own.upload_queue)
+def _notifications(probes: Probes) -> Finding:
+    queue = probes.aws.queue(probes.own.upload_queue)
     return aws_checks.of_notifications(
-        scene.aws.notifications(scene.settings.landing_bucket), queue.arn
+        probes.aws.notifications(probes.settings.landing_bucket), queue.arn
     )
 
 
-def _job_code(scene: Scene) -> Mapping[str, bool]:
-    lake, code = scene.settings.lake_bucket, scene.settings.job_code
+def _job_code(probes: Probes) -> Mapping[str, bool]:
+    lake, code = probes.settings.lake_bucket, probes.settings.job_code
     keys = {f"{code}/{name}": f"{code}/{name}".removeprefix(f"s3://{lake}/") for name in JOB_FILES}
-    return {address: scene.aws.has_object(lake, key) for address, key in keys.items()}
+    return {address: probes.aws.has_object(lake, key) for address, key in keys.items()}
 
 
-def _dates(scene: Scene) -> dict[str, datetime]:
+def _dates(probes: Probes) -> dict[str, datetime]:
     """The times of those who tell it; Nessie does so only behind a proxy."""
-    nessie = scene.nessie.greeting().date
-    return {"S3": scene.aws.date(scene.settings.lake_bucket)} | (
+    nessie = probes.nessie.greeting().date
+    return {"S3": probes.aws.date(probes.settings.lake_bucket)} | (
         {"Nessie": nessie} if nessie else {}
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from lakegate.batch import Part, tables_of
+from lakegate.batch import BatchFile, tables_of
 from lakegate.change import Change
 from lakegate.landing import LandedObject, batch_name
 from lakegate.report import Reason, Status
@@ -73,8 +73,10 @@ class Ingestion:
     `revision` counts the ledger's writes and guards each of them. `base_hash` is where on main the
     branch was cut; (`branch`, `audited_hash`) is the intent, changed only by such a guarded write.
     `group` are the ids of all ingestions whose rows the intent holds, this one's included; empty
-    where it holds this one's alone. `demands` is the digest of what the contract asked of the rows.
-    `merge_hash` is the commit on main. `tally` maps a check's status to how many of the report's
+    where it holds this one's alone. `requirements_digest` is the digest of what the contract asked
+    of the rows.
+    `merge_hash` is the commit on main. `check_counts` maps a check's status to how many of the
+    report's
     ended so; `checks` are the first of those that did not pass, without sample rows: what blocks
     comes before warnings, and these before the rest. `times` maps
     a step to when it was done (ISO 8601, UTC). `alerted`, `announced` and `cleaned` say that the
@@ -85,7 +87,8 @@ class Ingestion:
 
     `tries_from` is how many attempts there were before the last replay; `contract_pinned` says
     that the replay is to go by the contract that is named here, whatever is in force. A
-    `discarded` ingestion keeps its state; `doomed` maps its branches that are to be deleted, with
+    `discarded` ingestion keeps its state; `branches_to_delete` maps its branches that are to be
+    deleted, with
     the files that only they reach, to the hashes they stood at, until that is done.
 
     `on_duplicate` and `on_new_version` are the contract's, as they were when the branch was cut.
@@ -105,9 +108,11 @@ class Ingestion:
     it adds and `replaced_rows` those that it removes.
 
     `parts` are the files of a batch, pinned when its manifest was taken in: `table` then stands for
-    no table (lakegate.landing.BATCH), contracts are the parts', `demands` are those of all of them.
+    no table (lakegate.landing.BATCH), contracts are the parts', `requirements_digest` are those of
+    all of them.
 
-    `looks_beyond` says that its contract has checks of the whole table. Then `audited_from` is not
+    `checks_whole_table` says that its contract has checks of the whole table. Then `reaudit_base`
+    is not
     empty once its files were entered into a fresh branch, on which they are audited again: it is
     where on main they were audited before. `reads_others` says that its job reads other tables than
     its own, as it may have to where an older release did not say.
@@ -120,12 +125,12 @@ class Ingestion:
     attempt: int = 1
     failures: int = 0
     table: str = ""
-    looks_beyond: bool = False
+    checks_whole_table: bool = False
     reads_others: bool = True
-    audited_from: str = ""
+    reaudit_base: str = ""
     contract_key: str = ""
     contract_version: str = ""
-    demands: str = ""
+    requirements_digest: str = ""
     channel: str = ""
     owner: str = ""
     on_duplicate: str = "publish"
@@ -142,7 +147,7 @@ class Ingestion:
     replaced_rows: int = 0
     rows: int = 0
     reason: Reason | None = None
-    tally: Mapping[str, int] = field(default_factory=dict)
+    check_counts: Mapping[str, int] = field(default_factory=dict)
     checks: tuple[Mapping[str, Any], ...] = ()
     alerted: bool = False
     announced: bool = False
@@ -155,13 +160,13 @@ class Ingestion:
     tries_from: int = 0
     contract_pinned: bool = False
     discarded: bool = False
-    doomed: Mapping[str, str] = field(default_factory=dict)
+    branches_to_delete: Mapping[str, str] = field(default_factory=dict)
     superseded_by: str = ""
     despite: str = ""
     null_unreadable: bool = False
     actions: tuple[Action, ...] = ()
     change: Change | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BatchFile, ...] = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -185,9 +190,9 @@ class Ingestion:
         return self.on_new_version == "replace"
 
     @property
-    def is_again(self) -> bool:
+    def is_reaudit(self) -> bool:
         """Whether it is being audited again, or was, and is still to be published."""
-        return bool(self.audited_from) and self.state in _AGAIN
+        return bool(self.reaudit_base) and self.state in _AGAIN
 
     @property
     def is_decided(self) -> bool:
@@ -195,16 +200,16 @@ class Ingestion:
         return self.state is State.AUDITED and self.has_failed and not self.replaces
 
     @property
-    def is_in_line(self) -> bool:
+    def is_queued(self) -> bool:
         """Whether another one of its table may have to wait for it (see turns.py)."""
-        return self.goes_first or (self.looks_beyond and self.state is State.AUDITED)
+        return self.has_priority or (self.checks_whole_table and self.state is State.AUDITED)
 
     @property
-    def goes_first(self) -> bool:
+    def has_priority(self) -> bool:
         """Whether main refused it, and the others of its table leave it the way."""
-        whole = self.change is not None or (bool(self.parts) and self.looks_beyond)
+        whole = self.change is not None or (bool(self.parts) and self.checks_whole_table)
         again = whole and self.is_retried and self.state in _AGAIN
-        return self.is_again or again
+        return self.is_reaudit or again
 
     @property
     def is_retried(self) -> bool:
@@ -277,19 +282,19 @@ class Ingestion:
         return tuple(check for check in warns if check["severity"] != "info")
 
     @property
-    def untold(self) -> bool:
+    def needs_alert(self) -> bool:
         """Whether people must still hear of its end."""
         remarkable = self.state is State.PUBLISHED and (self.duplicate_of or self.warnings)
         worth_it = self.state in ALERTED or remarkable or self.has_recovered
         return bool(worth_it) and not self.alerted
 
     @property
-    def unannounced(self) -> bool:
+    def needs_announcement(self) -> bool:
         """Whether readers must still hear of its end."""
         return self.state in ANNOUNCED and not self.announced
 
     @property
-    def uncleaned(self) -> bool:
+    def needs_cleanup(self) -> bool:
         """Whether branches that nobody needs any more must still be deleted."""
         if self.state in ALERTED:  # those that a crash left on its way to main
             return "audited" in self.times and not self.cleaned
@@ -298,10 +303,10 @@ class Ingestion:
     @property
     def unfinished(self) -> bool:
         """Whether a step is still due: the sweep looks for these."""
-        return not self.ended or self.untold or self.unannounced or self.uncleaned
+        return not self.ended or self.needs_alert or self.needs_announcement or self.needs_cleanup
 
     @property
-    def unrecorded(self) -> bool:
+    def needs_recording(self) -> bool:
         """Whether what its runs left must still be entered into main's tables of results.
 
         Not before all else is done: to note it would disturb who is just telling of its end.

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
-from lakegate.batch import Part
+from lakegate.batch import BatchFile
 from lakegate.landing import BATCH_MEMBER, batch_of
 
 
 @dataclass(frozen=True)
-class Brief:
+class IngestionSummary:
     """What the ledger's index by day keeps of an ingestion.
 
     `name` is the file's, or says which table is changed; `table` is "" where no contract claims the
@@ -37,7 +37,7 @@ class Brief:
     parts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, ingestion: Ingestion) -> "Brief":
+    def of(cls, ingestion: Ingestion) -> "IngestionSummary":
         """An ingestion as it stands."""
         return cls(
             id=ingestion.id,
@@ -63,7 +63,7 @@ class Brief:
         return json.dumps(told, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> "Brief":
+    def from_json(cls, text: str) -> "IngestionSummary":
         """What `to_json` wrote, also of another release."""
         told, names = json.loads(text), {each.name for each in fields(cls)}
         known = {name: value for name, value in told.items() if name in names}
@@ -95,7 +95,7 @@ class Brief:
         return self.state in (State.REJECTED, State.ERRORED) and not settled
 
 
-def _rows_by_table(parts: Iterable[Part]) -> dict[str, int]:
+def _rows_by_table(parts: Iterable[BatchFile]) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in parts:
         found[part.table] = found.get(part.table, 0) + part.rows

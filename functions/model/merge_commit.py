@@ -10,7 +10,7 @@ from typing import Any
 from functions.adapters.nessie import NotOnMain
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
-from lakegate.batch import Part
+from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import LakegateError
 from lakegate.text import one_line
@@ -67,7 +67,7 @@ class Published:
     token: str = ""
     asked_by: str = ""
     asked_because: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BatchFile, ...] = ()
 
     def change(self, table: str) -> Change | None:
         """What was asked for, None where a file landed."""
@@ -183,7 +183,7 @@ def _all(text: str) -> tuple[Published, ...]:
 def _read(document: dict[str, Any]) -> Published:
     known = {field.name for field in fields(Published)}
     found = {name: _frozen(value) for name, value in document.items() if name in known}
-    parts = tuple(Part(**part) for part in found.pop("parts", ()))
+    parts = tuple(BatchFile(**part) for part in found.pop("parts", ()))
     return Published(parts=parts, **found)
 
 

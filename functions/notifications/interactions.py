@@ -30,7 +30,7 @@ from lakegate.errors import LakegateError, Permanent
 
 
 @dataclass(frozen=True)
-class Wish:
+class ActionRequest:
     """One thing that somebody wants done with what they saw; `reason` is why it is published."""
 
     what: Verb
@@ -43,7 +43,7 @@ class Wish:
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
-    def of(cls, body: str) -> "Wish":
+    def of(cls, body: str) -> "ActionRequest":
         """The wish in a message's body. Raises Permanent BAD_WISH."""
         try:
             told = json.loads(body)
@@ -66,7 +66,7 @@ class ActionQueue:
         self._client = client
         self._url = url
 
-    def send(self, wish: Wish) -> None:
+    def send(self, wish: ActionRequest) -> None:
         """Put a wish there. Raises Transient QUEUE_UNAVAILABLE."""
         same = json.dumps([wish.what, wish.by, *asdict(wish.seen).values()])
         with translated("actions"):
@@ -93,7 +93,7 @@ Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 class Actions(Protocol):
     """Where wishes wait to be carried out."""
 
-    def send(self, wish: Wish) -> None:
+    def send(self, wish: ActionRequest) -> None:
         """Put a wish there; the same one is there once. Raises Transient."""
 
 
@@ -195,7 +195,7 @@ def _pressed(reception: Reception, press: Press) -> None:
     elif press.verb is Verb.PUBLISH:
         _open(reception, press)
     else:
-        reception.actions.send(Wish(press.verb, press.seen, str(press.person)))
+        reception.actions.send(ActionRequest(press.verb, press.seen, str(press.person)))
         _tell(reception, press, f"{press.verb.capitalize()} is under way: this thread will tell.")
 
 
@@ -206,7 +206,7 @@ def _submitted(reception: Reception, submission: Submission) -> dict[str, Any]:
     if not submission.reason:
         return _wrong(_NO_REASON)
     who = str(submission.person)
-    reception.actions.send(Wish(Verb.PUBLISH, submission.seen, who, submission.reason))
+    reception.actions.send(ActionRequest(Verb.PUBLISH, submission.seen, who, submission.reason))
     return {}
 
 

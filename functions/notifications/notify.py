@@ -23,7 +23,7 @@ _IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)
 
 
 @dataclass(frozen=True)
-class Desk:
+class AlertChannels:
     """What on_alert tells people with: Slack, or the log where that is None; a topic, if any.
 
     `has_buttons` says that somebody may press buttons.
@@ -36,20 +36,22 @@ class Desk:
     has_buttons: bool = False
 
 
-def tell(desk: Desk, body: str) -> None:
+def tell(alert_channels: AlertChannels, body: str) -> None:
     """Show people the alert in a message's body, once.
 
     Raises what Slack or the topic raises: nothing is lost, the message comes again.
     """
     queued = Queued.from_json(body)
     told = queued.alert
-    alert = replace(told, about=told.about or body, token=told.token if desk.has_buttons else "")
-    if queued.to_topic and desk.topic:
-        _once(desk, alert, "topic", desk.topic.post)
-    elif not queued.to_topic and desk.slack:
-        _show(desk.threads, desk.slack, queued.channel, alert)
+    alert = replace(
+        told, about=told.about or body, token=told.token if alert_channels.has_buttons else ""
+    )
+    if queued.to_topic and alert_channels.topic:
+        _once(alert_channels, alert, "topic", alert_channels.topic.post)
+    elif not queued.to_topic and alert_channels.slack:
+        _show(alert_channels.threads, alert_channels.slack, queued.channel, alert)
     elif not queued.to_topic:
-        desk.log.post(queued.channel, alert)
+        alert_channels.log.post(queued.channel, alert)
 
 
 def shown(alert: Alert) -> Alert:
@@ -78,11 +80,13 @@ def headline(thread: Thread) -> Alert:
     )
 
 
-def _once(desk: Desk, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
+def _once(
+    alert_channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]
+) -> None:
     subject, about = f"{name} {_subject(alert)}", alert.about
-    if not _is_old(desk.threads.known(subject), alert):
+    if not _is_old(alert_channels.threads.known(subject), alert):
         post(alert)
-        desk.threads.remember(subject, about, revision=alert.revision)
+        alert_channels.threads.remember(subject, about, revision=alert.revision)
 
 
 def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:

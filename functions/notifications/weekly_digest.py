@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from functions.model.ingestion import ALERTED, State
-from functions.model.ingestion_summary import Brief
+from functions.model.ingestion_summary import IngestionSummary
 from functions.notifications.alert import Alert, Kind
 from functions.notifications.blocks import Block, code, context, escaped, header, link, section
 from lakegate import times
@@ -16,7 +16,7 @@ _MOST = 10  # lines of each list: the digest stays one screen long
 _LONGEST = 80  # characters of a name in it
 
 
-def incomplete(recent: Sequence[Brief], until: datetime) -> dict[str, int]:
+def incomplete(recent: Sequence[IngestionSummary], until: datetime) -> dict[str, int]:
     """The batches of which there are files, but for a day no manifest, and how many files.
 
     A manifest is for what landed before it, or before it was replayed, which may bring what was
@@ -40,8 +40,8 @@ def incomplete(recent: Sequence[Brief], until: datetime) -> dict[str, int]:
 
 
 def digest(
-    landed: Sequence[Brief],
-    waiting: Sequence[Brief],
+    landed: Sequence[IngestionSummary],
+    waiting: Sequence[IngestionSummary],
     incomplete: Mapping[str, int],
     until: datetime,
     keep_days: int,
@@ -68,7 +68,7 @@ def digest(
     return Alert(text=text, blocks=blocks, about=f"digest {until:%G-W%V}", kind=Kind.DIGEST)
 
 
-def _summary(landed: Sequence[Brief]) -> str:
+def _summary(landed: Sequence[IngestionSummary]) -> str:
     if not landed:
         return "No file landed."
     states = Counter(brief.state for brief in landed)
@@ -80,9 +80,9 @@ def _summary(landed: Sequence[Brief]) -> str:
     )
 
 
-def _by_table(landed: Sequence[Brief]) -> Iterable[str]:
+def _by_table(landed: Sequence[IngestionSummary]) -> Iterable[str]:
     taken = [brief for brief in landed if brief.state is not State.IGNORED]
-    own: dict[str, list[Brief]] = {}
+    own: dict[str, list[IngestionSummary]] = {}
     for brief in taken:
         for table in brief.tables or ("",):
             own.setdefault(table, []).append(brief)
@@ -94,7 +94,7 @@ def _by_table(landed: Sequence[Brief]) -> Iterable[str]:
         yield f"{named} {_files(len(briefs))}, {rows:,} rows{note}"
 
 
-def _by_cause(landed: Sequence[Brief]) -> Iterable[str]:
+def _by_cause(landed: Sequence[IngestionSummary]) -> Iterable[str]:
     causes = Counter(brief.reason_code or "?" for brief in landed if brief.state in ALERTED)
     for cause, files in causes.most_common():
         yield f"{code(cause[:_LONGEST])} {_files(files)}"
@@ -105,7 +105,7 @@ def _by_batch(incomplete: Mapping[str, int]) -> Iterable[str]:
         yield f"{code(batch[:_LONGEST])} {_files(files)}"
 
 
-def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:
+def _waiting(waiting: Sequence[IngestionSummary], keep_days: int) -> list[Block]:
     if not waiting:
         return [context("Nothing waits for a decision.")]
     lines = [
@@ -117,7 +117,7 @@ def _waiting(waiting: Sequence[Brief], keep_days: int) -> list[Block]:
     return _list(head, lines, len(waiting))
 
 
-def _expiry(brief: Brief, keep_days: int) -> str:
+def _expiry(brief: IngestionSummary, keep_days: int) -> str:
     if not brief.branch:
         return "without a branch"
     if not brief.ended_at:
@@ -126,11 +126,11 @@ def _expiry(brief: Brief, keep_days: int) -> str:
     return f"its branch goes {gone:%Y-%m-%d}"
 
 
-def _since(brief: Brief) -> str:
+def _since(brief: IngestionSummary) -> str:
     return f" {brief.ended_at[:10]}" if brief.ended_at else ""
 
 
-def _tables(brief: Brief) -> str:
+def _tables(brief: IngestionSummary) -> str:
     return ", ".join(brief.tables) or "none"
 
 
@@ -141,7 +141,7 @@ def _list(head: str, lines: Iterable[str], count: int = 0) -> list[Block]:
     return [section("\n".join([head, *every[:_MOST], *more]))] if every else []
 
 
-def _published(landed: Sequence[Brief]) -> int:
+def _published(landed: Sequence[IngestionSummary]) -> int:
     return sum(brief.rows for brief in landed if brief.state is State.PUBLISHED)
 
 

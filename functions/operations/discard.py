@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.commits import Change
 
@@ -65,9 +65,9 @@ class Growth:
     fork: Change | None
 
 
-def trunk(world: World, table: str) -> Trunk:
+def trunk(adapters: Adapters, table: str) -> Trunk:
     """Main's log as it is now, as far as it is about `table`."""
-    return Trunk(world.catalog.changes(world.catalog.head(MAIN), table))
+    return Trunk(adapters.catalog.changes(adapters.catalog.head(MAIN), table))
 
 
 def growth(main: Trunk, log: Iterable[Change], bases: Collection[str] = ()) -> Growth:
@@ -85,75 +85,81 @@ def growth(main: Trunk, log: Iterable[Change], bases: Collection[str] = ()) -> G
 
 
 def remove(
-    world: World, tables: Sequence[str], doomed: Mapping[str, str], bases: Collection[str] = ()
+    adapters: Adapters,
+    tables: Sequence[str],
+    branches_to_delete: Mapping[str, str],
+    bases: Collection[str] = (),
 ) -> Removal:
     """Delete branches of some tables, then the files that only they reached.
 
-    `doomed` maps each branch to the hash that it stands, or stood, at. The branches go first: so
+    `branches_to_delete` maps each branch to the hash that it stands, or stood, at. The branches go
+    first: so
     nobody can cut another one off them between the last look at who reaches what and the
     deletion. What they wrote is found by their hashes, so after a crash this can be done again.
     """
-    for branch in doomed:
-        world.catalog.delete_branch(branch)
-    removal = plan(world, tables, doomed, bases)
-    root = f"s3://{world.settings.lake_bucket}/"
-    world.lake.delete_objects([file.removeprefix(root) for file in removal.files])
+    for branch in branches_to_delete:
+        adapters.catalog.delete_branch(branch)
+    removal = plan(adapters, tables, branches_to_delete, bases)
+    root = f"s3://{adapters.settings.lake_bucket}/"
+    adapters.lake.delete_objects([file.removeprefix(root) for file in removal.files])
     return removal
 
 
 def plan(
-    world: World,
+    adapters: Adapters,
     tables: Sequence[str],
-    doomed: Mapping[str, str],
+    branches_to_delete: Mapping[str, str],
     bases: Collection[str] = (),
     ignored: Collection[str] = (),
 ) -> Removal:
-    """What of some tables only the hashes in `doomed` lead to; see `remove`.
+    """What of some tables only the hashes in `branches_to_delete` lead to; see `remove`.
 
     As if the branches in `ignored` were not there.
     """
-    found = [_of_table(world, table, doomed, bases, ignored) for table in tables]
+    found = [_of_table(adapters, table, branches_to_delete, bases, ignored) for table in tables]
     kept = {path: why for each in found for path, why in each.kept.items()}
     return Removal(tuple(path for each in found for path in each.files), kept)
 
 
 def _of_table(
-    world: World,
+    adapters: Adapters,
     table: str,
-    doomed: Mapping[str, str],
+    branches_to_delete: Mapping[str, str],
     bases: Collection[str],
     ignored: Collection[str],
 ) -> Removal:
-    main = trunk(world, table)
-    grown = [_grown(world, main, head, table, bases) for head in doomed.values()]
+    main = trunk(adapters, table)
+    grown = [_grown(adapters, main, head, table, bases) for head in branches_to_delete.values()]
     written = [change.metadata for each in grown for change in each.own if change.metadata]
     if not written:
         return Removal()
-    found = _Sorted(f"s3://{world.settings.lake_bucket}/{WAREHOUSE}")
+    found = _Sorted(f"s3://{adapters.settings.lake_bucket}/{WAREHOUSE}")
     for metadata in dict.fromkeys(written):
-        found.add(world.tables().files(metadata))
+        found.add(adapters.tables().files(metadata))
     forks = [each.fork for each in grown if each.fork]
     if len(forks) < len(grown):
         return found.keep_all("its branch has no commit in common with main")
     for fork in forks:
-        if metadata := world.catalog.metadata(fork.hash, table):
-            found.take_out(world.tables().files(metadata))
-    for holder, metadata in _others(world, table, main, forks, ignored):
-        found.keep(holder, world.tables().files(metadata))
+        if metadata := adapters.catalog.metadata(fork.hash, table):
+            found.take_out(adapters.tables().files(metadata))
+    for holder, metadata in _others(adapters, table, main, forks, ignored):
+        found.keep(holder, adapters.tables().files(metadata))
         if not found.undecided:
             break
     return found.removal()
 
 
-def _grown(world: World, main: Trunk, head: str, table: str, bases: Collection[str]) -> Growth:
+def _grown(
+    adapters: Adapters, main: Trunk, head: str, table: str, bases: Collection[str]
+) -> Growth:
     try:
-        return growth(main, world.catalog.changes(head, table), bases)
+        return growth(main, adapters.catalog.changes(head, table), bases)
     except UnknownBranch:
         return Growth((), None)  # purged from the catalog since it was deleted
 
 
 def _others(
-    world: World, table: str, main: Trunk, forks: list[Change], ignored: Collection[str]
+    adapters: Adapters, table: str, main: Trunk, forks: list[Change], ignored: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Who reaches which table state: main since the first fork, and every other branch and tag.
 
@@ -162,10 +168,10 @@ def _others(
     yield from ((MAIN, change.metadata) for change in main.read.values() if change.metadata)
     earliest = min(fork.moment for fork in forks) - _SKEW
     seen = set(main.read)
-    for name, head in sorted(world.catalog.references().items()):
+    for name, head in sorted(adapters.catalog.references().items()):
         if name in ignored:
             continue
-        for change in world.catalog.changes(head, table):
+        for change in adapters.catalog.changes(head, table):
             if change.hash in seen or change.moment < earliest:
                 break
             seen.add(change.hash)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations.discard import Growth, Removal, Trunk, growth, plan, remove, trunk
@@ -36,31 +36,33 @@ class Expired:
     left: str = ""
 
 
-def expire(world: World, days: int, *, dry_run: bool = False) -> Iterator[Expired]:
+def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[Expired]:
     """Discard what failed longer ago than that many days, and unneeded branches as old.
 
     A branch that nobody's intent names is never removed before it is a day old. With `dry_run`
     nothing is changed. One failure holds up nothing else.
     """
-    now = datetime.fromisoformat(world.now())
-    known = {ingestion.id: ingestion for ingestion in world.ledger.all()}
-    references = world.catalog.references()
+    now = datetime.fromisoformat(adapters.now())
+    known = {ingestion.id: ingestion for ingestion in adapters.ledger.all()}
+    references = adapters.catalog.references()
     before = times.text(now - timedelta(days=days))
     gone: set[str] = set()
     for ingestion in known.values():
-        doomed = _due(ingestion, before, references)
-        gone |= set(doomed)
-        if doomed:
-            yield _of_ingestion(world, ingestion, doomed, gone, dry_run=dry_run)
+        branches_to_delete = _due(ingestion, before, references)
+        gone |= set(branches_to_delete)
+        if branches_to_delete:
+            yield _of_ingestion(adapters, ingestion, branches_to_delete, gone, dry_run=dry_run)
     needed = {ingestion.branch for ingestion in known.values() if _needs(ingestion, before)}
     ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in needed | gone}
     oldest = now - timedelta(days=max(days, _YOUNGEST))
-    for name, written in _unneeded(world, known, ours):
+    for name, written in _unneeded(adapters, known, ours):
         if written < oldest:
             gone.add(name)
-            doomed = {name: references[name]}
+            branches_to_delete = {name: references[name]}
             tables = _tables(name, known.values())
-            yield _of_nobody(world, tables, doomed, times.text(written), gone, dry_run=dry_run)
+            yield _of_nobody(
+                adapters, tables, branches_to_delete, times.text(written), gone, dry_run=dry_run
+            )
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
@@ -68,7 +70,7 @@ def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Ma
     if ingestion.state not in ALERTED or ingestion.unfinished:
         return {}
     if ingestion.discarded:
-        return ingestion.doomed
+        return ingestion.branches_to_delete
     is_old = ingestion.ended_at < before
     return branches(ingestion, references) if is_old else {}
 
@@ -82,61 +84,63 @@ def _needs(ingestion: Ingestion, before: str) -> bool:
 
 
 def _of_ingestion(
-    world: World,
+    adapters: Adapters,
     ingestion: Ingestion,
-    doomed: Mapping[str, str],
+    branches_to_delete: Mapping[str, str],
     gone: set[str],
     *,
     dry_run: bool,
 ) -> Expired:
     since = ingestion.ended_at
     tables = ingestion.tables
-    expired = Expired(", ".join(tables), tuple(sorted(doomed)), since, ingestion.id)
+    expired = Expired(", ".join(tables), tuple(sorted(branches_to_delete)), since, ingestion.id)
     try:
         if dry_run:
             bases = (ingestion.base_hash,)
-            return replace(expired, removal=plan(world, tables, doomed, bases, gone))
-        outcome = discard(world, ingestion, before=since + "~")
+            return replace(expired, removal=plan(adapters, tables, branches_to_delete, bases, gone))
+        outcome = discard(adapters, ingestion, before=since + "~")
         return replace(expired, removal=outcome.removal, left=outcome.left)
     except LakegateError as error:
         return replace(expired, left=error.message)
 
 
 def _of_nobody(
-    world: World,
+    adapters: Adapters,
     tables: Sequence[str],
-    doomed: Mapping[str, str],
+    branches_to_delete: Mapping[str, str],
     since: str,
     gone: set[str],
     *,
     dry_run: bool,
 ) -> Expired:
-    ((name, head),) = doomed.items()
+    ((name, head),) = branches_to_delete.items()
     expired = Expired(", ".join(tables), (name,), since)
     try:
         if dry_run:
-            return replace(expired, removal=plan(world, tables, doomed, ignored=gone))
-        if world.catalog.head(name) != head:
+            return replace(
+                expired, removal=plan(adapters, tables, branches_to_delete, ignored=gone)
+            )
+        if adapters.catalog.head(name) != head:
             return replace(expired, left="somebody wrote on it meanwhile: it stays")
-        return replace(expired, removal=remove(world, tables, doomed))
+        return replace(expired, removal=remove(adapters, tables, branches_to_delete))
     except LakegateError as error:
         return replace(expired, left=error.message)
 
 
 def _unneeded(
-    world: World, known: Mapping[str, Ingestion], references: Mapping[str, str]
+    adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
     """The branches that no ingestion needs, and when each was written last."""
     owners = {id_[:12]: ingestion for id_, ingestion in known.items()}
     trunks: dict[str, Trunk] = {}
     for name, head in references.items():
-        if _is_owned(world, name, owners):
+        if _is_owned(adapters, name, owners):
             continue
         table = _table(name)
         if table not in trunks:
-            trunks[table] = trunk(world, table)
+            trunks[table] = trunk(adapters, table)
         try:
-            grown = growth(trunks[table], world.catalog.changes(head, table))
+            grown = growth(trunks[table], adapters.catalog.changes(head, table))
         except UnknownBranch:
             continue
         if written := last_written(trunks[table], grown):
@@ -159,13 +163,13 @@ def last_written(main: Trunk, grown: Growth) -> datetime | None:
     return None
 
 
-def _is_owned(world: World, name: str, owners: Mapping[str, Ingestion]) -> bool:
+def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:
     """Whether the branch is of an ingestion that is in flight, or failed and is kept: evidence."""
     match = _OWNER.fullmatch(name)
     part = (match[1] or match[2]) if match else ""
     if part not in owners:
         return False
-    owner = world.ledger.get(owners[part].id)  # it may have been replayed meanwhile
+    owner = adapters.ledger.get(owners[part].id)  # it may have been replayed meanwhile
     return owner.unfinished or (owner.state in ALERTED and not owner.discarded)
 
 

@@ -8,7 +8,7 @@ that write can be done again: by the sweep, or by running the command once more.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.model.ingestion import Approval, Ingestion, State, standing
 from functions.model.unreadable import must_run_again
 from functions.operations.discard import Removal, remove
@@ -41,7 +41,12 @@ class Outcome:
 
 
 def replay(
-    world: World, ingestion: Ingestion, *, by: str = "", original: bool = False, despite: str = ""
+    adapters: Adapters,
+    ingestion: Ingestion,
+    *,
+    by: str = "",
+    original: bool = False,
+    despite: str = "",
 ) -> Outcome:
     """Run the job once more, on a fresh branch, by the contract in force now or the original one.
 
@@ -49,25 +54,25 @@ def replay(
     to be published if it passes. Raises LakegateError when the ingestion is not rejected or
     errored, nor lost by main, has no such contract, or has another newer version.
     """
-    ingestion = withdrawn(world, ingestion)
+    ingestion = withdrawn(adapters, ingestion)
     require_failed(ingestion, "replayed")
-    require_newest(world, ingestion, despite, f"replay {ingestion.id}")
+    require_newest(adapters, ingestion, despite, f"replay {ingestion.id}")
     if original:
-        require_contract(world, ingestion)
+        require_contract(adapters, ingestion)
 
     def decide(now: Ingestion) -> Ingestion:
-        replayed = _replayed(now, by, world.now(), original=original)
+        replayed = _replayed(now, by, adapters.now(), original=original)
         return replayed.but(despite=despite)
 
-    replayed = _decided(world, ingestion, decide)
+    replayed = _decided(adapters, ingestion, decide)
     try:
-        return Outcome(submit(world, replayed))
+        return Outcome(submit(adapters, replayed))
     except LakegateError as error:
-        return Outcome(_latest(world, replayed), f"{error.message}; {_SWEEP}")
+        return Outcome(_latest(adapters, replayed), f"{error.message}; {_SWEEP}")
 
 
 def publish_anyway(
-    world: World,
+    adapters: Adapters,
     ingestion: Ingestion,
     by: str,
     reason: str,
@@ -86,45 +91,45 @@ def publish_anyway(
     if not by.strip() or not reason.strip():
         message = "say who publishes it and why: both are written down in main's log"
         raise LakegateError("NAME_NEEDED", message)
-    require_publishable(world, ingestion, despite)
-    report = report_of(world, ingestion)
+    require_publishable(adapters, ingestion, despite)
+    report = report_of(adapters, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()
     as_wanted = report is None or not must_run_again(report, null_unreadable=null_unreadable)
 
     def decide(now: Ingestion) -> Ingestion:
-        approved = _approved(now, by, reason, world.now(), checks).but(despite=despite)
+        approved = _approved(now, by, reason, adapters.now(), checks).but(despite=despite)
         return approved if as_wanted else _read_again(approved, null_unreadable=null_unreadable)
 
-    approved = _decided(world, ingestion, decide)
+    approved = _decided(adapters, ingestion, decide)
     try:
-        return Outcome((publish if as_wanted else submit)(world, approved))
+        return Outcome((publish if as_wanted else submit)(adapters, approved))
     except LakegateError as error:
-        return Outcome(_latest(world, approved), f"{error.message}; {_SWEEP}")
+        return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
 
 
-def discard(world: World, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
+def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
     """Delete the ingestion's branches and the files that only they reach.
 
     `before` leaves alone what failed later. The ledger keeps who wanted it. Raises LakegateError
     when the ingestion is not rejected or errored, or was discarded before and nothing of that is
     left to do.
     """
-    marked = give_up(world, ingestion, before, by)
+    marked = give_up(adapters, ingestion, before, by)
     try:
-        removal = remove(world, marked.tables, marked.doomed, (marked.base_hash,))
-        removed = _decided(world, marked, lambda now: _removed(now, marked, world.now()))
+        removal = remove(adapters, marked.tables, marked.branches_to_delete, (marked.base_hash,))
+        removed = _decided(adapters, marked, lambda now: _removed(now, marked, adapters.now()))
     except LakegateError as error:
-        return Outcome(_latest(world, marked), error.message)
-    return Outcome(_told(world, removed), removal=removal)
+        return Outcome(_latest(adapters, marked), error.message)
+    return Outcome(_told(adapters, removed), removal=removal)
 
 
-def give_up(world: World, ingestion: Ingestion, before: str = "", by: str = "") -> Ingestion:
+def give_up(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Ingestion:
     """Only write down that it is discarded: the next `discard` or clean-up deletes what it has.
 
     Raises as `discard` does.
     """
-    failed = withdrawn(world, ingestion)
-    return _decided(world, failed, lambda now: _discarded(world, now, before or "~", by))
+    failed = withdrawn(adapters, ingestion)
+    return _decided(adapters, failed, lambda now: _discarded(adapters, now, before or "~", by))
 
 
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
@@ -141,7 +146,7 @@ def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, s
 
 
 def _decided(
-    world: World, ingestion: Ingestion, decide: Callable[[Ingestion], Ingestion]
+    adapters: Adapters, ingestion: Ingestion, decide: Callable[[Ingestion], Ingestion]
 ) -> Ingestion:
     """Save what is decided; when another process moved the ingestion on, decide anew.
 
@@ -153,9 +158,9 @@ def _decided(
         if wanted == ingestion:
             return ingestion
         try:
-            return world.ledger.save(wanted)
+            return adapters.ledger.save(wanted)
         except Transient:
-            found = world.ledger.get(ingestion.id)
+            found = adapters.ledger.get(ingestion.id)
             if found == replace(wanted, revision=found.revision):
                 return found
             if found.revision == ingestion.revision:
@@ -169,7 +174,7 @@ def _decided(
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     require_failed(now, "replayed")
-    if now.doomed:
+    if now.branches_to_delete:
         message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
     asked = now.acted("replay", by.strip(), at)
@@ -206,7 +211,7 @@ def _afresh(now: Ingestion) -> Ingestion:
         replaced=(),
         replaced_rows=0,
         rows=0,
-        tally={},
+        check_counts={},
         checks=(),
         reason=None,
         null_unreadable=False,
@@ -231,37 +236,39 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
     )
 
 
-def _discarded(world: World, now: Ingestion, before: str, by: str) -> Ingestion:
+def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Ingestion:
     require_failed(now, "discarded")
-    if now.doomed:
+    if now.branches_to_delete:
         return now
     if now.discarded:
         raise LakegateError("DISCARDED", f"there is nothing left to discard: {standing(now)}")
     if now.ended_at >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
-    doomed = branches(now, world.catalog.references())
-    at = world.now()
+    branches_to_delete = branches(now, adapters.catalog.references())
+    at = adapters.now()
     asked = now.acted("discard", by.strip(), at)
-    return asked.step("discarded", at, discarded=True, doomed=doomed)
+    return asked.step("discarded", at, discarded=True, branches_to_delete=branches_to_delete)
 
 
 def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:
-    if now.doomed != marked.doomed:
+    if now.branches_to_delete != marked.branches_to_delete:
         return now
-    return now.step("removed", at, doomed={}, alerted=False)  # of that end people do not know
+    return now.step(
+        "removed", at, branches_to_delete={}, alerted=False
+    )  # of that end people do not know
 
 
-def _told(world: World, ingestion: Ingestion) -> Ingestion:
+def _told(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """As it stands once people were told of its end, which the sweep does where it fails here."""
     try:
-        return finish(world, ingestion)
+        return finish(adapters, ingestion)
     except LakegateError:
         logger.exception("the sweep tells people", extra={"ingestion": ingestion.id})
-        return _latest(world, ingestion)
+        return _latest(adapters, ingestion)
 
 
-def _latest(world: World, ingestion: Ingestion) -> Ingestion:
+def _latest(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     try:
-        return world.ledger.get(ingestion.id)
+        return adapters.ledger.get(ingestion.id)
     except Transient:
         return ingestion

@@ -1,6 +1,6 @@
 """What must hold before people have something done with a failed ingestion, or what is said."""
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State, standing
@@ -19,13 +19,13 @@ def require_failed(now: Ingestion, done: str) -> None:
         raise LakegateError("NOT_FAILED", message)
 
 
-def require_publishable(world: World, ingestion: Ingestion, despite: str = "") -> None:
+def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str = "") -> None:
     """Raise LakegateError where its rows cannot be published anyway, as it stands now."""
     require_rows(ingestion)
-    require_branch(world, ingestion)
-    require_new(world, ingestion)
+    require_branch(adapters, ingestion)
+    require_new(adapters, ingestion)
     command = f"publish {ingestion.id} --by NAME --reason TEXT"
-    require_newest(world, ingestion, despite, command)
+    require_newest(adapters, ingestion, despite, command)
 
 
 def require_rows(now: Ingestion) -> None:
@@ -49,7 +49,7 @@ def require_rows(now: Ingestion) -> None:
         raise LakegateError("NO_ROWS", f"{message} {todo}")
 
 
-def require_new(world: World, ingestion: Ingestion) -> None:
+def require_new(adapters: Adapters, ingestion: Ingestion) -> None:
     """Of a batch, no file may be on main already; what was rejected for just that, people know.
 
     Raises LakegateError LIKELY_DUPLICATE.
@@ -57,29 +57,29 @@ def require_new(world: World, ingestion: Ingestion) -> None:
     known = ingestion.reason and ingestion.reason.code == LIKELY_DUPLICATE
     if not ingestion.parts or known:
         return
-    other = brought_besides(ingestion, world.ledger.versions(ingestion.landed))
+    other = brought_besides(ingestion, adapters.ledger.versions(ingestion.landed))
     if other:
         message = f"some of its files came with another manifest, too ({other.id}, {other.state})"
         todo = "discard this one, and land what is missing as a batch of its own"
         raise LakegateError(LIKELY_DUPLICATE, f"{message}, and must not come twice: {todo}")
 
 
-def require_branch(world: World, ingestion: Ingestion) -> None:
+def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
     """Refuses where the branch with its rows is gone. Raises LakegateError BRANCH_GONE."""
     try:
-        world.catalog.head(ingestion.branch)
+        adapters.catalog.head(ingestion.branch)
     except UnknownBranch as error:
-        require_rows(world.ledger.get(ingestion.id))  # somebody may just have been faster
+        require_rows(adapters.ledger.get(ingestion.id))  # somebody may just have been faster
         message = f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}`"
         raise LakegateError("BRANCH_GONE", f"{message} makes it anew") from error
 
 
-def require_newest(world: World, ingestion: Ingestion, despite: str, command: str) -> None:
+def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, command: str) -> None:
     """Raise LakegateError SUPERSEDED where a newer version of its key is published, or may be.
 
     A person who means it names that one as `despite`. `command` is what they then give.
     """
-    newer = newest_newer(world, ingestion)
+    newer = newest_newer(adapters, ingestion)
     if newer is None or (newer.id == despite and not ingestion.replaces):
         return
     is_there = newer.state is State.PUBLISHED
@@ -95,16 +95,16 @@ def require_newest(world: World, ingestion: Ingestion, despite: str, command: st
     raise LakegateError(SUPERSEDED, f"{first}\n{todo}")
 
 
-def require_contract(world: World, ingestion: Ingestion) -> None:
+def require_contract(adapters: Adapters, ingestion: Ingestion) -> None:
     """Refuses where a contract that it went by cannot be had any more.
 
     Raises LakegateError NO_ORIGINAL_CONTRACT.
     """
     for key, version in ingestion.contracts:
-        _require_original(world, key, version)
+        _require_original(adapters, key, version)
 
 
-def _require_original(world: World, key: str, version: str) -> None:
+def _require_original(adapters: Adapters, key: str, version: str) -> None:
     if not key:
         message = "it went by no contract that is known: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message)
@@ -112,7 +112,7 @@ def _require_original(world: World, key: str, version: str) -> None:
         message = "the lake bucket keeps no versions of contracts: replay it with --contract"
         raise LakegateError("NO_ORIGINAL_CONTRACT", f"{message} current")
     try:
-        world.lake.contract_at(key, version)
+        adapters.lake.contract_at(key, version)
     except Missing as error:
         message = f"{error.message} any more: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message) from error

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import islice, takewhile
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.emr import UnknownRun
 from functions.adapters.ledger import Moved
 from functions.adapters.nessie import MAIN
@@ -55,19 +55,19 @@ class _Search:
         return not self.since or _at(commit) >= self.since
 
 
-def rebuild(world: World, *, dry_run: bool = False) -> Iterator[Ingestion]:
+def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]:
     """Restore every ingestion that the ledger lost; yields each as it was entered.
 
     A landed object without a trace is left to the sweep, to which it is a new one. With `dry_run`
     nothing is changed.
     """
-    listed = (i for state in NOT_STARTED for i in world.ledger.in_state(state))
+    listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
     search = _Search(begun=[ingestion.id for ingestion in listed])
-    yield from _restored(world, search, arrivals(world), dry_run=dry_run)
+    yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
 
 
 def restore(
-    world: World, landed: Collection[LandedObject], begun: Iterable[Ingestion] = ()
+    adapters: Adapters, landed: Collection[LandedObject], begun: Iterable[Ingestion] = ()
 ) -> Iterator[Ingestion]:
     """Restore those ingestions of some landed objects that the ledger lost.
 
@@ -81,42 +81,44 @@ def restore(
         since=times.text(first - _SKEW),
         wanted={ingestion_id(each) for each in landed},
     )
-    yield from _restored(world, search, landed)
+    yield from _restored(adapters, search, landed)
 
 
-def _begun(world: World, ids: Collection[str]) -> dict[str, Ingestion]:
+def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
     """Those of them whose job is not started: the index that listed them lags behind."""
     listed = iter(ids)
     found: list[Ingestion] = []
     while batch := list(islice(listed, _BATCH)):
-        found += world.ledger.together(batch)
+        found += adapters.ledger.together(batch)
     return {i.id: i for i in found if i.state in NOT_STARTED}
 
 
 def _restored(
-    world: World, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
+    adapters: Adapters, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
 ) -> Iterator[Ingestion]:
     """Yield the lost ingestions as they are entered; with `dry_run` as they would be."""
-    found = {i: t for i, t in traces(world, landed, search.since).items() if search.covers(i)}
-    begun = _begun(world, search.begun)  # after the traces: what is under way has moved on
-    known = world.ledger.known(list(found), consistent=True)
+    found = {i: t for i, t in traces(adapters, landed, search.since).items() if search.covers(i)}
+    begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
+    known = adapters.ledger.known(list(found), consistent=True)
     lost = {
         id_: trace
         for id_, trace in found.items()
-        if id_ not in known or (id_ in begun and _is_again(world, begun[id_], trace))
+        if id_ not in known or (id_ in begun and _is_again(adapters, begun[id_], trace))
     }
-    enter = _same if dry_run else partial(_entered, world, cache(partial(in_force, world)), begun)
-    head = world.catalog.head(MAIN)
-    for ingestion in _published(world, search, begun, lost):
+    enter = (
+        _same if dry_run else partial(_entered, adapters, cache(partial(in_force, adapters)), begun)
+    )
+    head = adapters.catalog.head(MAIN)
+    for ingestion in _published(adapters, search, begun, lost):
         lost.pop(ingestion.id, None)
         yield from enter(ingestion)
-    others = {id_: _unpublished(world, id_, trace, head) for id_, trace in lost.items()}
-    for ingestion in _published(world, search, begun, lost, until=head):
+    others = {id_: _unpublished(adapters, id_, trace, head) for id_, trace in lost.items()}
+    for ingestion in _published(adapters, search, begun, lost, until=head):
         others.pop(ingestion.id, None)
         yield from enter(ingestion)
     entered = [each for other in filter(None, others.values()) for each in enter(other)]
     if not dry_run:
-        _cut_off(world, lost, entered)
+        _cut_off(adapters, lost, entered)
     yield from entered
 
 
@@ -125,43 +127,45 @@ def _same(ingestion: Ingestion) -> Iterator[Ingestion]:
 
 
 def _entered(
-    world: World,
+    adapters: Adapters,
     contracts: Callable[[], Mapping[str, StoredContract]],
     begun: Mapping[str, Ingestion],
     ingestion: Ingestion,
 ) -> Iterator[Ingestion]:
     """Enter it, unless another process did so, or moved it on, meanwhile: then yield nothing."""
-    found = with_terms(world, contracts(), ingestion).step("restored", world.now())
+    found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
     if found.id in begun:
         with suppress(Moved):
-            yield world.ledger.save(replace(found, revision=begun[found.id].revision))
+            yield adapters.ledger.save(replace(found, revision=begun[found.id].revision))
         return
     # Revisions of before are small: a process that still holds one cannot save over this.
-    revision = int(datetime.fromisoformat(world.now()).timestamp() * 1000)
-    entered = world.ledger.begin(replace(found, revision=revision))
+    revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
+    entered = adapters.ledger.begin(replace(found, revision=revision))
     if entered.revision == revision + 1:
         yield entered
 
 
-def _is_again(world: World, begun: Ingestion, trace: Trace) -> bool:
+def _is_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
     """Whether it was begun once more: of its attempt there is work that it did not ask for."""
     if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
         return False
     run = trace.runs.get(begun.attempt)
-    spec = _spec(world, run.id) if run else None
+    spec = _spec(adapters, run.id) if run else None
     asked = (begun.landed, begun.base_hash, begun.branch)
     return spec is None or (spec.landed, spec.base_hash, spec.branch) != asked
 
 
 def _published(
-    world: World,
+    adapters: Adapters,
     search: _Search,
     begun: Mapping[str, Ingestion],
     lost: Mapping[str, Trace],
     until: str = "",
 ) -> Iterator[Ingestion]:
     """What main's log says was published, and the ledger does not know."""
-    log = takewhile(lambda each: each.hash != until and search.reaches(each), world.catalog.log())
+    log = takewhile(
+        lambda each: each.hash != until and search.reaches(each), adapters.catalog.log()
+    )
     told = (
         (commit, one)
         for commit in log
@@ -169,35 +173,37 @@ def _published(
         if search.covers(one.id)
     )
     while chunk := {one.id: (commit, one) for commit, one in islice(told, _CHUNK)}:
-        known = world.ledger.known(list(chunk), consistent=True) - begun.keys()
+        known = adapters.ledger.known(list(chunk), consistent=True) - begun.keys()
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
-            report = _report(world, one.report)
+            report = _report(adapters, one.report)
             yield recovered.published(one, commit, report, lost.get(one.id, Trace()))
 
 
-def _unpublished(world: World, id_: str, trace: Trace, head: str) -> Ingestion | None:
+def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Ingestion | None:
     """What else is known of it; None where there is neither an end nor a file to be judged.
 
     `head` is where main stood before its log was read: nothing before that has published it.
     """
     run = trace.runs.get(trace.attempt)
-    spec = _spec(world, run.id) if run else None
+    spec = _spec(adapters, run.id) if run else None
     if run and spec and spec.ingestion == id_:
         return recovered.submitted(spec, run, trace)
     key = trace.reports.get(trace.attempt, "")
-    report = _report(world, key)
+    report = _report(adapters, key)
     if report and recovered.is_end(report):
         return recovered.ended(report, key)
     return recovered.landed_again(id_, trace.landed, trace, head) if trace.landed else None
 
 
-def _cut_off(world: World, traces: Mapping[str, Trace], entered: Collection[Ingestion]) -> None:
+def _cut_off(
+    adapters: Adapters, traces: Mapping[str, Trace], entered: Collection[Ingestion]
+) -> None:
     """Delete the branches that a process of before could merge beside what was entered.
 
     A branch made to publish several ingestions goes also where the ledger still has some of them:
     it holds rows of the lost one, too. Their jobs run again.
     """
-    doomed = {
+    branches_to_delete = {
         branch
         for ingestion in entered
         if ingestion.state is State.LANDED
@@ -206,24 +212,26 @@ def _cut_off(world: World, traces: Mapping[str, Trace], entered: Collection[Inge
     ids = {ingestion.id for ingestion in entered}
     for table in {table for id_ in ids for table in traces[id_].tables}:
         own = tuple(fresh_branch(table, id_, "") for id_ in ids)
-        fresh = world.catalog.branches(f"publish/{table}/")
-        doomed |= {branch for branch in fresh if branch.startswith(own)}
-        doomed |= {i.branch for i in world.ledger.waiting(table) if ids & set(i.group)}
+        fresh = adapters.catalog.branches(f"publish/{table}/")
+        branches_to_delete |= {branch for branch in fresh if branch.startswith(own)}
+        branches_to_delete |= {
+            i.branch for i in adapters.ledger.waiting(table) if ids & set(i.group)
+        }
     needed = {i.branch for i in entered if i.state in (State.REJECTED, State.SUBMITTED)}
-    for branch in sorted(doomed - needed):
-        world.catalog.delete_branch(branch)
+    for branch in sorted(branches_to_delete - needed):
+        adapters.catalog.delete_branch(branch)
 
 
-def _spec(world: World, run: str) -> JobSpec | None:
+def _spec(adapters: Adapters, run: str) -> JobSpec | None:
     try:
-        return world.jobs.spec(run)
+        return adapters.jobs.spec(run)
     except (UnknownRun, Permanent):
         return None
 
 
-def _report(world: World, key: str) -> AuditReport | None:
+def _report(adapters: Adapters, key: str) -> AuditReport | None:
     try:
-        return world.lake.report(key) if key else None
+        return adapters.lake.report(key) if key else None
     except (Missing, Permanent):
         return None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Overwritten
 from functions.model.checkpoint import Checkpoint, TableCount
@@ -45,7 +45,7 @@ _SAMPLE = 20  # data files of a table that are looked for
 
 
 def reconciled(
-    world: World, table: str = "", *, thorough: bool = False, full: bool = False
+    adapters: Adapters, table: str = "", *, thorough: bool = False, full: bool = False
 ) -> Reconciliation:
     """Return every end, every table and its rows, and what does not fit.
 
@@ -54,31 +54,31 @@ def reconciled(
     run found. Events have the grace time to do their work, and the sweep, whose turn comes later,
     as long again.
     """
-    wait = timedelta(seconds=2 * world.settings.grace_seconds)
-    since = datetime.fromisoformat(world.now()) - wait
-    start, etag = world.lake.checkpoint()
-    main = look(world, None if full else start, since, table)
+    wait = timedelta(seconds=2 * adapters.settings.grace_seconds)
+    since = datetime.fromisoformat(adapters.now()) - wait
+    start, etag = adapters.lake.checkpoint()
+    main = look(adapters, None if full else start, since, table)
     # Read after main's log and before the listing: what is missing there is looked for again.
-    known = _known(world, main, table)
-    landed, strangers = _listed(world, known, since)
-    balances = tuple(_balances(world, main, table, thorough=thorough))
+    known = _known(adapters, main, table)
+    landed, strangers = _listed(adapters, known, since)
+    balances = tuple(_balances(adapters, main, table, thorough=thorough))
     problems = (
         *(not_taken_in(id_, each) for id_, each in strangers.items()),
-        *_of_log(world, known, main),
+        *_of_log(adapters, known, main),
         *main.problems,
         *(finding for each in balances for finding in wrong_rows(each)),
     )
     remarks = (
         *([_set_back(start)] if start and not full and not main.base else []),
         *main.remarks,
-        *([_untold(main.untold)] if main.untold else []),
+        *([_unlisted(main.unlisted_commits)] if main.unlisted_commits else []),
         *no_longer_listed(len(known.ids) - known.listed),
         *(finding for each in balances for finding in changed_by_others(each)),
     )
     known.count(End.NOT_TAKEN_IN, len(strangers))
     base = main.base.hash if main.base else ""
     found = Reconciliation(known.ends(), landed, balances, problems, remarks, base)
-    return found if table or problems else _kept(world, main, since, etag, found)
+    return found if table or problems else _kept(adapters, main, since, etag, found)
 
 
 @dataclass
@@ -104,9 +104,9 @@ class _Known:
         return {end: (self.objects[end], self.rows[end]) for end in End}
 
 
-def _known(world: World, main: Looked, table: str) -> _Known:
+def _known(adapters: Adapters, main: Looked, table: str) -> _Known:
     found = _Known()
-    for each in world.ledger.all():
+    for each in adapters.ledger.all():
         if table and table not in each.tables:
             found.others.add(hash(each.id))
             continue
@@ -119,10 +119,12 @@ def _known(world: World, main: Looked, table: str) -> _Known:
     return found
 
 
-def _listed(world: World, known: _Known, since: datetime) -> tuple[int, dict[str, LandedObject]]:
+def _listed(
+    adapters: Adapters, known: _Known, since: datetime
+) -> tuple[int, dict[str, LandedObject]]:
     """Return how many objects landed, and those that the ledger should know and does not."""
     many, unknown = 0, dict[str, LandedObject]()
-    for landed in arrivals(world):
+    for landed in arrivals(adapters):
         id_ = ingestion_id(landed)
         if hash(id_) in known.others:
             continue
@@ -133,14 +135,14 @@ def _listed(world: World, known: _Known, since: datetime) -> tuple[int, dict[str
             known.count(End.IN_FLIGHT)
         else:
             unknown[id_] = landed
-    late = world.ledger.known(list(unknown))  # taken in while the bucket was listed
+    late = adapters.ledger.known(list(unknown))  # taken in while the bucket was listed
     known.count(End.IN_FLIGHT, len(late))
     return many, {id_: each for id_, each in unknown.items() if id_ not in late}
 
 
-def _of_log(world: World, known: _Known, main: Looked) -> Iterator[Finding]:
+def _of_log(adapters: Adapters, known: _Known, main: Looked) -> Iterator[Finding]:
     """Find what main's whole log lacks, or has twice; it is read once more only where it may."""
-    found = naming(world.catalog.log(), set(known.missing), main.suspects)
+    found = naming(adapters.catalog.log(), set(known.missing), main.suspects)
     for id_, named in found.items():
         yield from published_twice(id_, named)
     for id_, each in known.missing.items():
@@ -148,34 +150,34 @@ def _of_log(world: World, known: _Known, main: Looked) -> Iterator[Finding]:
             yield not_on_main(each)
 
 
-def _balances(world: World, main: Looked, only: str, *, thorough: bool) -> Iterator[Balance]:
+def _balances(adapters: Adapters, main: Looked, only: str, *, thorough: bool) -> Iterator[Balance]:
     """Yield the balance of every table to which Lakegate published, at the head of the log."""
     for table in sorted(main.ours):
         if table == (only or table):
-            at, tables = f"{MAIN}@{main.head}", world.tables()
+            at, tables = f"{MAIN}@{main.head}", adapters.tables()
             tallies = [main.tallies[table], main.young[table]]
-            base = _base(world, main.base, table)
+            base = _base(adapters, main.base, table)
             found = balance(table, tables.rows(table, at), base, tallies)
             if thorough or found.others:
                 # Only who goes past Lakegate can enter a file again that is there already.
                 found = replace(found, doubled=tuple(tables.doubled(table, at)))
             paths = tables.listed(table, at, 0 if thorough else _SAMPLE)
-            yield replace(found, gone=tuple(_gone(world, paths)))
+            yield replace(found, gone=tuple(_gone(adapters, paths)))
 
 
-def _base(world: World, base: Checkpoint | None, table: str) -> TableCount:
+def _base(adapters: Adapters, base: Checkpoint | None, table: str) -> TableCount:
     """Return what a table had at the checkpoint; all was others' where it was not ours then."""
     if not base or table in base.tables:
         return base.tables[table] if base else TableCount(0, 0, 0)
-    rows = world.tables().rows(table, f"{MAIN}@{base.hash}").live
+    rows = adapters.tables().rows(table, f"{MAIN}@{base.hash}").live
     return TableCount(rows, 0, rows)
 
 
-def _gone(world: World, paths: Iterable[str]) -> Iterator[str]:
+def _gone(adapters: Adapters, paths: Iterable[str]) -> Iterator[str]:
     """Yield the data files that are not there."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for some in _batched(paths):
-            looked = zip(some, pool.map(world.lake.is_gone, some), strict=True)
+            looked = zip(some, pool.map(adapters.lake.is_gone, some), strict=True)
             yield from (path for path, is_gone in looked if is_gone)
 
 
@@ -193,7 +195,7 @@ def _set_back(start: Checkpoint) -> Finding:
     return Finding("MAIN_PUT_BACK", message, commit=start.hash)
 
 
-def _untold(many: int) -> Finding:
+def _unlisted(many: int) -> Finding:
     message = (
         f"the data files of {many:,} commits could not be compared: their audit reports are gone, "
         "or of a release that named no files; their rows were counted"
@@ -202,16 +204,16 @@ def _untold(many: int) -> Finding:
 
 
 def _kept(
-    world: World, main: Looked, since: datetime, etag: str, found: Reconciliation
+    adapters: Adapters, main: Looked, since: datetime, etag: str, found: Reconciliation
 ) -> Reconciliation:
     """Write the checkpoint for the next run; another run's that came first stands as well."""
     if not main.settled:
         return found
-    tables = {table: _count(world, main, table) for table in sorted(main.ours)}
-    before = times.text(since - timedelta(seconds=2 * world.settings.grace_seconds))
+    tables = {table: _count(adapters, main, table) for table in sorted(main.ours)}
+    before = times.text(since - timedelta(seconds=2 * adapters.settings.grace_seconds))
     checkpoint = Checkpoint(main.settled, before, tables)
     try:
-        world.lake.put_checkpoint(checkpoint, etag)
+        adapters.lake.put_checkpoint(checkpoint, etag)
     except Overwritten:
         return found
     except LakegateError as error:
@@ -220,8 +222,8 @@ def _kept(
     return found
 
 
-def _count(world: World, main: Looked, table: str) -> TableCount:
+def _count(adapters: Adapters, main: Looked, table: str) -> TableCount:
     """Return what a table has at the newest commit that is not under way any more."""
-    rows = world.tables().rows(table, f"{MAIN}@{main.settled}").live
-    base, since = _base(world, main.base, table), main.tallies[table]
+    rows = adapters.tables().rows(table, f"{MAIN}@{main.settled}").live
+    base, since = _base(adapters, main.base, table), main.tallies[table]
     return TableCount(rows, base.published + since.published, base.by_others + since.by_others)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.iceberg_files import TableChange
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
@@ -39,7 +39,8 @@ class Looked:
     `head` is its newest commit, `settled` the newest that is not under way any more, `tallies` what
     commits up to there made of each table, `young` what those since then did. `base` is the
     checkpoint where main has it, `named` are hashes of the ids that commits name, and `suspects` of
-    those that others may name, too. `untold` counts the commits whose reports do not name files.
+    those that others may name, too. `unlisted_commits` counts the commits whose reports do not name
+    files.
     """
 
     head: str = ""
@@ -50,29 +51,29 @@ class Looked:
     ours: set[str] = field(default_factory=set)
     named: set[int] = field(default_factory=set)
     suspects: set[int] = field(default_factory=set)
-    untold: int = 0
+    unlisted_commits: int = 0
     problems: list[Finding] = field(default_factory=list)
     remarks: list[Finding] = field(default_factory=list)
 
 
-def look(world: World, start: Checkpoint | None, since: datetime, only: str) -> Looked:
+def look(adapters: Adapters, start: Checkpoint | None, since: datetime, only: str) -> Looked:
     """Look at main's commits back to the checkpoint; at all of them where main has not got it.
 
     What was merged after `since` may still be under way. `only` names the one table that is looked
     at, "" all.
     """
     found, foreign = Looked(), list[tuple[Commit, str]]()
-    log = world.catalog.history()
+    log = adapters.catalog.history()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while some := _next(log, found, start, since):
             ours = [(commit, names) for commit, names in some if merge_commit.published(commit)]
             mine = [each for each in ours if not only or only in merge_commit.tables(each[0])]
-            _compare(world, mine, since, found)
-            changes = pool.map(lambda each: list(_changes(world, each[0], each[1], only)), mine)
+            _compare(adapters, mine, since, found)
+            changes = pool.map(lambda each: list(_changes(adapters, each[0], each[1], only)), mine)
             for (commit, _), made in zip(mine, changes, strict=True):
                 _count(commit, made, found, since)
             foreign += _of_others(some, only)
-    _count_others(world, foreign, found, since)
+    _count_others(adapters, foreign, found, since)
     return found
 
 
@@ -111,7 +112,7 @@ def _next(
 
 
 def _compare(
-    world: World,
+    adapters: Adapters,
     some: Iterable[tuple[Commit, frozenset[str]]],
     since: datetime,
     found: Looked,
@@ -120,7 +121,7 @@ def _compare(
     told = [(commit, each) for commit, _ in some for each in merge_commit.published(commit)]
     ids = sorted({each.id for _, each in told})
     parts = (ids[at : at + _IDS] for at in range(0, len(ids), _IDS))
-    known = {i.id: i for part in parts for i in world.ledger.together(part)}
+    known = {i.id: i for part in parts for i in adapters.ledger.together(part)}
     for commit, each in told:
         ingestion = known.get(each.id)
         for finding, is_problem in compared(commit, each, ingestion, since):
@@ -147,27 +148,29 @@ class _Made:
     lacks: bool
 
 
-def _changes(world: World, commit: Commit, names: frozenset[str], only: str) -> Iterator[_Made]:
+def _changes(
+    adapters: Adapters, commit: Commit, names: frozenset[str], only: str
+) -> Iterator[_Made]:
     claimed = merge_commit.gains(commit)
     for table in sorted(set(claimed) | set(_tables(names))):
         if table == (only or table):
-            change, reported = _change(world, table, commit), _reported(world, commit, table)
+            change, reported = _change(adapters, table, commit), _reported(adapters, commit, table)
             lacks = reported is None and not any(
                 each.kind for each in merge_commit.published(commit)
             )
             yield _Made(table, claimed[table], change, reported, lacks)
 
 
-def _change(world: World, table: str, commit: Commit) -> TableChange:
-    return world.tables().change(table, f"{MAIN}@{commit.parent}", f"{MAIN}@{commit.hash}")
+def _change(adapters: Adapters, table: str, commit: Commit) -> TableChange:
+    return adapters.tables().change(table, f"{MAIN}@{commit.parent}", f"{MAIN}@{commit.hash}")
 
 
-def _reported(world: World, commit: Commit, table: str) -> Mapping[str, int] | None:
+def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, int] | None:
     """Return the data files of a table that the reports of a commit name; None for a change."""
     found: Counter[str] = Counter()
     for each in merge_commit.published(commit):
         try:
-            report = world.lake.report(each.report)
+            report = adapters.lake.report(each.report)
         except (Missing, Permanent):
             return None
         singles = [single for single in report.singles if single.table == table]
@@ -182,7 +185,7 @@ def _count(commit: Commit, made: Iterable[_Made], found: Looked, since: datetime
     for each in made:
         found.ours.add(each.table)
         tallies[each.table].add(light, each.claimed, each.change)
-        found.untold += each.lacks
+        found.unlisted_commits += each.lacks
         if each.reported is not None:
             found.problems += wrong_files(each.table, light, each.change, each.reported)
 
@@ -199,13 +202,13 @@ def _of_others(
 
 
 def _count_others(
-    world: World, foreign: Iterable[tuple[Commit, str]], found: Looked, since: datetime
+    adapters: Adapters, foreign: Iterable[tuple[Commit, str]], found: Looked, since: datetime
 ) -> None:
     """Count what others made of tables to which Lakegate published; other tables are theirs."""
     found.ours |= set(found.base.tables if found.base else ())
     for commit, table in foreign:
         if table in found.ours:
-            change = _change(world, table, commit)
+            change = _change(adapters, table, commit)
             _tallies(found, commit, since)[table].add_others(commit, change)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.commits import Commit
@@ -15,7 +15,7 @@ from functions.model.merge_commit import Published
 from functions.pipeline.batches import terms
 from functions.pipeline.complete import with_findings
 from lakegate import times
-from lakegate.batch import Part, folder
+from lakegate.batch import BatchFile, folder
 from lakegate.change import Change, parse_change_key
 from lakegate.contract.model import ContractInvalid
 from lakegate.errors import Permanent
@@ -61,16 +61,16 @@ class Trace:
         return of_reports | {parse_branch_name(name)[0] for name in self.branches.values()}
 
 
-def traces(world: World, landed: Iterable[LandedObject], since: str = "") -> dict[str, Trace]:
+def traces(adapters: Adapters, landed: Iterable[LandedObject], since: str = "") -> dict[str, Trace]:
     """What is left of ingestions, by their ids; those without a trace are not in it.
 
     `landed` are the landed objects to look for. A branch names only a part of the id: it is found
     only where its object is among them. Job runs are looked for from the time `since` on.
     """
-    runs = _by_attempt(world.jobs.runs(since), lambda run: parse_run_name(run.name))
-    reports = _by_attempt(world.lake.reports(), lambda key: parse_report_key(key)[1:])
+    runs = _by_attempt(adapters.jobs.runs(since), lambda run: parse_run_name(run.name))
+    reports = _by_attempt(adapters.lake.reports(), lambda key: parse_report_key(key)[1:])
     branches = _by_attempt(
-        world.catalog.branches("ingest/"), lambda name: parse_branch_name(name)[1:]
+        adapters.catalog.branches("ingest/"), lambda name: parse_branch_name(name)[1:]
     )
     objects = {
         id_: each
@@ -202,11 +202,11 @@ def is_end(report: AuditReport) -> bool:
     return report.verdict in _ENDS and report.reason is not None
 
 
-def _part(report: AuditReport, part: AuditReport) -> Part:
+def _part(report: AuditReport, part: AuditReport) -> BatchFile:
     """A batch's file as the report names it; its contract's text is not known."""
     landed = part.source
     key = landed.key.removeprefix(folder(report.source.key))
-    return Part(key, landed.version, landed.etag, landed.size, part.table, "", "")
+    return BatchFile(key, landed.version, landed.etag, landed.size, part.table, "", "")
 
 
 def _approval(one: Published, at: str) -> Approval | None:
@@ -238,20 +238,20 @@ def _failures(trace: Trace, attempt: int) -> int:
 # What no trace of a lost ingestion tells: what contracts say of it, what a person asked for.
 
 
-def in_force(world: World) -> dict[str, StoredContract]:
+def in_force(adapters: Adapters) -> dict[str, StoredContract]:
     """The contracts in force by their tables."""
     try:
-        return {stored.contract.table: stored for stored in world.lake.contracts()}
+        return {stored.contract.table: stored for stored in adapters.lake.contracts()}
     except ContractInvalid:
         return {}  # alerts then go to the default channel
 
 
 def with_terms(
-    world: World, contracts: Mapping[str, StoredContract], ingestion: Ingestion
+    adapters: Adapters, contracts: Mapping[str, StoredContract], ingestion: Ingestion
 ) -> Ingestion:
     """With what the contracts in force say of it, by their tables, and the change that it is of."""
     told = _together(contracts, ingestion) if ingestion.parts else ingestion
-    return _asked(world, _under(contracts.get(ingestion.table), told))
+    return _asked(adapters, _under(contracts.get(ingestion.table), told))
 
 
 def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
@@ -270,8 +270,8 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
     contract = stored.contract
     return replace(
         told,
-        demands=contract.demands,
-        looks_beyond=contract.looks_beyond,
+        requirements_digest=contract.requirements_digest,
+        checks_whole_table=contract.checks_whole_table,
         reads_others=contract.reads_others or told.change is not None,
     )
 
@@ -284,16 +284,16 @@ def _together(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Inge
     stored = [contracts[table] for table in batch.tables if table in contracts]
     told = terms(stored)
     if set(batch.contracts) != {(each.key, each.version) for each in stored}:
-        told["demands"] = "unknown"
+        told["requirements_digest"] = "unknown"
     return replace(batch, **told)
 
 
-def _asked(world: World, ingestion: Ingestion) -> Ingestion:
+def _asked(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """With the change that a person asked for, where it is one."""
-    if ingestion.change or ingestion.landed.bucket != world.lake.bucket:
+    if ingestion.change or ingestion.landed.bucket != adapters.lake.bucket:
         return ingestion
     try:
-        change = world.lake.change(ingestion.landed.key)
+        change = adapters.lake.change(ingestion.landed.key)
     except (Missing, Permanent) as error:  # it is a change all the same, and never a file
         change = Change(parse_change_key(ingestion.landed.key)[0], error.message, token="")
     return replace(ingestion, change=change, on_duplicate="publish", on_new_version="add")

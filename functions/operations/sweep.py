@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.sqs import DeadLetter, DeadLetters, Queued
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert import unreadable_event
@@ -26,26 +26,26 @@ _MOST_FORGOTTEN = 10_000  # the next sweep finds the others
 _T = TypeVar("_T")
 
 
-def sweep(world: World) -> dict[str, int]:
+def sweep(adapters: Adapters) -> dict[str, int]:
     """Do all that is overdue; returns how much was done, by kind, and how much failed.
 
     What happened within the last `grace_seconds` is left to its events. One failure holds up
     nothing else, whatever it is: it is logged, counted, and tried again by the next sweep.
     """
-    now = datetime.fromisoformat(world.now())
-    before = times.text(now - timedelta(seconds=world.settings.grace_seconds))
-    uploads, job_runs = world.upload_dead_letters, world.job_run_dead_letters
-    alerts = world.alert_dead_letters
+    now = datetime.fromisoformat(adapters.now())
+    before = times.text(now - timedelta(seconds=adapters.settings.grace_seconds))
+    uploads, job_runs = adapters.upload_dead_letters, adapters.job_run_dead_letters
+    alerts = adapters.alert_dead_letters
     tasks = (
         # First, so that no letter is about an ingestion that the ledger lost.
-        _each("forgotten", _forgotten(world, before), partial(take_in, world)),
-        _each("dead_letters", uploads.read(), partial(_redeliver, world, uploads, upload)),
-        _each("dead_letters", job_runs.read(), partial(_redeliver, world, job_runs, job_run)),
-        _each("dead_letters", alerts.read(), partial(_redeliver, world, alerts, _tell_again)),
-        _each("resumed", _due(world, before), partial(_resume, world)),
-        _each("late", late_reports(world), partial(take_late, world)),
-        _each("recorded", batches(world), partial(record, world)),
-        _each("deleted", strays(world), world.catalog.delete_branch),
+        _each("forgotten", _forgotten(adapters, before), partial(take_in, adapters)),
+        _each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
+        _each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
+        _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _tell_again)),
+        _each("resumed", _due(adapters, before), partial(_resume, adapters)),
+        _each("late", late_reports(adapters), partial(take_late, adapters)),
+        _each("recorded", batches(adapters), partial(record, adapters)),
+        _each("deleted", strays(adapters), adapters.catalog.delete_branch),
     )
     kinds = ("dead_letters", "forgotten", "resumed", "late", "recorded", "deleted", "failed")
     done = dict.fromkeys(kinds, 0)
@@ -70,22 +70,22 @@ def _each(kind: str, things: Iterable[_T], work: Callable[[_T], object]) -> Iter
         yield "failed"
 
 
-def _forgotten(world: World, before: str) -> Iterator[LandedObject]:
+def _forgotten(adapters: Adapters, before: str) -> Iterator[LandedObject]:
     """Landed objects, older than `before`, that the ledger never knew."""
-    found = list(islice(_unknown(world, before), _MOST_FORGOTTEN))
-    lost = _counted(restore(world, found))
+    found = list(islice(_unknown(adapters, before), _MOST_FORGOTTEN))
+    lost = _counted(restore(adapters, found))
     yield from (landed for landed in found if ingestion_id(landed) not in lost)
 
 
-def _due(world: World, before: str) -> Iterator[Ingestion]:
+def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """Ingestions with a step due since `before`; none that an event only began anew."""
     begun = []
-    for listed in world.ledger.unfinished(before):
+    for listed in adapters.ledger.unfinished(before):
         if listed.state in NOT_STARTED:
             begun.append(listed)
         else:
             yield listed
-    lost = _counted(restore(world, [each.landed for each in begun], begun))
+    lost = _counted(restore(adapters, [each.landed for each in begun], begun))
     yield from (listed for listed in begun if listed.id not in lost)
 
 
@@ -98,35 +98,37 @@ def _counted(restored: Iterator[Ingestion]) -> set[str]:
     return ids
 
 
-def _unknown(world: World, before: str) -> Iterator[LandedObject]:
-    older = (landed for landed in arrivals(world) if landed.landed_at < before)
+def _unknown(adapters: Adapters, before: str) -> Iterator[LandedObject]:
+    older = (landed for landed in arrivals(adapters) if landed.landed_at < before)
     while chunk := {ingestion_id(landed): landed for landed in islice(older, _CHUNK)}:
-        known = world.ledger.known(list(chunk))
+        known = adapters.ledger.known(list(chunk))
         yield from (landed for id_, landed in chunk.items() if id_ not in known)
 
 
-def _resume(world: World, listed: Ingestion) -> None:
+def _resume(adapters: Adapters, listed: Ingestion) -> None:
     with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
         try:
-            now = resume(world, world.ledger.get(listed.id))  # the index that listed it lags behind
+            now = resume(
+                adapters, adapters.ledger.get(listed.id)
+            )  # the index that listed it lags behind
         except Exception as error:
-            warn_overdue(world, world.ledger.get(listed.id), str(error))
+            warn_overdue(adapters, adapters.ledger.get(listed.id), str(error))
             raise
-        warn_overdue(world, now, "another file of its table goes first")
+        warn_overdue(adapters, now, "another file of its table goes first")
 
 
-def _tell_again(world: World, body: str) -> None:
+def _tell_again(adapters: Adapters, body: str) -> None:
     """Have people told what nobody could be told for days."""
     queued = Queued.from_json(body)
-    world.alerts.post(queued.channel, queued.alert)
+    adapters.alerts.post(queued.channel, queued.alert)
 
 
-def _redeliver(world: World, queue: DeadLetters, work: Work, letter: DeadLetter) -> None:
+def _redeliver(adapters: Adapters, queue: DeadLetters, work: Work, letter: DeadLetter) -> None:
     """Handle a dead letter once more; what cannot be handled at all is shown to people."""
     try:
-        work(world, letter.body)
+        work(adapters, letter.body)
     except Transient:
         raise
     except LakegateError as error:
-        world.alerts.post("", unreadable_event(queue.name, letter.body, error.message))
+        adapters.alerts.post("", unreadable_event(queue.name, letter.body, error.message))
     queue.forget(letter)

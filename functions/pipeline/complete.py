@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
@@ -14,7 +14,7 @@ from functions.pipeline.publish import publish, publish_next
 from functions.pipeline.replace import CANNOT_REPLACE
 from functions.pipeline.versions import SUPERSEDED
 from functions.telemetry import logger
-from lakegate.batch import Part
+from lakegate.batch import BatchFile
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
@@ -88,12 +88,12 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
     kept = sorted(remarkable, key=_rank)[:_MOST_CHECKS]
     return ingestion.but(
         # What is audited again is what was entered, and nothing that the report might name.
-        audited_hash=ingestion.audited_hash if ingestion.is_again else report.audited_hash,
+        audited_hash=ingestion.audited_hash if ingestion.is_reaudit else report.audited_hash,
         replaced=(),
         replaced_rows=report.effect.removed if report.effect else 0,
         rows=report.rows_written,
         parts=_as_found(ingestion.parts, report.parts),
-        tally=Counter(check.status.value for check in report.checks),
+        check_counts=Counter(check.status.value for check in report.checks),
         checks=tuple(
             {name: _brief(value) for name, value in asdict(check).items() if name not in _LARGE}
             for check in kept
@@ -108,7 +108,9 @@ def _rank(check: CheckResult) -> int:
     return 1 if check.status is Status.WARN and check.severity != "info" else 2
 
 
-def _as_found(parts: tuple[Part, ...], found: tuple[AuditReport, ...]) -> tuple[Part, ...]:
+def _as_found(
+    parts: tuple[BatchFile, ...], found: tuple[AuditReport, ...]
+) -> tuple[BatchFile, ...]:
     """The parts with their rows, and where they are; as they were where others were found."""
     if len(parts) != len(found):
         return parts
@@ -177,7 +179,7 @@ def _has_effect(report: AuditReport) -> bool:
 
 def _is_strange(report: AuditReport, ingestion: Ingestion) -> bool:
     """Whether it was to be audited again as it is at one hash, and another one is reported."""
-    return ingestion.is_again and report.audited_hash != ingestion.audited_hash
+    return ingestion.is_reaudit and report.audited_hash != ingestion.audited_hash
 
 
 def _without_report(run: JobRun) -> tuple[str, str]:
@@ -208,95 +210,95 @@ def _errored(code: str, message: str) -> Refuse:
     return Refuse(State.ERRORED, Reason(code, message))
 
 
-def conclude(world: World, run_id: str) -> None:
+def conclude(adapters: Adapters, run_id: str) -> None:
     """Bring an ended job run to its end: published, rejected or errored."""
-    ingestion = judge(world, run_id)
+    ingestion = judge(adapters, run_id)
     if ingestion:
         with logger.append_context_keys(ingestion=ingestion.id):
             if ingestion.ended or ingestion.state is State.AUDITED:
-                resume(world, ingestion)
+                resume(adapters, ingestion)
             else:
-                publish_next(world, ingestion)
+                publish_next(adapters, ingestion)
 
 
-def judge(world: World, run_id: str) -> Ingestion | None:
+def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
     """See what an ended job run means: what passed is AUDITED then, and waits to be published.
 
     Returns the ingestion, or None where the job run is not one of ours.
     """
-    run = world.jobs.get(run_id)
+    run = adapters.jobs.get(run_id)
     try:
         ingestion_id, attempt = parse_run_name(run.name)
     except ValueError:
         logger.info("not a job run of ours", extra={"run": run_id, "run_name": run.name})
         return None
     with logger.append_context_keys(ingestion=ingestion_id):
-        ingestion = world.ledger.get(ingestion_id)
+        ingestion = adapters.ledger.get(ingestion_id)
         if ingestion.ended or ingestion.state is State.AUDITED:
             return ingestion
         if attempt == ingestion.attempt and run.state.terminal:
-            _check_own(world, ingestion, run)
-            return _judge(world, ingestion.but(job_run=run.id), run)
+            _check_own(adapters, ingestion, run)
+            return _judge(adapters, ingestion.but(job_run=run.id), run)
         logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
         return ingestion
 
 
-def resume(world: World, ingestion: Ingestion) -> Ingestion:
+def resume(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Carry on with an ingestion where an earlier try stopped, and with who waits for it."""
-    resumed = _resumed(world, ingestion)
+    resumed = _resumed(adapters, ingestion)
     if resumed.state is not State.PUBLISHED:  # which saw to the next itself
-        publish_next(world, resumed)
+        publish_next(adapters, resumed)
     return resumed
 
 
-def _resumed(world: World, ingestion: Ingestion) -> Ingestion:
+def _resumed(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.ended:
-        return finish(world, ingestion)
+        return finish(adapters, ingestion)
     if ingestion.state is State.AUDITED:
-        return publish(world, ingestion)
+        return publish(adapters, ingestion)
     if ingestion.state is not State.SUBMITTED:
-        return submit(world, ingestion)
+        return submit(adapters, ingestion)
     try:
-        run = world.jobs.get(ingestion.job_run)
+        run = adapters.jobs.get(ingestion.job_run)
     except UnknownRun as error:
-        return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
+        return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
     if not run.state.terminal:
         return ingestion
-    judged = _judge(world, ingestion, run)
-    return publish(world, judged) if judged.state is State.AUDITED else judged
+    judged = _judge(adapters, ingestion, run)
+    return publish(adapters, judged) if judged.state is State.AUDITED else judged
 
 
-def _check_own(world: World, ingestion: Ingestion, run: JobRun) -> None:
+def _check_own(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> None:
     """Raise Transient where the run is one of before the ledger lost the ingestion.
 
     An event that came again then began it anew: until it is restored, it is not the run's.
     """
     if ingestion.state not in NOT_STARTED:
         return
-    told = world.jobs.spec(run.id)
+    told = adapters.jobs.spec(run.id)
     if (told.base_hash, told.branch) != (ingestion.base_hash, ingestion.branch):
         message = f"the ledger had lost {ingestion.id}; the sweep restores it"
         raise Transient("LOST_INGESTION", message)
 
 
-def _judge(world: World, ingestion: Ingestion, run: JobRun) -> Ingestion:
+def _judge(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
     try:
-        report = report_of(world, ingestion)
+        report = report_of(adapters, ingestion)
     except Permanent as error:
-        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
+        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
     ingestion = with_findings(ingestion, report) if report else ingestion
-    match decide(ingestion, run, report, world.settings.job_tries):
+    match decide(ingestion, run, report, adapters.settings.max_crashes):
         case Publish(report=passed):
-            return _accept(world, ingestion, passed)
+            return _accept(adapters, ingestion, passed)
         case RunAgain(reason):
             logger.warning("the job failed", extra={"reason": asdict(reason)})
-            return run_again(world, ingestion.but(failures=ingestion.failures + 1))
+            return run_again(adapters, ingestion.but(failures=ingestion.failures + 1))
         case Refuse(state, reason):
-            return end(world, ingestion.but(approval=None), state, reason)
+            return end(adapters, ingestion.but(approval=None), state, reason)
 
 
-def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    first = _before(world, ingestion)
+def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    first = _before(adapters, ingestion)
     code = ingestion.reason.code if ingestion.reason else ""
     needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
     audited = ingestion.step(
@@ -310,12 +312,12 @@ def _accept(world: World, ingestion: Ingestion, report: AuditReport) -> Ingestio
     if first and held and not audited.approval:
         what = "some of its files" if ingestion.parts else "the same bytes"
         message = f"{first.landed.uri} brought {what} before; a person must decide"
-        return end(world, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
-    return world.ledger.save(audited)
+        return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
+    return adapters.ledger.save(audited)
 
 
-def _before(world: World, ingestion: Ingestion) -> Ingestion | None:
+def _before(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """Who brought the same before: the bytes of a file, or the very files of a batch."""
     if ingestion.parts:  # whose manifest may be alike from day to day
-        return brought_before(ingestion, world.ledger.versions(ingestion.landed))
-    return original(ingestion, world.ledger.same_content(ingestion))
+        return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))
+    return original(ingestion, adapters.ledger.same_content(ingestion))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
@@ -35,79 +35,81 @@ class Hidden(Permanent):
     """What landed is work in progress of some tool's, and not to be ingested."""
 
 
-def take_in(world: World, landed: LandedObject) -> Ingestion:
+def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:
     """Begin the ingestion of a landed object, or carry on where an earlier try stopped."""
-    timed = replace(landed, landed_at=landed.landed_at or world.now())
+    timed = replace(landed, landed_at=landed.landed_at or adapters.now())
     first = Ingestion(id=ingestion_id(landed), landed=timed)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
-        ingestion = world.ledger.begin(first.step("landed", timed.landed_at))
-        if ingestion.state in (State.LANDED, State.BRANCHED) and not ingestion.is_again:
-            return submit(world, ingestion)
+        ingestion = adapters.ledger.begin(first.step("landed", timed.landed_at))
+        if ingestion.state in (State.LANDED, State.BRANCHED) and not ingestion.is_reaudit:
+            return submit(adapters, ingestion)
         logger.info("known already", extra={"state": ingestion.state})
-        return finish(world, ingestion)
+        return finish(adapters, ingestion)
 
 
-def submit(world: World, ingestion: Ingestion) -> Ingestion:
+def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Cut the attempt's branch and start its job run; what cannot be run ends errored."""
     rule = ignore_rule(ingestion.landed.key)
     if rule:
-        return end(world, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
+        return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
     try:
-        _check_size(ingestion.landed.size, world.settings.limits.largest_object)
-        branched = _cut_branch(world, ingestion)
+        _check_size(ingestion.landed.size, adapters.settings.limits.largest_object)
+        branched = _cut_branch(adapters, ingestion)
     except Hidden as error:
-        return end(world, ingestion, State.IGNORED, Reason(error.code, error.message))
+        return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
-        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
-    return branched if branched.ended else _start_job(world, branched)
+        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+    return branched if branched.ended else _start_job(adapters, branched)
 
 
-def may_try_again(world: World, ingestion: Ingestion) -> bool:
+def may_try_again(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Whether it may have one more attempt."""
-    return ingestion.attempt - ingestion.tries_from < world.settings.max_attempts
+    return ingestion.attempt - ingestion.tries_from < adapters.settings.max_branches
 
 
-def run_again(world: World, ingestion: Ingestion) -> Ingestion:
+def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """This branch will never be merged: start over on a fresh one.
 
     Raises Moved where another process took the ingestion further meanwhile: the branch is its now,
     and may be evidence. So it is deleted only once the ledger has given it up.
     """
-    if not may_try_again(world, ingestion):
-        return _give_up(world, ingestion)
+    if not may_try_again(adapters, ingestion):
+        return _give_up(adapters, ingestion)
     metrics.add_metric("RunsAgain", "Count", 1)
-    fresh = ingestion.step("run again", world.now(), state=State.LANDED, audited_hash="", group=())
+    fresh = ingestion.step(
+        "run again", adapters.now(), state=State.LANDED, audited_hash="", group=()
+    )
     # Without the branch that will be gone: the next one may never be cut.
-    saved = world.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
-    world.catalog.delete_branch(ingestion.branch)
-    return submit(world, saved)
+    saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
+    adapters.catalog.delete_branch(ingestion.branch)
+    return submit(adapters, saved)
 
 
-def _give_up(world: World, ingestion: Ingestion) -> Ingestion:
+def _give_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """End it errored; it keeps its branch, unless that is a group's, which the others give up."""
     if ingestion.group:
-        ingestion = world.ledger.save(ingestion)  # whoever took it further needs its branch
-        world.catalog.delete_branch(ingestion.branch)
+        ingestion = adapters.ledger.save(ingestion)  # whoever took it further needs its branch
+        adapters.catalog.delete_branch(ingestion.branch)
         ingestion = ingestion.but(branch="", audited_hash="", group=())
     tries = ingestion.attempt - ingestion.tries_from
     message = f"none of {tries} attempts could be published; replay it"
     reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
-    return end(world, ingestion, State.ERRORED, reason)
+    return end(adapters, ingestion, State.ERRORED, reason)
 
 
-def demands_now(world: World, ingestion: Ingestion) -> str:
+def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
     """The digest of what its contract asks of the rows by now, "" where none can be told."""
     try:
         if ingestion.parts:
-            return batches.demands_now(world, ingestion)
-        return _contract(world, ingestion, ingestion.change).contract.demands
+            return batches.current_requirements(adapters, ingestion)
+        return _contract(adapters, ingestion, ingestion.change).contract.requirements_digest
     except Permanent:
         return ""
 
 
-def contract_for(world: World, ingestion: Ingestion) -> StoredContract:
+def contract_for(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
     """The contract that a job run of it would go by now. Raises Permanent where there is none."""
-    return _contract(world, ingestion, ingestion.change)
+    return _contract(adapters, ingestion, ingestion.change)
 
 
 def _check_size(size: int, largest: int) -> None:
@@ -118,44 +120,44 @@ def _check_size(size: int, largest: int) -> None:
         raise Permanent("TOO_LARGE", f"{message} parts, or raise the limit LargestObject")
 
 
-def _cut_branch(world: World, ingestion: Ingestion) -> Ingestion:
+def _cut_branch(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Return the ingestion with its branch; published, where main has an earlier attempt of it."""
     if ingestion.state is State.BRANCHED:
-        if ingestion.is_again:
-            delete_replaced(world, ingestion)
+        if ingestion.is_reaudit:
+            delete_replaced(adapters, ingestion)
         return ingestion
-    told = (batches.told if _is_batch(world, ingestion) else _told)(world, ingestion)
+    told = (batches.told if _is_batch(adapters, ingestion) else _told)(adapters, ingestion)
     table = told["table"]
     branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
-    base = world.catalog.create_branch(branch)
+    base = adapters.catalog.create_branch(branch)
     if ingestion.base_hash:  # an earlier attempt had a branch, which somebody may have merged
         try:
-            require_unpublished(world.catalog.log(), [ingestion])
+            require_unpublished(adapters.catalog.log(), [ingestion])
         except AlreadyPublished as found:
             merged = ingestion.but(branch=branch, **told)
-            return end_published(world, [merged], found.commits[ingestion.id])
+            return end_published(adapters, [merged], found.commits[ingestion.id])
     branched = ingestion.step(
         "branched",
-        world.now(),
+        adapters.now(),
         state=State.BRANCHED,
-        audited_from="",
+        reaudit_base="",
         branch=branch,
         base_hash=base,
         report_key=report_key(table, ingestion.id, ingestion.attempt),
         **told,
     )
-    return world.ledger.save(branched)
+    return adapters.ledger.save(branched)
 
 
-def _is_batch(world: World, ingestion: Ingestion) -> bool:
+def _is_batch(adapters: Adapters, ingestion: Ingestion) -> bool:
     landed = ingestion.landed
-    return landed.bucket != world.lake.bucket and bool(batch_name(landed.key))
+    return landed.bucket != adapters.lake.bucket and bool(batch_name(landed.key))
 
 
-def _told(world: World, ingestion: Ingestion) -> dict[str, Any]:
+def _told(adapters: Adapters, ingestion: Ingestion) -> dict[str, Any]:
     """What the ingestion of one file, or of a change, is to know of its contract."""
-    change = _asked(world, ingestion)
-    stored = _contract(world, ingestion, change)
+    change = _asked(adapters, ingestion)
+    stored = _contract(adapters, ingestion, change)
     contract = stored.contract
     rule = hidden_rule(ingestion.landed.key, contract.landing_prefix)
     if rule and not change:
@@ -164,33 +166,33 @@ def _told(world: World, ingestion: Ingestion) -> dict[str, Any]:
         "table": contract.table,
         "contract_key": stored.key,
         "contract_version": stored.version,
-        "demands": contract.demands,
+        "requirements_digest": contract.requirements_digest,
         "channel": contract.channel,
         "owner": contract.owner,
         "on_duplicate": "publish" if change else contract.on_duplicate,
         "on_new_version": "add" if change else contract.on_new_version,
         "change": change,
-        "looks_beyond": contract.looks_beyond,
+        "checks_whole_table": contract.checks_whole_table,
         "reads_others": change is not None or contract.reads_others,
     }
 
 
-def _asked(world: World, ingestion: Ingestion) -> Change | None:
+def _asked(adapters: Adapters, ingestion: Ingestion) -> Change | None:
     """The change that a person asked for, None where a file landed."""
-    if ingestion.change or ingestion.landed.bucket != world.lake.bucket:
+    if ingestion.change or ingestion.landed.bucket != adapters.lake.bucket:
         return ingestion.change
     try:
-        return world.lake.change(ingestion.landed.key)
+        return adapters.lake.change(ingestion.landed.key)
     except Missing as error:
         message = f"what was asked for is gone: {error.message}; ask for it once more"
         raise Permanent("CHANGE_GONE", message) from error
 
 
-def _contract(world: World, ingestion: Ingestion, change: Change | None) -> StoredContract:
+def _contract(adapters: Adapters, ingestion: Ingestion, change: Change | None) -> StoredContract:
     if ingestion.contract_pinned:
-        return _original(world, ingestion)
+        return _original(adapters, ingestion)
     key = "" if change else ingestion.landed.key
-    stored = {s.contract.table: s for s in world.lake.contracts(key)}
+    stored = {s.contract.table: s for s in adapters.lake.contracts(key)}
     if change and change.table in stored:
         return stored[change.table]
     if change:
@@ -200,15 +202,15 @@ def _contract(world: World, ingestion: Ingestion, change: Change | None) -> Stor
     return stored[contract.table]
 
 
-def _original(world: World, ingestion: Ingestion) -> StoredContract:
+def _original(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
     try:
-        return world.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+        return adapters.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
     except Missing as error:
         message = f"the contract to replay it by is gone: {error.message}"
         raise Permanent("CONTRACT_GONE", message) from error
 
 
-def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
+def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     spec = JobSpec(
         ingestion=ingestion.id,
         attempt=ingestion.attempt,
@@ -216,52 +218,52 @@ def _start_job(world: World, ingestion: Ingestion) -> Ingestion:
         table=ingestion.table,
         branch=ingestion.branch,
         base_hash=ingestion.base_hash,
-        lake_bucket=world.settings.lake_bucket,
+        lake_bucket=adapters.settings.lake_bucket,
         contract_key=ingestion.contract_key,
         contract_version=ingestion.contract_version,
         report_key=ingestion.report_key,
-        nessie_uri=world.settings.nessie_uri,
-        token_secret=world.settings.job_token_secret,
+        nessie_uri=adapters.settings.nessie_uri,
+        token_secret=adapters.settings.job_token_secret,
         change=ingestion.change is not None,
         null_unreadable=ingestion.null_unreadable,
-        timeout_minutes=world.settings.job_timeout_minutes,
+        timeout_minutes=adapters.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
-        limits=world.settings.limits,
+        limits=adapters.settings.limits,
         parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),
     )
-    if ingestion.is_again:
+    if ingestion.is_reaudit:
         spec = replace(
             spec,
-            audited_from=ingestion.audited_from,
+            reaudit_base=ingestion.reaudit_base,
             audited_hash=ingestion.audited_hash,
             earlier_report=report_key(ingestion.table, ingestion.id, ingestion.attempt - 1),
         )
     try:
-        run = world.jobs.start(spec)
+        run = adapters.jobs.start(spec)
     except Permanent as error:
-        return end(world, ingestion, State.ERRORED, Reason(error.code, error.message))
+        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
     logger.info("job run started", extra={"run": run, "branch": ingestion.branch})
-    return world.ledger.save(
-        ingestion.step("submitted", world.now(), state=State.SUBMITTED, job_run=run)
+    return adapters.ledger.save(
+        ingestion.step("submitted", adapters.now(), state=State.SUBMITTED, job_run=run)
     )
 
 
 # All that an ingestion can be of: files that landed, and changes that people asked for.
 
 
-def arrivals(world: World) -> Iterator[LandedObject]:
+def arrivals(adapters: Adapters) -> Iterator[LandedObject]:
     """Every landed object, and every change's text."""
-    yield from world.landing.landed()
-    yield from world.lake.changes()
+    yield from adapters.landing.landed()
+    yield from adapters.lake.changes()
 
 
-def ask(world: World, change: Change) -> Ingestion:
+def ask(adapters: Adapters, change: Change) -> Ingestion:
     """Put a change's text and begin its ingestion; asked for before, it is found and carried on.
 
     The sweep finishes what a crash leaves once the text is put. Raises LakegateError where it can
     be told at once that it would come to nothing.
     """
-    tables = sorted(stored.contract.table for stored in world.lake.contracts())
+    tables = sorted(stored.contract.table for stored in adapters.lake.contracts())
     if change.table not in tables:
         known = ", ".join(tables) or "none"
         message = f"there is no contract for {change.table}; there are contracts for: {known}"
@@ -272,4 +274,4 @@ def ask(world: World, change: Change) -> Ingestion:
         message = f"the statement has {len(change.statement):,} characters, {MOST_CHARACTERS:,} at"
         todo = "most are kept: put its rows into a table, and MERGE from there"
         raise LakegateError("STATEMENT_TOO_LONG", f"{message} {todo}")
-    return take_in(world, world.lake.put_change(change))
+    return take_in(adapters, adapters.lake.put_change(change))

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.ledger import MOST_BYTES, MOST_TOGETHER, Moved, weight
 from functions.adapters.nessie import (
     MAIN,
@@ -31,7 +31,7 @@ from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import AlreadyPublished
 from functions.pipeline.batches import enter_again
 from functions.pipeline.finish import end, end_published, finish
-from functions.pipeline.intake import demands_now, run_again
+from functions.pipeline.intake import current_requirements, run_again
 from functions.pipeline.reaudit import audit_again
 from functions.pipeline.replace import given_way, prepare
 from functions.pipeline.table_queue import must_wait, next_in_line
@@ -56,23 +56,23 @@ class Unit:
         return len(self.members) == max(1, len(self.members[0].group))
 
 
-def unit_of(world: World, ingestion: Ingestion) -> Unit:
+def unit_of(adapters: Adapters, ingestion: Ingestion) -> Unit:
     """The ingestion's intent with all its members, itself the first."""
     if not ingestion.group:
         return Unit(ingestion.intent, [ingestion])
-    members = world.ledger.together(ingestion.group)
+    members = adapters.ledger.together(ingestion.group)
     same = [m for m in members if m.intent == ingestion.intent and m.state is State.AUDITED]
     return Unit(ingestion.intent, [ingestion, *(m for m in same if m.id != ingestion.id)])
 
 
-def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Unit]:
+def refused_too(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Iterator[Unit]:
     """The other units that wait for the table and that main refuses, as many as fit in."""
     first = refused.members[0]
     if not _may_join(first):
         return
     room, bytes_left = MOST_TOGETHER - len(refused.members), MOST_BYTES - weight(refused.members)
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
-    for each in world.ledger.waiting(first.table):
+    for each in adapters.ledger.waiting(first.table):
         if each.intent != refused.intent and _may_join(each):
             waiting[each.intent].append(each)
     found = [Unit(intent, members) for intent, members in waiting.items()]
@@ -83,7 +83,7 @@ def refused_too(world: World, refused: Unit, elsewhere: set[str]) -> Iterator[Un
         and not any(member.id in elsewhere for member in unit.members)
         and all(_asked_alike(member, first) for member in unit.members)
     ]
-    for unit in _dead(world, units):
+    for unit in _dead(adapters, units):
         if len(unit.members) <= room and (taken := weight(unit.members)) <= bytes_left:
             room, bytes_left = room - len(unit.members), bytes_left - taken
             yield unit
@@ -98,10 +98,13 @@ def _may_join(waiting: Ingestion) -> bool:
 
 
 def _asked_alike(one: Ingestion, other: Ingestion) -> bool:
-    return (one.demands, one.contract_pinned) == (other.demands, other.contract_pinned)
+    return (one.requirements_digest, one.contract_pinned) == (
+        other.requirements_digest,
+        other.contract_pinned,
+    )
 
 
-def _dead(world: World, units: Sequence[Unit]) -> Iterator[Unit]:
+def _dead(adapters: Adapters, units: Sequence[Unit]) -> Iterator[Unit]:
     """The units that main can never take: it changed the table since their branch was cut.
 
     What main took already is not among them: a commit since then names it.
@@ -110,7 +113,7 @@ def _dead(world: World, units: Sequence[Unit]) -> Iterator[Unit]:
     for unit in units:
         cut_at[unit.members[0].base_hash].append(unit)
     since = _Since()
-    for commit in world.catalog.log() if cut_at else ():
+    for commit in adapters.catalog.log() if cut_at else ():
         for unit in cut_at.pop(commit.hash, ()):
             if unit.members[0].table in since.tables and not since.names(unit):
                 yield unit
@@ -143,69 +146,71 @@ class _Unaudited(LakegateError):
         super().__init__("UNAUDITED_ROWS", f"{message}; {todo}")
 
 
-def publish(world: World, ingestion: Ingestion) -> Ingestion:
+def publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Merge the intent into main: exactly what was audited, and nothing else.
 
     Who goes first is waited for. Where checks look beyond the file it is audited again where main
     refuses it, a change is made again; either leaves its place in the line to the next. Raises
     Transient TABLE_BUSY when main's table moved on again each time that it was tried.
     """
-    done = _publish(world, ingestion)
-    publish_next(world, done)
+    done = _publish(adapters, ingestion)
+    publish_next(adapters, done)
     return done
 
 
-def publish_next(world: World, done: Ingestion) -> None:
+def publish_next(adapters: Adapters, done: Ingestion) -> None:
     """Publish those that waited for an ingestion which is in their way no more, one by one."""
     tried = {done.id}
-    while following := next_in_line(world, done, tried):
+    while following := next_in_line(adapters, done, tried):
         tried.add(following.id)
         try:
-            done = _publish(world, following)
+            done = _publish(adapters, following)
         except LakegateError as error:
             logger.warning("left to the sweep", extra={"next": following.id, "why": error.message})
             return
 
 
-def _publish(world: World, ingestion: Ingestion) -> Ingestion:
+def _publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     elsewhere: set[str] = set()
     refused = False
     for _ in range(_MOST_TRIES):
-        ingestion, may_merge = _looked_at(world, ingestion, refused=refused)
+        ingestion, may_merge = _looked_at(adapters, ingestion, refused=refused)
         if not may_merge:
             return ingestion
-        unit = unit_of(world, ingestion)
+        unit = unit_of(adapters, ingestion)
         try:
-            return end_published(world, unit.members, _merge(world, unit))
+            return end_published(adapters, unit.members, _merge(adapters, unit))
         except MergeConflict:
             refused = True
-            ingestion = _renewed(world, unit, elsewhere)
+            ingestion = _renewed(adapters, unit, elsewhere)
         except (NotOnMain, SetBack) as why:
             logger.warning("the job must run again", extra={"why": why.message})
-            return _all_again(world, unit)
+            return _all_again(adapters, unit)
         except (_Unaudited, CannotRebase) as why:
-            return end(world, ingestion, State.ERRORED, Reason(why.code, why.message))
+            return end(adapters, ingestion, State.ERRORED, Reason(why.code, why.message))
     moved = f"{' or '.join(ingestion.tables)} moved on main {_MOST_TRIES} times"
     message = f"{moved} while {ingestion.id} waited"
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
 
-def _looked_at(world: World, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:
+def _looked_at(
+    adapters: Adapters, ingestion: Ingestion, *, refused: bool
+) -> tuple[Ingestion, bool]:
     """Return the ingestion as it then is, and whether it is to be merged now.
 
     Other versions of its key may keep it from main, or have to be replaced, and others of its table
     may go first.
     """
-    if ingestion.is_decided and (late := given_way(world, ingestion)):
+    if ingestion.is_decided and (late := given_way(adapters, ingestion)):
         return late, False
     if ingestion.replaces:
-        ingestion = prepare(world, ingestion, refused=refused)
+        ingestion = prepare(adapters, ingestion, refused=refused)
     if ingestion.state is not State.AUDITED:
-        return finish(world, ingestion), False
-    return ingestion, not must_wait(world, ingestion)
+        return finish(adapters, ingestion), False
+    return ingestion, not must_wait(adapters, ingestion)
 
 
-def _merge(world: World, unit: Unit) -> str:
+def _merge(adapters: Adapters, unit: Unit) -> str:
     """The hash of the commit on main, made now or before.
 
     Raises MergeConflict, NotOnMain or SetBack, and _Unaudited where the branch holds other rows.
@@ -213,11 +218,11 @@ def _merge(world: World, unit: Unit) -> str:
     members, merged = unit.members, ""
     if not unit.complete:
         # Merged now, it would publish rows that its commit does not name.
-        world.catalog.delete_branch(unit.intent.branch)
+        adapters.catalog.delete_branch(unit.intent.branch)
     try:
         if unit.intent.branch.startswith(WRITTEN_BY_JOBS):
-            _require_audited(world, unit)
-        merged = world.catalog.merge(
+            _require_audited(adapters, unit)
+        merged = adapters.catalog.merge(
             unit.intent.branch,
             unit.intent.hash,
             members[0].base_hash,
@@ -226,108 +231,110 @@ def _merge(world: World, unit: Unit) -> str:
         )
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
-    return merged or merge_commit.commit_of(world.catalog.log(), members[0]).hash
+    return merged or merge_commit.commit_of(adapters.catalog.log(), members[0]).hash
 
 
-def _require_audited(world: World, unit: Unit) -> None:
+def _require_audited(adapters: Adapters, unit: Unit) -> None:
     """Raise _Unaudited unless the intent changes its tables alone, by the rows of the report.
 
     The job itself reports nothing else. This is the second look, at a branch that others with the
     job's token could write to.
     """
     first, at = unit.members[0], unit.intent.hash
-    if strange := world.catalog.changed_tables(first.base_hash, at) - set(first.tables):
+    if strange := adapters.catalog.changed_tables(first.base_hash, at) - set(first.tables):
         raise _Unaudited(first, f"it also changes {', '.join(sorted(strange))}")
     for table, expected in merge_commit.expected_gains(unit.members).items():
         before, after = (
-            world.tables().rows(table, f"{MAIN}@{hash_}").live for hash_ in (first.base_hash, at)
+            adapters.tables().rows(table, f"{MAIN}@{hash_}").live for hash_ in (first.base_hash, at)
         )
         if after - before != expected:
             raise _Unaudited(first, f"{table} gains {after - before:,} rows, not {expected:,}")
 
 
-def _renewed(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
+def _renewed(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """What main refused, after the first step towards another intent."""
     first = refused.members[0]
     if first.replaces:
         return first  # which `prepare` will see to
-    if first.change or (first.parts and first.looks_beyond):
-        return run_again(world, first)  # what it changes, or looks at, is another table now
-    if first.looks_beyond:
-        return audit_again(world, first)
-    return _rebase(world, refused, elsewhere)
+    if first.change or (first.parts and first.checks_whole_table):
+        return run_again(adapters, first)  # what it changes, or looks at, is another table now
+    if first.checks_whole_table:
+        return audit_again(adapters, first)
+    return _rebase(adapters, refused, elsewhere)
 
 
-def _rebase(world: World, refused: Unit, elsewhere: set[str]) -> Ingestion:
+def _rebase(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Enter the refused files, and all that wait with them, into a fresh branch off main.
 
     Returns the unit's first ingestion as it then stands. `elsewhere` are the ids of ingestions that
     other processes have in hand: they are left to them, and more of them are added.
     """
     first = refused.members[0]
-    fresh = fresh_branch(first.table, first.id, world.token())
-    base = world.catalog.create_branch(fresh)
+    fresh = fresh_branch(first.table, first.id, adapters.token())
+    base = adapters.catalog.create_branch(fresh)
     try:
-        replaced = _swap(world, refused, elsewhere, fresh, base)
+        replaced = _swap(adapters, refused, elsewhere, fresh, base)
     except CannotRebase as why:
         logger.info("the job must run again", extra={"why": why.message})
-        world.catalog.delete_branch(fresh)
-        return _all_again(world, refused)
+        adapters.catalog.delete_branch(fresh)
+        return _all_again(adapters, refused)
     except AlreadyPublished as found:
-        world.catalog.delete_branch(fresh)
-        return _end_found(world, refused, found)
+        adapters.catalog.delete_branch(fresh)
+        return _end_found(adapters, refused, found)
     except Exception as error:
         # A save that timed out may have been done: then the fresh branch is the intent.
-        now = world.ledger.get(first.id)
+        now = adapters.ledger.get(first.id)
         if now.branch == fresh:
             return now
-        world.catalog.delete_branch(fresh)
+        adapters.catalog.delete_branch(fresh)
         if isinstance(error, Moved):
             elsewhere |= error.ids
         elif now.revision == first.revision or not isinstance(error, LakegateError):
             raise
         return now
     for branch in replaced:
-        world.catalog.delete_branch(branch)
+        adapters.catalog.delete_branch(branch)
     metrics.add_metric("Rebases", "Count", 1)
-    return world.ledger.get(first.id)
+    return adapters.ledger.get(first.id)
 
 
-def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: str) -> Sequence[str]:
+def _swap(
+    adapters: Adapters, refused: Unit, elsewhere: set[str], fresh: str, base: str
+) -> Sequence[str]:
     """Make the fresh branch, cut at `base`, the intent of all whose files it can hold.
 
     Returns the branches that it replaces. Raises CannotRebase when the refused files cannot be
     entered, AlreadyPublished when main has some of them, Moved when another process was quicker.
     """
     first = refused.members[0]
-    merge_commit.require_unpublished(world.catalog.log(), refused.members)
-    if any(m.demands != demands_now(world, m) for m in refused.members):
+    merge_commit.require_unpublished(adapters.catalog.log(), refused.members)
+    if any(m.requirements_digest != current_requirements(adapters, m) for m in refused.members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
     if first.parts:
-        return _swap_batch(world, first, fresh, base)
-    units = [refused, *refused_too(world, refused, elsewhere)]
-    failed = world.tables().append_again(first.table, [unit.intent for unit in units], fresh)
+        return _swap_batch(adapters, first, fresh, base)
+    units = [refused, *refused_too(adapters, refused, elsewhere)]
+    failed = adapters.tables().append_again(first.table, [unit.intent for unit in units], fresh)
     if refused.intent in failed:
         raise failed[refused.intent]
     entered = [unit for unit in units if unit.intent not in failed]
     members = [member for unit in entered for member in unit.members]
-    intent = Intent(fresh, world.catalog.head(fresh))
+    intent = Intent(fresh, adapters.catalog.head(fresh))
     group = tuple(member.id for member in members) if len(members) > 1 else ()
-    at = world.now()
-    world.ledger.save_all([member.rebased(at, intent, base, group) for member in members])
+    at = adapters.now()
+    adapters.ledger.save_all([member.rebased(at, intent, base, group) for member in members])
     return [unit.intent.branch for unit in entered]
 
 
-def _swap_batch(world: World, batch: Ingestion, fresh: str, base: str) -> Sequence[str]:
+def _swap_batch(adapters: Adapters, batch: Ingestion, fresh: str, base: str) -> Sequence[str]:
     """Make the fresh branch the intent of a batch, which is published alone; as `_swap`."""
-    parts = enter_again(world, batch, fresh)
-    intent = Intent(fresh, world.catalog.head(fresh))
-    moved = batch.rebased(world.now(), intent, base, ())
-    world.ledger.save(replace(moved, parts=parts))
+    parts = enter_again(adapters, batch, fresh)
+    intent = Intent(fresh, adapters.catalog.head(fresh))
+    moved = batch.rebased(adapters.now(), intent, base, ())
+    adapters.ledger.save(replace(moved, parts=parts))
     return [batch.branch]
 
 
-def _end_found(world: World, unit: Unit, found: AlreadyPublished) -> Ingestion:
+def _end_found(adapters: Adapters, unit: Unit, found: AlreadyPublished) -> Ingestion:
     """Record as published the members that main has; the jobs of the others run again.
 
     Returns the unit's first ingestion as it then stands.
@@ -335,18 +342,18 @@ def _end_found(world: World, unit: Unit, found: AlreadyPublished) -> Ingestion:
     first = unit.members[0]
     for member in unit.members:
         if member.id in found.commits:
-            end_published(world, [member], found.commits[member.id])
+            end_published(adapters, [member], found.commits[member.id])
     if others := [member for member in unit.members if member.id not in found.commits]:
-        _all_again(world, replace(unit, members=others))
-    return world.ledger.get(first.id)
+        _all_again(adapters, replace(unit, members=others))
+    return adapters.ledger.get(first.id)
 
 
-def _all_again(world: World, unit: Unit) -> Ingestion:
+def _all_again(adapters: Adapters, unit: Unit) -> Ingestion:
     """Run the jobs of all members again; each of the others has a message or the sweep as well."""
     first, *others = unit.members
     for other in others:
         try:
-            run_again(world, other)
+            run_again(adapters, other)
         except LakegateError as error:
             logger.warning("left to the sweep", extra={"other": other.id, "why": error.message})
-    return run_again(world, first)
+    return run_again(adapters, first)

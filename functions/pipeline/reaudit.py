@@ -5,70 +5,70 @@ main gained since, and only at that. Until it has passed, the ingestion is not a
 merges it. docs/adr/beyond-the-file.md has the whole argument.
 """
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import CannotRebase
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.finish import end_published
-from functions.pipeline.intake import demands_now, may_try_again, run_again, submit
+from functions.pipeline.intake import current_requirements, may_try_again, run_again, submit
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError
 from lakegate.landing import fresh_branch, report_key
 
 
-def audit_again(world: World, ingestion: Ingestion) -> Ingestion:
+def audit_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Have a job run audit, on a fresh branch, the ingestion whose intent main has refused.
 
     Where main's table cannot take its files, all of the job runs again. Returns it as it then is.
     """
-    if not may_try_again(world, ingestion):
-        return run_again(world, ingestion)
-    fresh = fresh_branch(ingestion.table, ingestion.id, world.token())
-    base = world.catalog.create_branch(fresh)
+    if not may_try_again(adapters, ingestion):
+        return run_again(adapters, ingestion)
+    fresh = fresh_branch(ingestion.table, ingestion.id, adapters.token())
+    base = adapters.catalog.create_branch(fresh)
     try:
-        entered = _enter(world, ingestion, fresh, base)
+        entered = _enter(adapters, ingestion, fresh, base)
     except CannotRebase as why:
         logger.info("the job must run again", extra={"why": why.message})
-        world.catalog.delete_branch(fresh)
-        return run_again(world, ingestion)
+        adapters.catalog.delete_branch(fresh)
+        return run_again(adapters, ingestion)
     except AlreadyPublished as found:
-        world.catalog.delete_branch(fresh)
-        return end_published(world, [ingestion], found.commits[ingestion.id])
+        adapters.catalog.delete_branch(fresh)
+        return end_published(adapters, [ingestion], found.commits[ingestion.id])
     except Exception as error:
         # A save that timed out may have been done: then the fresh branch is its own.
-        entered = world.ledger.get(ingestion.id)
+        entered = adapters.ledger.get(ingestion.id)
         if entered.branch != fresh:
-            world.catalog.delete_branch(fresh)
+            adapters.catalog.delete_branch(fresh)
         if entered.revision == ingestion.revision or not isinstance(error, LakegateError):
             raise
         if entered.branch != fresh:
             return entered
     metrics.add_metric("AuditsAgain", "Count", 1)
-    return submit(world, entered)
+    return submit(adapters, entered)
 
 
-def _enter(world: World, ingestion: Ingestion, fresh: str, base: str) -> Ingestion:
+def _enter(adapters: Adapters, ingestion: Ingestion, fresh: str, base: str) -> Ingestion:
     """Enter its files on the fresh branch, cut at `base`, and save that it is to be audited there.
 
     Raises CannotRebase when they cannot be entered, AlreadyPublished when main has them, Moved when
     another process was quicker.
     """
-    require_unpublished(world.catalog.log(), [ingestion])
-    if ingestion.demands != demands_now(world, ingestion):
+    require_unpublished(adapters.catalog.log(), [ingestion])
+    if ingestion.requirements_digest != current_requirements(adapters, ingestion):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
-    failed = world.tables().append_again(ingestion.table, [ingestion.intent], fresh)
+    failed = adapters.tables().append_again(ingestion.table, [ingestion.intent], fresh)
     if ingestion.intent in failed:
         raise failed[ingestion.intent]
     attempt = ingestion.attempt + 1
     entered = ingestion.step(
         "entered",
-        world.now(),
+        adapters.now(),
         state=State.BRANCHED,
         attempt=attempt,
         branch=fresh,
         base_hash=base,
-        audited_hash=world.catalog.head(fresh),
-        audited_from=ingestion.base_hash,
+        audited_hash=adapters.catalog.head(fresh),
+        reaudit_base=ingestion.base_hash,
         report_key=report_key(ingestion.table, ingestion.id, attempt),
     )
-    return world.ledger.save(entered)
+    return adapters.ledger.save(entered)

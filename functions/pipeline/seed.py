@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack
 from lakegate.audit_tables import RESULTS, TABLES, HistoryTable
 from lakegate.errors import Transient
@@ -21,44 +21,44 @@ class Seeded:
     tables: tuple[str, ...]
 
 
-def seed(world: World) -> Seeded:
+def seed(adapters: Adapters) -> Seeded:
     """Give main what it lacks; safe to do again, and by two at once.
 
     Raises Permanent where another table has the name of one of these.
     """
-    began = world.catalog.begin(RESULTS.name.partition(".")[0])
-    return Seeded(began, _tables(world))
+    began = adapters.catalog.begin(RESULTS.name.partition(".")[0])
+    return Seeded(began, _tables(adapters))
 
 
-def is_seeded(world: World) -> bool:
+def is_seeded(adapters: Adapters) -> bool:
     """Whether main has all that it gets."""
-    return not _lacking(world, world.catalog.head(MAIN))
+    return not _lacking(adapters, adapters.catalog.head(MAIN))
 
 
-def _tables(world: World) -> tuple[str, ...]:
+def _tables(adapters: Adapters) -> tuple[str, ...]:
     for _ in range(_MOST_TRIES):
-        if is_seeded(world):
+        if is_seeded(adapters):
             return ()
         with suppress(MergeConflict, SetBack):  # somebody else makes them
-            return _make(world)
+            return _make(adapters)
     message = f"main moved {_MOST_TRIES} times while its ops tables were made; try again"
     raise Transient("TABLE_BUSY", message)
 
 
-def _make(world: World) -> tuple[str, ...]:
+def _make(adapters: Adapters) -> tuple[str, ...]:
     """Make what main lacks on a branch, and merge it: main gets all at once, and nothing twice."""
-    branch = f"{SEEDING}{world.token()}"
-    base = world.catalog.create_branch(branch)  # where that fails, it is no branch of this one's
+    branch = f"{SEEDING}{adapters.token()}"
+    base = adapters.catalog.create_branch(branch)  # where that fails, it is no branch of this one's
     try:
-        lacking = _lacking(world, base)
-        world.tables().make(lacking, world.settings.lake_bucket, branch)
+        lacking = _lacking(adapters, base)
+        adapters.tables().make(lacking, adapters.settings.lake_bucket, branch)
         names = tuple(table.name for table in lacking)
         message = f"Make {' and '.join(names)}"
-        world.catalog.merge(branch, world.catalog.head(branch), base, message, {})
+        adapters.catalog.merge(branch, adapters.catalog.head(branch), base, message, {})
     finally:
-        world.catalog.delete_branch(branch)
+        adapters.catalog.delete_branch(branch)
     return names
 
 
-def _lacking(world: World, at: str) -> list[HistoryTable]:
-    return [table for table in TABLES if not world.catalog.metadata(at, table.name)]
+def _lacking(adapters: Adapters, at: str) -> list[HistoryTable]:
+    return [table for table in TABLES if not adapters.catalog.metadata(at, table.name)]

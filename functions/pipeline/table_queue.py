@@ -14,18 +14,18 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from lakegate import times
 
 _MOST = 100  # that the ledger reads at once
 
 
-def must_wait(world: World, ingestion: Ingestion) -> bool:
+def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Whether it is another one's turn."""
-    since = _patience(world)
-    listed = [each for table in ingestion.tables for each in in_line(world, table)]
-    line = [each for each in listed if each.goes_first or ingestion.looks_beyond]
+    since = _patience(adapters)
+    listed = [each for table in ingestion.tables for each in in_line(adapters, table)]
+    line = [each for each in listed if each.has_priority or ingestion.checks_whole_table]
     return any(
         _place(each) < _place(ingestion) and each.saved_at > since
         for each in line
@@ -33,27 +33,27 @@ def must_wait(world: World, ingestion: Ingestion) -> bool:
     )
 
 
-def next_in_line(world: World, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
+def next_in_line(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Who is to be published now that `done` is in nobody's way; None where that is nobody."""
-    if done.is_in_line or not (done.looks_beyond or (done.change and done.is_retried)):
+    if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
         return None
-    lines = (in_line(world, table, _may_wait) for table in done.tables)
+    lines = (in_line(adapters, table, _may_wait) for table in done.tables)
     firsts = (next((each for each in line if each.id not in tried), None) for line in lines)
     return next((each for each in firsts if each and each.state is State.AUDITED), None)
 
 
 def in_line(
-    world: World, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_in_line")
+    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_in_line")
 ) -> list[Ingestion]:
     """The ingestions of a table that are in line, or the first hundred of them, in their order."""
-    listed = [*world.ledger.going_first(table), *world.ledger.waiting(table)]
+    listed = [*adapters.ledger.going_first(table), *adapters.ledger.waiting(table)]
     first = sorted(filter(belongs, listed), key=_place)[:_MOST]
-    now = world.ledger.together([each.id for each in first])  # the index that listed them lags
+    now = adapters.ledger.together([each.id for each in first])  # the index that listed them lags
     return sorted(filter(belongs, now), key=_place)
 
 
 def _may_wait(ingestion: Ingestion) -> bool:
-    return ingestion.is_in_line or ingestion.state is State.AUDITED
+    return ingestion.is_queued or ingestion.state is State.AUDITED
 
 
 def _waits_itself(older: Ingestion, ingestion: Ingestion) -> bool:
@@ -66,10 +66,10 @@ def _waits_itself(older: Ingestion, ingestion: Ingestion) -> bool:
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.goes_first, ingestion.landed.landed_at, ingestion.id
+    return not ingestion.has_priority, ingestion.landed.landed_at, ingestion.id
 
 
-def _patience(world: World) -> str:
-    settings = world.settings
+def _patience(adapters: Adapters) -> str:
+    settings = adapters.settings
     longest = timedelta(minutes=settings.job_timeout_minutes, seconds=2 * settings.grace_seconds)
-    return times.text(datetime.fromisoformat(world.now()) - longest)
+    return times.text(datetime.fromisoformat(adapters.now()) - longest)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.nessie import NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of
@@ -53,15 +53,17 @@ def standing(ingestion: Ingestion, published: Iterable[Ingestion]) -> Standing:
     )
 
 
-def look(world: World, ingestion: Ingestion) -> Standing:
+def look(adapters: Adapters, ingestion: Ingestion) -> Standing:
     """How the ingestion stands to the other versions of its key in its table, as of now."""
-    versions = world.ledger.versions(ingestion.landed)
+    versions = adapters.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
-    return standing(ingestion, [each for each in others if is_on_main(world, each)])
+    return standing(ingestion, [each for each in others if is_on_main(adapters, each)])
 
 
 def newest_newer(
-    world: World, ingestion: Ingestion, states: Collection[State] = (*IN_FLIGHT, State.PUBLISHED)
+    adapters: Adapters,
+    ingestion: Ingestion,
+    states: Collection[State] = (*IN_FLIGHT, State.PUBLISHED),
 ) -> Ingestion | None:
     """Return the newest version of its key that is newer and is in one of the states.
 
@@ -69,33 +71,33 @@ def newest_newer(
     or may come there.
     """
     found: Ingestion | None = None
-    for each in _others(world, ingestion):
+    for each in _others(adapters, ingestion):
         if each.state in states and is_newer(each, found or ingestion):
             found = each
     return found
 
 
-def older_failures(world: World, published: Ingestion) -> list[Ingestion]:
+def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
     """Return the failed older versions of its key that people are still to decide on."""
-    others = _others(world, published)
+    others = _others(adapters, published)
     return [each for each in others if each.is_open and is_newer(published, each)]
 
 
-def _others(world: World, ingestion: Ingestion) -> Iterator[Ingestion]:
+def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
     """Yield the other versions of its key that are, or may be, for one of its tables."""
     tables = set(ingestion.tables)
-    for each in world.ledger.versions(ingestion.landed):
+    for each in adapters.ledger.versions(ingestion.landed):
         known = tables and each.tables
         if each.id != ingestion.id and not (known and tables.isdisjoint(each.tables)):
             yield each
 
 
-def is_on_main(world: World, version: Ingestion) -> bool:
+def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
     """Whether a version was published: merged, though the ledger may not know it yet."""
     if version.state is not State.AUDITED:
         return version.state is State.PUBLISHED
     try:
-        commit_of(world.catalog.log(), version)
+        commit_of(adapters.catalog.log(), version)
     except NotOnMain:
         return False
     return True

@@ -137,7 +137,7 @@ class Check:
         return self.expect.found(value, rows) + self._place
 
     @property
-    def looks_beyond(self) -> bool:
+    def checks_whole_table(self) -> bool:
         """Whether its measure also depends on what the table has already."""
         return self.scope is not Scope.FILE
 

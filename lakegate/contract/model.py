@@ -93,7 +93,7 @@ class Contract:
     transform: str = ""
 
     @cached_property
-    def demands(self) -> str:
+    def requirements_digest(self) -> str:
         """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
         file = (self.format, sorted(self.options.items()), self.transform)
         policy = (self.extra_columns, self.missing_columns, self.quarantine)
@@ -101,9 +101,9 @@ class Contract:
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
 
     @property
-    def looks_beyond(self) -> bool:
+    def checks_whole_table(self) -> bool:
         """Whether the verdict on a file also depends on what the table has already."""
-        return any(check.looks_beyond for check in self.checks)
+        return any(check.checks_whole_table for check in self.checks)
 
     @property
     def reads_others(self) -> bool:
@@ -195,7 +195,7 @@ def _contract(root: Field, sha256: str) -> Contract:
     _refuse_open_quarantine(settings, contract)
     if contract.nested and format_ in FLAT_FORMATS:
         settings.refuse(f"is {format_}, whose cells hold no nested columns", "format")
-    if contract.looks_beyond and contract.on_new_version != "add":
+    if contract.checks_whole_table and contract.on_new_version != "add":
         reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
         settings.refuse(f"{reason} replaced would count", "onNewVersion")
     return contract

@@ -42,7 +42,7 @@ class _Look:
 def is_measured(check: Check) -> bool:
     """Whether the check is one of those that are measured here."""
     metric = check.basis.metric
-    return metric in KEYED or (check.looks_beyond and metric in (*OF_ROWS, Metric.ROWS))
+    return metric in KEYED or (check.checks_whole_table and metric in (*OF_ROWS, Metric.ROWS))
 
 
 def answer(
@@ -110,11 +110,11 @@ def _duplicates(look: _Look, check: Check) -> Measured:
         note = f"{', '.join(sorted(part))} alone is unique"
         return Measured(0, rows, Tier.KEYS, note=note)
     found = _counted(look, check)
-    known = _known(look, check, found) if check.looks_beyond and found.distinct else None
+    known = _known(look, check, found) if check.checks_whole_table and found.distinct else None
     value = found.excess + (known or 0)
     if found.excess == 0:
         look.unique.append((Scope.FILE if value else check.scope, columns, check.where))
-    by_statistics = known is None and check.looks_beyond and found.excess == 0
+    by_statistics = known is None and check.checks_whole_table and found.excess == 0
     tier = Tier.MANIFESTS if by_statistics else Tier.KEYS
     return Measured(value, rows, tier, note=_said(found, known))
 
@@ -162,7 +162,7 @@ def _words(count: int) -> str:
 
 
 def _distinct(look: _Look, check: Check) -> int:
-    if not check.looks_beyond:
+    if not check.checks_whole_table:
         return _counted(look, check).distinct
     return keys.count(_keys(look.run, check, _looked_at(look.run, check))).distinct
 

@@ -109,8 +109,8 @@ def _aggregate(check: Check, contract: Contract) -> str:
 def _is_measured(check: Check) -> bool:
     basis = check.basis
     if basis.metric is Metric.ROWS:
-        return bool(basis.where) and not check.looks_beyond
-    return basis.metric in (*OF_ROWS, *OF_VALUES) and not check.looks_beyond
+        return bool(basis.where) and not check.checks_whole_table
+    return basis.metric in (*OF_ROWS, *OF_VALUES) and not check.checks_whole_table
 
 
 def _own_sql(check: Check) -> bool:

@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 
 from functions.adapters.secrets import Secret
 from functions.notifications.alert import alert, seen
-from functions.notifications.interactions import Reception, Wish, url_handler
+from functions.notifications.interactions import ActionRequest, Reception, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
 from infra.local.slack import Messages, Slack, web_app
@@ -128,7 +128,7 @@ def _function(slack: str, actions: FakeActions) -> Flask:
 def test_a_press_is_heard(channel: Channel) -> None:
     """A signed press reaches the queue, and who pressed is told so, and nobody else."""
     assert channel.press("Replay") == {"ok": True, "response": {}}
-    assert channel.actions.sent == [Wish(Verb.REPLAY, SEEN, "ada (U0ADA)")]
+    assert channel.actions.sent == [ActionRequest(Verb.REPLAY, SEEN, "ada (U0ADA)")]
     assert len(channel.seen_by("ada")["told"]) == 1
     assert channel.seen_by("bob")["told"] == []
 
@@ -146,7 +146,7 @@ def test_publishing_takes_a_reason(channel: Channel) -> None:
     assert channel.submit(" ")["response"]["response_action"] == "errors"
     assert channel.submit("it is known") == {"ok": True, "response": {}}
     assert channel.seen_by("ada")["forms"] == []
-    assert channel.actions.sent == [Wish(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
+    assert channel.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
 
 
 def test_others_are_told_alone(channel: Channel) -> None:

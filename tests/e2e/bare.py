@@ -53,7 +53,7 @@ class Cloud:
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
         stack.write(self.home, deployed)
-        return Gate(self.home, deployment.of_stack(deployed).world())
+        return Gate(self.home, deployment.of_stack(deployed).adapters())
 
     def empty(self) -> None:
         """Have nothing there but what a user puts there who has a platform; Spark stays warm."""

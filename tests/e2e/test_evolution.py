@@ -30,7 +30,7 @@ def newer() -> str:
 def is_submitted(gate: Gate, landed: LandedObject) -> bool:
     """Whether the file's job runs, or ran, by the contract of that time."""
     try:
-        return bool(gate.world.ledger.get(ingestion_id(landed)).job_run)
+        return bool(gate.adapters.ledger.get(ingestion_id(landed)).job_run)
     except UnknownIngestion:
         return False
 

@@ -46,10 +46,10 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
     assert same == [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in before]
     assert gate.rows("rebuild.orders") == rows
     assert _merges(gate) == merges
-    assert gate.world.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]
+    assert gate.adapters.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]
     assert len(gate.alerts(before[2])) == 2
 
 
 def _merges(gate: Gate) -> list[str]:
     """The commits on main that published a file; those that record audits come when they come."""
-    return [commit.hash for commit in gate.world.catalog.log() if merge_commit.published(commit)]
+    return [commit.hash for commit in gate.adapters.catalog.log() if merge_commit.published(commit)]

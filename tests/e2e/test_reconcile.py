@@ -44,7 +44,7 @@ def table(gate: Gate) -> Table:
     catalog = RestCatalog(
         "lake",
         uri=f"{gate.stack.iceberg}/main",
-        token=secret(boto3.client("secretsmanager"), gate.world.settings.nessie_token_secret),
+        token=secret(boto3.client("secretsmanager"), gate.adapters.settings.nessie_token_secret),
         **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
     )
     return catalog.load_table(TABLE)

@@ -62,7 +62,7 @@ def begun(gate: Gate, landed: LandedObject) -> Callable[[], bool]:
 
     def look() -> bool:
         try:
-            return gate.world.ledger.get(ingestion_id(landed)).state not in NOT_STARTED
+            return gate.adapters.ledger.get(ingestion_id(landed)).state not in NOT_STARTED
         except UnknownIngestion:
             return False
 
@@ -132,7 +132,7 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     assert story.ends(first, waiting) == [State.PUBLISHED] * 2
     assert [statuses(gate, each) for each in story.keys] == [{401}, {401}, {200}]
     assert gate.rows(TABLE) == [(id_, 1.0) for id_ in range(1, 5)]
-    assert reconciled(gate.world, TABLE, thorough=True).problems == ()
+    assert reconciled(gate.adapters, TABLE, thorough=True).problems == ()
 
 
 def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
@@ -183,7 +183,11 @@ def printed(story: Story) -> Iterator[Place]:
 def answers(story: Story) -> Iterator[Place]:
     """What the parts answer about all that they hold."""
     gate = story.gate
-    settings, logs, emr = gate.world.settings, boto3.client("logs"), boto3.client("emr-serverless")
+    settings, logs, emr = (
+        gate.adapters.settings,
+        boto3.client("logs"),
+        boto3.client("emr-serverless"),
+    )
     table = boto3.resource("dynamodb").Table(settings.ledger_table)
     functions = boto3.client("lambda").list_functions()["Functions"]
     application = {"applicationId": settings.emr_application_id}
@@ -194,7 +198,7 @@ def answers(story: Story) -> Iterator[Place]:
         "functions": functions,
         "job runs": [emr.get_job_run(**application, jobRunId=run["id"]) for run in runs],
         "stacks": boto3.client("cloudformation").describe_stacks()["Stacks"],
-        "main's log": [vars(commit) for commit in gate.world.catalog.log()],
+        "main's log": [vars(commit) for commit in gate.adapters.catalog.log()],
         "audit results": gate.table("ops.audit_results").to_pylist(),
     }
     assert all(found.values()), found

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any, cast
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.model import merge_commit
 from functions.model.announcement import announcements
 from functions.model.commits import Commit
@@ -353,10 +353,10 @@ def _reconcile_agrees(deployment: Deployment) -> None:
     assert found.ended(End.IN_FLIGHT) == (0, 0)
 
 
-def unwatched(deployment: Deployment) -> World:
+def unwatched(deployment: Deployment) -> Adapters:
     """The deployment's world without its journal: to look at it is no part of its story."""
     return replace(
-        deployment.world,
+        deployment.adapters,
         landing=cast(Any, deployment.landing),
         lake=cast(Any, deployment.lake),
         ledger=cast(Any, deployment.ledger),

@@ -64,7 +64,7 @@ class Gate:
             branch=fresh,
             base_hash=base,
             report_key=report_key(self.table, spec.ingestion, spec.attempt + 1),
-            audited_from=spec.base_hash,
+            reaudit_base=spec.base_hash,
             audited_hash=services.catalog.head(fresh),
             earlier_report=spec.report_key,
         )
@@ -299,7 +299,7 @@ def test_the_report_of_another_audit_is_refused(gate: Gate) -> None:
     gate.publish([1])
     spec, audited = gate.audit([2])
     gate.publish([3])
-    again = replace(gate.enter(spec, audited), audited_from=gate.job.services.catalog.head("main"))
+    again = replace(gate.enter(spec, audited), reaudit_base=gate.job.services.catalog.head("main"))
     code, report = gate.job.run(again)
     assert (code, report.verdict) == (4, Verdict.ERRORED)
     assert report.reason is not None

@@ -165,7 +165,7 @@ def inspected(
     job_runner: Job, spec: JobSpec, report: AuditReport, question: Question
 ) -> Inspection:
     """What a person sees who may only read the catalog."""
-    world = replace(Deployment().world, lake=Lake(boto3.client("s3"), spec.lake_bucket))
+    adapters = replace(Deployment().adapters, lake=Lake(boto3.client("s3"), spec.lake_bucket))
     ingestion = Ingestion(
         id=spec.ingestion,
         landed=spec.landed,
@@ -181,7 +181,7 @@ def inspected(
         reference = f"{report.branch}@{report.audited_hash}"
         return Reader(iceberg, reader_token, reference).added(report.table)
 
-    return inspection(world, ingestion, question, evidence_of)
+    return inspection(adapters, ingestion, question, evidence_of)
 
 
 def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> None:

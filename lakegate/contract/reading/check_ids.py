@@ -26,7 +26,7 @@ class Draft:
         on_object = many == 0 or (self.own and many > 1)
         columns = "" if on_object else "+".join(self.check.columns) + "."
         window = isinstance(self.check.scope, Window)
-        beyond = "InWindow" if window else "InTable" if self.check.looks_beyond else ""
+        beyond = "InWindow" if window else "InTable" if self.check.checks_whole_table else ""
         return columns + (self.own or self.check.metric + beyond)
 
 

@@ -51,12 +51,12 @@ def test_either_contract_conceals(now: str, hidden: Concealment) -> None:
     """What was confidential when a file was judged stays so, and what is so by now counts too."""
     deployment = Deployment()
     deployment.lake.put_text(KEY, now.encode())
-    assert concealment(deployment.world, contract(id_="confidential"), KEY) == hidden
+    assert concealment(deployment.adapters, contract(id_="confidential"), KEY) == hidden
 
 
 def test_without_a_contract_in_force_the_old_one_counts() -> None:
     """Where a table's contract is gone by now, the one that judged the file says what is shown."""
-    found = concealment(Deployment().world, contract(id_="confidential"), "contracts/gone.yaml")
+    found = concealment(Deployment().adapters, contract(id_="confidential"), "contracts/gone.yaml")
     assert found == Concealment(every=False, columns=frozenset({"id"}))
 
 
@@ -64,7 +64,7 @@ def test_a_column_is_concealed_however_it_is_spelt() -> None:
     """What one of two contracts conceals is so under the other one's spelling of the name."""
     deployment = Deployment()
     deployment.lake.put_text(KEY, text(id_="confidential").replace("name: id", "name: ID").encode())
-    found = concealment(deployment.world, contract(), KEY)
+    found = concealment(deployment.adapters, contract(), KEY)
     assert found.hides("id")
     assert found.hides("Id")
     assert not found.hides("customer")

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from functions.adapters.emr_run_policy import MOST, run_policy
-from lakegate.batch import Part
+from lakegate.batch import BatchFile
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import SETTINGS
@@ -177,7 +177,7 @@ def test_other_tables_are_read_only_where_the_run_has_to() -> None:
 
 def test_who_audits_again_writes_no_data() -> None:
     """A run that only looks again reads its table, not the landed object, and writes a report."""
-    run = narrowed(spec(audited_from="h", audited_hash="g", earlier_report="r"))
+    run = narrowed(spec(reaudit_base="h", audited_hash="g", earlier_report="r"))
     data = lake(f"warehouse/shop/orders_{UUID}/data/x.parquet")
     assert run.may("s3:GetObject", data)
     assert not run.may("s3:PutObject", data)
@@ -197,7 +197,8 @@ def batch(tables: Sequence[str], folder: str = "monday") -> JobSpec:
     """What the job of a batch is told, with one file for each of the tables."""
     manifest = LandedObject(LANDING, f"batches/{folder}/_manifest.json", "v1", "e1", 10)
     parts = tuple(
-        Part(f"{n}.csv", "v", "e", 1, t, f"contracts/{t}.yaml", "1") for n, t in enumerate(tables)
+        BatchFile(f"{n}.csv", "v", "e", 1, t, f"contracts/{t}.yaml", "1")
+        for n, t in enumerate(tables)
     )
     return spec(landed=manifest, table="batch", contract_key="", parts=parts)
 

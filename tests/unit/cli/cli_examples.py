@@ -50,7 +50,7 @@ AUDITED = replace(
     state=State.AUDITED,
     audited_hash="a" * 64,
     rows=1842,
-    tally={"pass": 1, "warn": 1},
+    check_counts={"pass": 1, "warn": 1},
     checks=(_WARNED,),
 )
 PUBLISHED = replace(
@@ -63,7 +63,7 @@ PUBLISHED = replace(
 REJECTED = replace(
     AUDITED,
     state=State.REJECTED,
-    tally={"pass": 1, "warn": 1, "fail": 1},
+    check_counts={"pass": 1, "warn": 1, "fail": 1},
     checks=(_FAILED, _WARNED),
     reason=Reason("CHECKS_FAILED", "1 of 3 checks failed: total.range"),
     alerted=True,

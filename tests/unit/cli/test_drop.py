@@ -37,7 +37,7 @@ def test_what_was_put_is_what_the_pipeline_will_find(tmp_path: Path) -> None:
     deployment = Deployment()
     (tmp_path / "a.csv").write_bytes(b"id\n1\n")
 
-    sight = put(deployment.world, tmp_path / "a.csv", "shop/orders/ü +.csv")
+    sight = put(deployment.adapters, tmp_path / "a.csv", "shop/orders/ü +.csv")
 
     (landed,) = deployment.landing.landed()
     assert (landed.key, landed.size) == ("shop/orders/ü +.csv", 5)
@@ -80,7 +80,7 @@ def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
     listed = [{"key": f"{name}.parquet", "table": "shop.orders"} for name in ("orders", "more")]
     (folder / "_manifest.json").write_text(json.dumps({"files": listed}))
 
-    sight = put_batch(deployment.world, folder / "_manifest.json")
+    sight = put_batch(deployment.adapters, folder / "_manifest.json")
 
     times = {landed.key: landed.landed_at for landed in deployment.landing.landed()}
     manifest = times.pop("batches/monday/_manifest.json")
@@ -101,6 +101,6 @@ def test_a_manifest_whose_file_is_not_here_uploads_nothing(tmp_path: Path) -> No
     manifest.write_text('{"files": [{"key": "gone.csv", "table": "shop.orders"}]}')
 
     with pytest.raises(LakegateError, match=r"gone\.csv cannot be read, and nothing was uploaded"):
-        put_batch(deployment.world, manifest)
+        put_batch(deployment.adapters, manifest)
 
     assert list(deployment.landing.landed()) == []

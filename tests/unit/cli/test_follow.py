@@ -25,7 +25,7 @@ def test_a_file_is_followed_from_its_upload_to_main() -> None:
         if len(said) > 1:
             deployment.run_jobs()
 
-    (seen,) = follow(deployment.world, [dropped(landed)], finished, 10, show)
+    (seen,) = follow(deployment.adapters, [dropped(landed)], finished, 10, show)
 
     assert said[0] == "uploaded"
     assert said[1] == f"job running on branch {seen.ingestion.branch}"
@@ -38,10 +38,10 @@ def test_a_file_has_ended_before_all_is_done_for_it() -> None:
     deployment = Deployment()
     landed = deployment.land(_KEY, script=rejected)
     deployment.settle()
-    untold = next(i for i in deployment.ledger.history(ingestion_id(landed)) if i.ended)
+    needs_alert = next(i for i in deployment.ledger.history(ingestion_id(landed)) if i.ended)
 
-    assert ended(Sight(untold))
-    assert not finished(Sight(untold))
+    assert ended(Sight(needs_alert))
+    assert not finished(Sight(needs_alert))
     assert finished(Sight(deployment.ingestion(landed)))
 
 
@@ -52,7 +52,7 @@ def test_what_hangs_is_named() -> None:
     deployment.deliver()
 
     with pytest.raises(LakegateError, match="TIMED_OUT") as caught:
-        follow(deployment.world, [dropped(landed)], ended, 0, lambda sights: None)
+        follow(deployment.adapters, [dropped(landed)], ended, 0, lambda sights: None)
 
     assert f"{_KEY}: job running on branch ingest/shop.orders/" in caught.value.message
     assert "lakegate status" in caught.value.message
@@ -66,7 +66,7 @@ def test_a_run_that_emr_forgot_is_waited_for() -> None:
     deployment.jobs.lose(deployment.ingestion(landed).job_run)
 
     with pytest.raises(LakegateError, match="job submitted on branch"):
-        follow(deployment.world, [dropped(landed)], ended, 0, lambda sights: None)
+        follow(deployment.adapters, [dropped(landed)], ended, 0, lambda sights: None)
 
 
 @pytest.mark.parametrize(

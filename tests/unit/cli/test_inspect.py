@@ -82,7 +82,7 @@ class Shop:
 
     def inspect(self, check: str = "", limit: int = 20, *, reveal: bool = False) -> Inspection:
         question = Question(check, limit, reveal)
-        return inspection(self.deployment.world, self.ingestion, question, self._evidence)
+        return inspection(self.deployment.adapters, self.ingestion, question, self._evidence)
 
     def finding(self, check: str, limit: int = 20, *, reveal: bool = False) -> Finding:
         (found,) = self.inspect(check, limit, reveal=reveal).findings
@@ -155,7 +155,7 @@ def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
     deployment.settle()
     nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
     found = inspection(
-        deployment.world, deployment.ingestion(landed), Question(), lambda _: nothing
+        deployment.adapters, deployment.ingestion(landed), Question(), lambda _: nothing
     )
     (finding,) = found.findings
     assert (finding.count, finding.on_branch) == (None, "")
@@ -240,7 +240,7 @@ def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
 
     for more, rows in (((), ("x,y",)), (("x,y", "z"), ("x,y", "z"))):
         recorded += more
-        found = inspection(deployment.world, now, Question(), lambda _: nothing, kept_out)
+        found = inspection(deployment.adapters, now, Question(), lambda _: nothing, kept_out)
         (finding,) = found.findings
         assert finding.rows == tuple({"row": row} for row in rows)
         assert finding.notes == (
@@ -318,7 +318,7 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
     landed = deployment.land("shop/orders/a.csv", script=unwritten)
     deployment.settle()
     ingestion = deployment.ingestion(landed)
-    found = inspection(deployment.world, ingestion, Question(), _nothing_to_open)
+    found = inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
 
     assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
 
@@ -328,7 +328,9 @@ def test_without_failed_checks_there_is_nothing_to_see() -> None:
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=passed)
     deployment.settle()
-    found = inspection(deployment.world, deployment.ingestion(landed), Question(), _nothing_to_open)
+    found = inspection(
+        deployment.adapters, deployment.ingestion(landed), Question(), _nothing_to_open
+    )
     assert found.findings == ()
 
 
@@ -339,7 +341,7 @@ def test_without_a_report_a_person_is_sent_on() -> None:
     deployment.settle()
     ingestion = deployment.ingestion(landed)
     with pytest.raises(LakegateError, match=f"NO_REPORT.*lakegate show {ingestion.id}"):
-        inspection(deployment.world, ingestion, Question(), _nothing_to_open)
+        inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
 
 
 def test_one_data_file_is_named_once() -> None:

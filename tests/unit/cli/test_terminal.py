@@ -82,7 +82,7 @@ def test_only_checks_that_say_something_take_a_line() -> None:
     assert "✗ total.range total 0 rows 3 rows" in text
     assert "! few_late 0 rows 7 rows" in text
     assert "id.nullValues" not in text
-    assert terminal.tally(REJECTED.tally) == "1 pass, 1 warn, 1 fail"
+    assert terminal.check_counts(REJECTED.check_counts) == "1 pass, 1 warn, 1 fail"
 
 
 def test_null_is_not_a_text() -> None:

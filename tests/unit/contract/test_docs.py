@@ -40,11 +40,11 @@ def test_the_guides_check_of_the_whole_table_is_taken() -> None:
     """The guide's example of a check that looks beyond the file is one."""
     (block,) = [block for block in BLOCKS[1:] if "scope" in block]
     contract = check(contract_text(block), "contracts.md")
-    assert [each.id for each in contract.checks if each.looks_beyond] == [
+    assert [each.id for each in contract.checks if each.checks_whole_table] == [
         "receipt.duplicateValuesInTable",
         "ticket.duplicateValuesInWindow",
     ]
-    assert contract.looks_beyond
+    assert contract.checks_whole_table
 
 
 def test_the_guide_knows_every_metric_and_operator() -> None:

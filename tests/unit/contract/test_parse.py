@@ -257,10 +257,10 @@ def test_only_a_scope_makes_a_contract_look_beyond_the_file() -> None:
     """Without a scope, or with the file's, a verdict depends on the file alone."""
     rule = "- {metric: rowCount, mustBe: 1, customProperties: [{property: scope, value: SCOPE}]}"
     of_file, of_table = [parsed(quality=rule.replace("SCOPE", s)) for s in ("file", "table")]
-    assert not parsed().looks_beyond
-    assert not of_file.looks_beyond
-    assert of_table.looks_beyond
-    assert of_file.demands != of_table.demands
+    assert not parsed().checks_whole_table
+    assert not of_file.checks_whole_table
+    assert of_table.checks_whole_table
+    assert of_file.requirements_digest != of_table.requirements_digest
 
 
 def test_a_long_list_of_values_is_cut_short_for_people() -> None:

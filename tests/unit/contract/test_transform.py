@@ -65,4 +65,4 @@ def test_a_csv_file_without_names_has_no_transform() -> None:
 def test_a_transform_is_part_of_what_a_contract_demands() -> None:
     """A file in flight is judged again when the SQL changed meanwhile."""
     one, other = (parsed(settings=settings(f"SELECT {n} AS id FROM file")) for n in (1, 2))
-    assert one.demands != other.demands
+    assert one.requirements_digest != other.requirements_digest

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.actions_plan import Verb, Wish, carry_out, offered, plan
+from dashboard.actions_plan import ActionRequest, Verb, carry_out, offered, plan
 from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import discard, replay
 from lakegate.errors import LakegateError
@@ -14,8 +14,8 @@ from lakegate.report import AuditReport
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
 
-REPLAY, DISCARD = Wish(Verb.REPLAY, "Ann"), Wish(Verb.DISCARD, "Ann")
-PUBLISH = Wish(Verb.PUBLISH, " Ann ", "it is known")
+REPLAY, DISCARD = ActionRequest(Verb.REPLAY, "Ann"), ActionRequest(Verb.DISCARD, "Ann")
+PUBLISH = ActionRequest(Verb.PUBLISH, " Ann ", "it is known")
 
 
 def failed(
@@ -35,8 +35,8 @@ def refused(report: AuditReport) -> AuditReport:
     return replace(rejected(report), audited_hash="", rows_written=0)
 
 
-def told(deployment: Deployment, ingestion: Ingestion, wish: Wish) -> str:
-    return "\n".join(plan(deployment.world, ingestion, wish).lines)
+def told(deployment: Deployment, ingestion: Ingestion, wish: ActionRequest) -> str:
+    return "\n".join(plan(deployment.adapters, ingestion, wish).lines)
 
 
 def test_a_replay_names_attempt_and_contract() -> None:
@@ -70,7 +70,7 @@ def test_a_publication_that_cannot_be_is_not_told_as_one() -> None:
     seen = deployment.ingestion(landed)
     deployment.catalog.delete_branch(seen.branch)
     with pytest.raises(LakegateError, match=r"BRANCH_GONE.*lakegate replay"):
-        plan(deployment.world, seen, PUBLISH)
+        plan(deployment.adapters, seen, PUBLISH)
 
 
 def test_a_publication_without_a_report_says_so() -> None:
@@ -81,7 +81,7 @@ def test_a_publication_without_a_report_says_so() -> None:
     words = told(deployment, seen, PUBLISH)
     assert "It was kept back for this reason: `1 of 2 checks failed: id.required`" in words
     assert "The audit report is gone" in words
-    carry_out(deployment.world, seen, PUBLISH)
+    carry_out(deployment.adapters, seen, PUBLISH)
     assert deployment.ingestion(landed).state is State.PUBLISHED
 
 
@@ -89,12 +89,12 @@ def test_a_discard_names_branches_and_files() -> None:
     """What is said to be deleted is deleted: those branches, those files, and no other."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
-    said = plan(deployment.world, seen, DISCARD)
+    said = plan(deployment.adapters, seen, DISCARD)
     assert f"`{seen.branch}` at" in said.lines[1]
     assert f"1 branch and {len(said.files)} files are deleted" in said.lines[0]
     assert deployment.catalog.branches("ingest/") == [seen.branch]
     assert not deployment.lake.deleted
-    (words, *_) = carry_out(deployment.world, seen, DISCARD)
+    (words, *_) = carry_out(deployment.adapters, seen, DISCARD)
     assert words == f"discarded a.parquet: {len(said.files)} files deleted"
     assert [f"s3://lake/{key}" for key in deployment.lake.deleted] == list(said.files)
     assert deployment.catalog.branches("ingest/") == []
@@ -108,21 +108,21 @@ def test_a_name_that_is_markdown_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("wish", [REPLAY, PUBLISH, DISCARD])
-def test_what_is_pressed_twice_is_done_once(wish: Wish) -> None:
+def test_what_is_pressed_twice_is_done_once(wish: ActionRequest) -> None:
     """The second press, on what was seen before the first, changes nothing and is told so."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
-    assert carry_out(deployment.world, seen, wish)
+    assert carry_out(deployment.adapters, seen, wish)
     after = deployment.ingestion(landed)
     with pytest.raises(LakegateError):
-        carry_out(deployment.world, seen, wish)
+        carry_out(deployment.adapters, seen, wish)
     assert deployment.ingestion(landed) == after
 
 
 def test_a_publication_says_the_commit_and_by_whom() -> None:
     """The rows are on main, by that name."""
     deployment, landed = failed()
-    (words,) = carry_out(deployment.world, deployment.ingestion(landed), PUBLISH)
+    (words,) = carry_out(deployment.adapters, deployment.ingestion(landed), PUBLISH)
     now = deployment.ingestion(landed)
     assert now.state is State.PUBLISHED
     assert now.approval
@@ -134,9 +134,9 @@ def test_who_was_slower_is_told_what_became_of_it() -> None:
     """Somebody replayed it meanwhile: nothing is discarded, and the refusal says that."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
-    replay(deployment.world, seen)
+    replay(deployment.adapters, seen)
     with pytest.raises(LakegateError, match=r"somebody was faster.*attempt 2"):
-        carry_out(deployment.world, seen, DISCARD)
+        carry_out(deployment.adapters, seen, DISCARD)
     assert seen.branch in deployment.catalog.branches("ingest/")
 
 
@@ -160,7 +160,7 @@ def test_only_what_can_be_done_is_offered(
 def test_what_was_discarded_can_be_replayed() -> None:
     """Of a discarded ingestion only the landed file is left."""
     deployment, landed = failed()
-    discard(deployment.world, deployment.ingestion(landed))
+    discard(deployment.adapters, deployment.ingestion(landed))
     assert offered(deployment.ingestion(landed)) == (Verb.REPLAY,)
 
 

@@ -19,7 +19,7 @@ from access.deployment import Choice
 from access.rows import Evidence, FileRows
 from dashboard import session
 from dashboard.actions_plan import Verb
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import discard, replay
 from functions.operations.rebuild_ledger import rebuild
@@ -69,9 +69,9 @@ class FakeOpened:
     name: str = "stage trial in eu-central-1"
 
     @property
-    def world(self) -> World:
+    def adapters(self) -> Adapters:
         """The fakes' world."""
-        return self.deployment.world
+        return self.deployment.adapters
 
     def reader(self, reference: str) -> FakeReader:
         """Main's, or that of any branch."""
@@ -281,7 +281,7 @@ def test_where_the_branch_is_gone_no_part_of_the_page_has_it(opened: FakeOpened)
 def test_why_a_branch_is_gone_is_told(opened: FakeOpened) -> None:
     """One that was published is on main; one that was discarded can be made anew."""
     landed = failed(opened)
-    discard(opened.world, seen(opened, landed))
+    discard(opened.adapters, seen(opened, landed))
     assert "Its branch is gone: it was discarded. A replay" in words(page(opened, landed))
     good = opened.deployment.land("shop/orders/good.parquet")
     opened.deployment.settle()
@@ -338,7 +338,7 @@ def test_where_the_contract_is_not_known_no_value_is_shown(opened: FakeOpened) -
     before = seen(opened, landed)
     opened.deployment.ledger.lose(before.id)
     opened.deployment.jobs.lose(before.job_run)
-    list(rebuild(opened.world))
+    list(rebuild(opened.adapters))
     opened.deployment.settle()
     app = page(opened, landed)
     said = words(app)
@@ -387,7 +387,7 @@ def dialog(opened: FakeOpened, landed: LandedObject, verb: Verb) -> AppTest:
     def script(opened: "Any", verb: "Any", seen: "Any") -> None:
         from dashboard import actions
 
-        actions.show(opened, opened.world.ledger.get(seen.id))
+        actions.show(opened, opened.adapters.ledger.get(seen.id))
         actions.ask(verb, opened, seen)
 
     kwargs = {"opened": opened, "verb": verb, "seen": seen(opened, landed)}
@@ -419,7 +419,7 @@ def test_who_was_slower_is_told(opened: FakeOpened) -> None:
     """A replay that somebody began meanwhile wins, and the page says what became of the file."""
     landed = failed(opened)
     app = dialog(opened, landed, Verb.DISCARD)
-    replay(opened.world, seen(opened, landed))
+    replay(opened.adapters, seen(opened, landed))
     said = words(press(app, "Yes, discard"))
     assert "It was not done" in said
     assert "Somebody was faster" in said

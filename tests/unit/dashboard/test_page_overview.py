@@ -6,14 +6,18 @@ import pytest
 
 from dashboard.overview import MEMBERS, Outcome, Pace, Window, bounds, last_alerts, overview
 from functions.model.ingestion import State
-from functions.model.ingestion_summary import Brief
+from functions.model.ingestion_summary import IngestionSummary
 
 NOW = "2026-03-08T12:34:56.000+00:00"
 
 
-def brief(state: State, at: str = "2026-03-08T10:20", took: int = 10, table: str = "a.b") -> Brief:
+def brief(
+    state: State, at: str = "2026-03-08T10:20", took: int = 10, table: str = "a.b"
+) -> IngestionSummary:
     """An ingestion that landed at a minute, and took so many seconds where it ended."""
-    begun = Brief(f"{at}{took}", "x.csv", table, state, 5, landed_at=f"{at}:00.000+00:00")
+    begun = IngestionSummary(
+        f"{at}{took}", "x.csv", table, state, 5, landed_at=f"{at}:00.000+00:00"
+    )
     return replace(begun, ended_at=f"{at}:{took:02}.000+00:00") if begun.ended else begun
 
 

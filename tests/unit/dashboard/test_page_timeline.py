@@ -72,7 +72,7 @@ def test_what_blocks_comes_first() -> None:
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=rejected)
     deployment.settle()
-    told = account(deployment.world, deployment.ingestion(landed))
+    told = account(deployment.adapters, deployment.ingestion(landed))
     assert told.checks[0].status is Status.FAIL
     assert rows(told.checks)[0]["result"] == "✗ failed"
     assert told.is_failed
@@ -85,7 +85,7 @@ def test_a_branch_that_is_gone_is_said_to_be() -> None:
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=passed)
     deployment.settle()
-    told = facts(account(deployment.world, deployment.ingestion(landed)))
+    told = facts(account(deployment.adapters, deployment.ingestion(landed)))
     assert told["branch"][0].endswith("(deleted after its merge)")
     assert told["merge commit"]
 
@@ -94,10 +94,10 @@ def test_why_there_is_no_report_is_told() -> None:
     """A file that was not audited yet, or whose report is gone, has a sentence instead."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=rejected)
-    assert "not come as far" in account(deployment.world, Ingestion("a", landed)).no_report
+    assert "not come as far" in account(deployment.adapters, Ingestion("a", landed)).no_report
     deployment.settle()
     deployment.lake.lose("reports/")
-    told = account(deployment.world, deployment.ingestion(landed))
+    told = account(deployment.adapters, deployment.ingestion(landed))
     assert told.report is None
     assert told.ingestion.state is State.REJECTED
     assert "is no longer in the lake bucket (MISSING_OBJECT)" in told.no_report

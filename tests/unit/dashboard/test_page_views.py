@@ -34,7 +34,7 @@ def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) ->
             show(opened)
 
     nowhere: Any = None
-    opened = Opened(nowhere, deployment.world, "stage trial in eu-central-1")
+    opened = Opened(nowhere, deployment.adapters, "stage trial in eu-central-1")
     app = AppTest.from_function(script, default_timeout=600, args=(show, opened))
     for name, value in address.items():
         app.query_params[name] = value
@@ -98,7 +98,7 @@ def test_what_failed_again_just_now_is_an_alert(deployment: Deployment) -> None:
     deployment.clock.pass_(25 * 3600)
     deployment.land("shop/orders/new.csv", script=errored)
     deployment.settle()
-    replay(deployment.world, deployment.ledger.get(hostile.id))
+    replay(deployment.adapters, deployment.ledger.get(hostile.id))
     deployment.settle()
     first, *_ = seen(overview_page.show, deployment).get("page_link")
     assert "evil" in first.proto.label
@@ -203,7 +203,7 @@ def test_a_name_injects_nothing(deployment: Deployment) -> None:
 def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Deployment) -> None:
     """While it runs there is a sentence and a button; once it has ended, how long it all took."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
-    replay(deployment.world, deployment.ledger.get(hostile.id), by="Ann\u202e")
+    replay(deployment.adapters, deployment.ledger.get(hostile.id), by="Ann\u202e")
     app = seen(ingestion_page.show, deployment, id=hostile.id)
     assert "It has not ended yet: it is submitted now, in attempt 2, as it was replayed" in (
         everything(app)
@@ -220,7 +220,7 @@ def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
     """What a person has published anyway, and main has not taken yet, is on its way."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
-    publish_anyway(deployment.world, deployment.ledger.get(hostile.id), "Ann", "known")
+    publish_anyway(deployment.adapters, deployment.ledger.get(hostile.id), "Ann", "known")
     app = seen(ingestion_page.show, deployment, id=hostile.id)
     assert "it is audited now, as Ann wanted it published" in everything(app)
     assert _TOOK not in [metric.label for metric in app.metric]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.model.merge_commit import published
@@ -35,7 +35,7 @@ def deployment() -> Deployment:
 
 def handled(deployment: Deployment, work: Work, event: dict[str, Any]) -> list[str]:
     """The messages that the handler wants again."""
-    handler: Any = sqs_handler(work, lambda: deployment.world)
+    handler: Any = sqs_handler(work, lambda: deployment.adapters)
     answer = handler(event, Context())
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
@@ -78,7 +78,7 @@ def test_a_batch_that_fails_whole_comes_again_whole(deployment: Deployment) -> N
 def test_a_world_that_cannot_be_made_yet_fails_the_messages() -> None:
     """Where even the secrets cannot be read, the messages come again: the Lambda does not fail."""
 
-    def no_world() -> World:
+    def no_world() -> Adapters:
         raise Transient("SECRET_UNAVAILABLE", "cannot read the secret")
 
     handler: Any = sqs_handler(upload, no_world)
@@ -108,7 +108,7 @@ def test_files_of_one_batch_are_published_together(deployment: Deployment) -> No
     deployment.deliver()
     deployment.run_jobs()
     event = sqs_batch(state_change(run.id) for run in deployment.jobs.runs()[before:])
-    handler: Any = sqs_handler(job_run, lambda: deployment.world, first=job_run_judged)
+    handler: Any = sqs_handler(job_run, lambda: deployment.adapters, first=job_run_judged)
     assert handler(event, Context()) == {"batchItemFailures": []}
     assert {deployment.ingestion(each).state for each in landed} == {State.PUBLISHED}
     assert [len(published(commit)) for commit in deployment.catalog.log()][:2] == [4, 1]
@@ -147,9 +147,9 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_the_wiring_needs_settings_only(account: None) -> None:
     """From settings alone every adapter is made; a secret that is missing is named when needed."""
-    world = connect(SETTINGS)
+    adapters = connect(SETTINGS)
     with pytest.raises(Transient, match="publisher"):
-        world.catalog.head("main")
-    assert world.settings == SETTINGS
-    assert world.landing.bucket == "landing"
-    assert world.job_run_dead_letters.name == "job-runs-dead"
+        adapters.catalog.head("main")
+    assert adapters.settings == SETTINGS
+    assert adapters.landing.bucket == "landing"
+    assert adapters.job_run_dead_letters.name == "job-runs-dead"

@@ -16,7 +16,7 @@ def test_each_setting_is_a_variable() -> None:
     settings = Settings.of({**ENVIRONMENT, "HOME": "/root"})
     assert {getattr(settings, name) for name in NEEDED.values()} == set(ENVIRONMENT.values())
     assert settings.clean_up_role_arn == ""
-    assert settings.max_attempts == 20
+    assert settings.max_branches == 20
 
 
 def test_numbers_are_numbers() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.adapters.secrets import Secret
-from functions.notifications.interactions import Reception, Wish, answer, url_handler
+from functions.notifications.interactions import ActionRequest, Reception, answer, url_handler
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.notifications.slack_signature import Refused
 from lakegate.errors import Transient
@@ -83,7 +83,7 @@ def test_a_press_is_queued(verb: Verb) -> None:
     """What somebody wants waits to be carried out, with who they are; they are told so."""
     office = Office()
     assert office.answer(posted(press(verb))) == {}
-    assert office.actions.sent == [Wish(verb, SEEN, ADA)]
+    assert office.actions.sent == [ActionRequest(verb, SEEN, ADA)]
     ((address, words),) = office.replies.told
     assert address.startswith("https://hooks.slack.com/")
     assert "under way" in words
@@ -117,7 +117,7 @@ def test_a_submitted_reason_is_queued() -> None:
     office = Office()
     assert office.answer(posted(SUBMISSION)) == {}
     reason = "a refund, and a lost parcel"
-    assert office.actions.sent == [Wish(Verb.PUBLISH, SEEN, ADA, reason)]
+    assert office.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, ADA, reason)]
 
 
 def test_without_a_reason_the_form_stays() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from functions.digest import review
 from functions.model.ingestion import State
-from functions.model.ingestion_summary import Brief
+from functions.model.ingestion_summary import IngestionSummary
 from functions.notifications.alert import Kind
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
@@ -19,7 +19,7 @@ from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import errored, rejected
 
 UNTIL = datetime.fromisoformat("2026-03-09T07:00:00+00:00")
-FAILED = Brief(
+FAILED = IngestionSummary(
     id="a" * 32,
     name="a.csv",
     table="shop.orders",
@@ -33,7 +33,7 @@ FAILED = Brief(
 PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, branch="")
 
 
-def said(landed: list[Brief], waiting: list[Brief], page: str = "") -> str:
+def said(landed: list[IngestionSummary], waiting: list[IngestionSummary], page: str = "") -> str:
     """All that the digest shows."""
     return "\n".join(
         words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
@@ -155,7 +155,7 @@ def test_a_week_is_told_once(channel: str) -> None:
     deployment.land("shop/orders/c.parquet", script=errored)
     deployment.settle()
     for _ in range(2):
-        assert review(deployment.world, channel) == 3
+        assert review(deployment.adapters, channel) == 3
     told = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
     ((to, alert),) = told
     assert to == channel
@@ -171,7 +171,7 @@ def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> 
     deployment.land("batches/hourly/orders.parquet")
     deployment.settle()
     deployment.clock.pass_(2 * 86_400)
-    review(deployment.world, "")
+    review(deployment.adapters, "")
     assert "`hourly` 1 file" in str(deployment.alerts.posted[-1][1].blocks)
 
 
@@ -185,7 +185,7 @@ def test_each_batch_without_a_manifest_is_told_once() -> None:
     deployment.settle()
     told = []
     for _ in range(3):
-        review(deployment.world, "")
+        review(deployment.adapters, "")
         told.append(str(deployment.alerts.posted[-1][1].blocks))
         deployment.clock.pass_(7 * 86_400)
     assert [["early" in each, "late" in each] for each in told] == [

@@ -7,7 +7,7 @@ from json import dumps
 from types import SimpleNamespace
 from typing import Any, cast
 
-from functions.adapters.all import World
+from functions.adapters.all import Adapters
 from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
 from functions.adapters.s3 import Missing
 from functions.model.checkpoint import Checkpoint
@@ -130,14 +130,14 @@ class History:
     def reconcile(self, *, thorough: bool = False, full: bool = False) -> Reconciliation:
         """What reconcile makes of it."""
         self.reads.clear()
-        return reconciled(self.world(), thorough=thorough, full=full)
+        return reconciled(self.adapters(), thorough=thorough, full=full)
 
     @property
     def checkpoint(self) -> Checkpoint | None:
         """What the last run wrote."""
         return self.lake.checkpoint()[0]
 
-    def world(self) -> World:
+    def adapters(self) -> Adapters:
         """The records as reconcile reads them."""
         parts: dict[str, Any] = {
             "settings": SimpleNamespace(grace_seconds=GRACE),
@@ -163,7 +163,7 @@ class History:
                 doubled=lambda table, reference: list(self.doubled),
             ),
         }
-        return cast(World, SimpleNamespace(**parts))
+        return cast(Adapters, SimpleNamespace(**parts))
 
     def rows(self, table: str, reference: str) -> TableRows:
         """See Tables.rows."""

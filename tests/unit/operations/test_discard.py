@@ -89,10 +89,12 @@ class Story:
         self.deployment.clock.pass_(3000)
 
     def _remove(self, name: str, _: str) -> None:
-        doomed = {name: self.catalog.head(name)}
-        planned = plan(self.deployment.world, [TABLE], doomed, ignored=doomed)
+        branches_to_delete = {name: self.catalog.head(name)}
+        planned = plan(
+            self.deployment.adapters, [TABLE], branches_to_delete, ignored=branches_to_delete
+        )
         assert not set(planned.files) & set(planned.kept)
-        assert remove(self.deployment.world, [TABLE], doomed) == planned
+        assert remove(self.deployment.adapters, [TABLE], branches_to_delete) == planned
 
 
 @settings(max_examples=400, deadline=None)
@@ -171,8 +173,8 @@ def test_what_cannot_be_told_stays() -> None:
     story.tell("append", "main", "")
     lost = story.catalog.metadata(story.catalog.head("main"), TABLE)
     story.deployment.lake.delete_objects([lost.removeprefix("s3://lake/")])
-    doomed = {NAMES[0]: story.catalog.head(NAMES[0])}
-    removal = remove(story.deployment.world, [TABLE], doomed)
+    branches_to_delete = {NAMES[0]: story.catalog.head(NAMES[0])}
+    removal = remove(story.deployment.adapters, [TABLE], branches_to_delete)
     assert removal.files == ()
     assert all("main reaches cannot be told" in why for why in removal.kept.values())
     assert len(removal.kept) == 3

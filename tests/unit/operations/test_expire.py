@@ -34,7 +34,7 @@ def failed(
 
 def expired(deployment: Deployment, days: int = 30, *, dry_run: bool = False) -> list[Expired]:
     """What a run of the policy did."""
-    return list(expire(deployment.world, days, dry_run=dry_run))
+    return list(expire(deployment.adapters, days, dry_run=dry_run))
 
 
 @pytest.mark.parametrize("script", [rejected, errored])
@@ -44,7 +44,7 @@ def test_what_failed_long_ago_goes(script: Callable[[AuditReport], AuditReport])
     (one,) = expired(deployment)
     assert (one.table, one.left, len(one.removal.files)) == (TABLE, "", 3)
     (ingestion,) = [i for i in deployment.ledger.all() if i.id == one.ingestion]
-    assert (ingestion.discarded, ingestion.doomed) == (True, {})
+    assert (ingestion.discarded, ingestion.branches_to_delete) == (True, {})
     assert deployment.catalog.branches("ingest/") == []
     assert expired(deployment) == []
     check_promises(deployment)
@@ -87,7 +87,7 @@ def test_what_is_in_flight_stays() -> None:
     """The branches of a replayed file stay, the replaced one too, however old."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    replay(deployment.world, ingestion)
+    replay(deployment.adapters, ingestion)
     deployment.clock.pass_(31 * DAY)
     assert expired(deployment, 0) == []
     assert len(deployment.catalog.branches("ingest/")) == 2
@@ -97,7 +97,7 @@ def test_both_attempts_go_together() -> None:
     """Of a file that failed again, the replaced branch goes when the newer one does."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    replay(deployment.world, ingestion)
+    replay(deployment.adapters, ingestion)
     deployment.settle()
     assert expired(deployment) == []
     deployment.clock.pass_(31 * DAY)
@@ -195,7 +195,7 @@ def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
     before = next(i for i in deployment.ledger.all() if i.branch == branch)
     deployment.ledger.lose(before.id)
     deployment.jobs.lose(before.job_run)
-    (restored,) = rebuild(deployment.world)
+    (restored,) = rebuild(deployment.adapters)
     if not noted:
         times = {step: at for step, at in restored.times.items() if step != restored.state}
         deployment.ledger.save(replace(restored, times=times))

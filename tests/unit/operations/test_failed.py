@@ -53,17 +53,17 @@ def failed(
 
 def replayed(deployment: Deployment, landed: LandedObject) -> Outcome:
     """Somebody replays it."""
-    return replay(deployment.world, deployment.ingestion(landed))
+    return replay(deployment.adapters, deployment.ingestion(landed))
 
 
 def published(deployment: Deployment, landed: LandedObject) -> Outcome:
     """Ann publishes it."""
-    return publish_anyway(deployment.world, deployment.ingestion(landed), "Ann", "it is known")
+    return publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "it is known")
 
 
 def discarded(deployment: Deployment, landed: LandedObject) -> Outcome:
     """Somebody discards it."""
-    return discard(deployment.world, deployment.ingestion(landed))
+    return discard(deployment.adapters, deployment.ingestion(landed))
 
 
 def moved(deployment: Deployment, landed: LandedObject) -> None:
@@ -97,8 +97,8 @@ def test_what_failed_is_replayed_to_its_end(script: Callable[[AuditReport], Audi
 def test_the_ledger_keeps_who_had_what_done() -> None:
     """Each of the three is on record with its person, also after a replay begins anew."""
     deployment, landed = failed()
-    world = deployment.world
-    replay(world, deployment.ingestion(landed), by=" Ann ")
+    adapters = deployment.adapters
+    replay(adapters, deployment.ingestion(landed), by=" Ann ")
     deployment.settle()
     published(deployment, landed)
     now = deployment.ingestion(landed)
@@ -107,7 +107,7 @@ def test_the_ledger_keeps_who_had_what_done() -> None:
         ("publish", "Ann", 2),
     ]
     deployment, landed = failed()
-    discard(deployment.world, deployment.ingestion(landed), by="Bob")
+    discard(deployment.adapters, deployment.ingestion(landed), by="Bob")
     (action,) = deployment.ingestion(landed).actions
     assert (action.what, action.by) == ("discard", "Bob")
 
@@ -116,14 +116,14 @@ def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
     """Giving up only writes it down; whoever discards next deletes what it had."""
     deployment, landed = failed()
     before = deployment.ingestion(landed)
-    marked = give_up(deployment.world, before, by="Ann")
-    assert (marked.discarded, list(marked.doomed)) == (True, [before.branch])
+    marked = give_up(deployment.adapters, before, by="Ann")
+    assert (marked.discarded, list(marked.branches_to_delete)) == (True, [before.branch])
     assert before.branch in deployment.catalog.branches("ingest/")
     assert discarded(deployment, landed).left == ""
     assert before.branch not in deployment.catalog.branches("ingest/")
     assert data_files(deployment)
     with pytest.raises(LakegateError, match="DISCARDED"):
-        give_up(deployment.world, deployment.ingestion(landed), by="Bob")
+        give_up(deployment.adapters, deployment.ingestion(landed), by="Bob")
 
 
 def test_a_replay_that_fails_is_told_again() -> None:
@@ -146,7 +146,7 @@ def test_a_replay_goes_by_the_contract_that_is_asked_for(original: bool) -> None
     changed = ORDERS.replace("required: true", "required: false, unique: true")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", changed.encode())
     deployment.script(landed, passed)
-    replay(deployment.world, deployment.ingestion(landed), original=original)
+    replay(deployment.adapters, deployment.ingestion(landed), original=original)
     moved(deployment, landed)
     deployment.settle()
     now = deployment.ingestion(landed)
@@ -234,7 +234,7 @@ def test_discarded_is_gone_from_the_lake() -> None:
     outcome = discarded(deployment, landed)
     assert (outcome.left, outcome.ingestion.state) == ("", State.REJECTED)
     assert outcome.ingestion.discarded
-    assert not outcome.ingestion.doomed
+    assert not outcome.ingestion.branches_to_delete
     assert deployment.catalog.branches("ingest/") == []
     assert [key.rpartition("/")[2] for key in data_files(deployment)] == ["a.parquet@v1#1"]
     assert len(deployment.lake.deleted) == 3
@@ -343,7 +343,7 @@ def test_an_approval_has_a_name_and_a_reason(by: str, reason: str) -> None:
     """Nobody publishes rejected rows without saying who and why."""
     deployment, landed = failed()
     with pytest.raises(LakegateError, match="NAME_NEEDED"):
-        publish_anyway(deployment.world, deployment.ingestion(landed), by, reason)
+        publish_anyway(deployment.adapters, deployment.ingestion(landed), by, reason)
 
 
 def test_an_original_contract_that_is_gone_is_told() -> None:
@@ -352,7 +352,7 @@ def test_an_original_contract_that_is_gone_is_told() -> None:
     landed = deployment.land("elsewhere/a.parquet")
     deployment.settle()
     with pytest.raises(LakegateError, match="NO_ORIGINAL_CONTRACT"):
-        replay(deployment.world, deployment.ingestion(landed), original=True)
+        replay(deployment.adapters, deployment.ingestion(landed), original=True)
 
 
 def test_published_but_not_cleaned_up_is_told_apart() -> None:
@@ -414,7 +414,7 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
         where = f"{kind} at call {number}, {undisturbed.journal.calls[-calls:][number]}"
         assert ends(disturbed) == ends(undisturbed), where
         assert not left_behind(disturbed), where
-        assert disturbed.ingestion(landed).doomed == {}, where
+        assert disturbed.ingestion(landed).branches_to_delete == {}, where
         assert set(data_files(disturbed)) == set(data_files(undisturbed)), where
 
 

@@ -33,14 +33,14 @@ KEY = "shop/orders/a.parquet"
 def rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
     """They are lost with the process, and restored before anything else happens."""
     deployment.ledger.lose(*ids)
-    list(rebuild(deployment.world))
+    list(rebuild(deployment.adapters))
     raise ProcessDied
 
 
 def rebuilt_meanwhile(ids: tuple[str, ...], deployment: Deployment) -> None:
     """The process goes on, with what it knew of before, after loss and rebuild."""
     deployment.ledger.lose(*ids)
-    list(rebuild(deployment.world))
+    list(rebuild(deployment.adapters))
 
 
 def rebuilt_late(ids: tuple[str, ...], deployment: Deployment) -> None:
@@ -49,7 +49,7 @@ def rebuilt_late(ids: tuple[str, ...], deployment: Deployment) -> None:
     deployment.deliver()
     deployment.run_jobs()
     deployment.sweep()
-    list(rebuild(deployment.world))
+    list(rebuild(deployment.adapters))
 
 
 def never_rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
@@ -87,10 +87,10 @@ def test_a_rebuild_that_fails_is_done_again(kind: str, moment: float) -> None:
         begun = len(deployment.journal.calls)
         deployment.journal.strike_at(begun + number, Fault(effect, when))
         with suppress(Transient, ProcessDied):
-            list(rebuild(deployment.world))
+            list(rebuild(deployment.adapters))
             if number >= len(deployment.journal.calls) - begun:
                 return
-        list(rebuild(deployment.world))
+        list(rebuild(deployment.adapters))
         deployment.settle()
         check_promises(deployment)
         assert ends(deployment) == ends(_told(mixed)), f"{kind} at call {number}"
@@ -104,7 +104,7 @@ def test_a_whole_ledger_stays_as_it_is() -> None:
     deployment.deliver()
     deployment.land("shop/orders/new.parquet")
     begun = len(deployment.journal.calls)
-    assert list(rebuild(deployment.world)) == []
+    assert list(rebuild(deployment.adapters)) == []
     changes = ("ledger.begin", "ledger.save", "ledger.save_all", "catalog.delete_branch")
     assert not {*changes} & {*deployment.journal.calls[begun:]}
 
@@ -113,10 +113,10 @@ def test_a_dry_run_changes_nothing() -> None:
     """It tells what would be restored, and leaves ledger and branches as they are."""
     deployment = _lost_at(0.6)
     branches = deployment.catalog.branches("")
-    planned = {(i.id, i.state) for i in rebuild(deployment.world, dry_run=True)}
+    planned = {(i.id, i.state) for i in rebuild(deployment.adapters, dry_run=True)}
     assert list(deployment.ledger.all()) == []
     assert deployment.catalog.branches("") == branches
-    assert planned == {(i.id, i.state) for i in rebuild(deployment.world)}
+    assert planned == {(i.id, i.state) for i in rebuild(deployment.adapters)}
 
 
 def test_what_was_published_is_as_it_was() -> None:
@@ -126,7 +126,7 @@ def test_what_was_published_is_as_it_was() -> None:
     deployment.settle()
     before = deployment.ingestion(landed)
     deployment.ledger.lose()
-    (after,) = rebuild(deployment.world)
+    (after,) = rebuild(deployment.adapters)
     assert after.times.keys() == {"landed", "audited", "published", "restored"}
     same = replace(after, times=before.times, revision=before.revision, announced=True)
     assert replace(same, base_hash=before.base_hash, recorded=before.recorded) == before
@@ -142,7 +142,7 @@ def test_what_is_on_main_needs_nothing_else() -> None:
     deployment.landing.lose()
     deployment.lake.lose("reports/")
     deployment.jobs.lose(before.job_run)
-    (after,) = rebuild(deployment.world)
+    (after,) = rebuild(deployment.adapters)
     assert (after.id, after.state, after.rows) == (before.id, State.PUBLISHED, before.rows)
     assert after.landed.uri == landed.uri
     assert (after.merge_hash, after.report_key) == (before.merge_hash, before.report_key)
@@ -158,7 +158,7 @@ def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
     deployment.ledger.lose()
     deployment.jobs.lose(before.job_run)
     deployment.catalog.delete_branch(before.branch)
-    assert [i.state for i in rebuild(deployment.world)] == [before.state]
+    assert [i.state for i in rebuild(deployment.adapters)] == [before.state]
     deployment.settle()
     after = deployment.ingestion(landed)
     assert after.times[after.state] == after.times["audited"]
@@ -178,7 +178,7 @@ def test_a_pass_that_nobody_can_confirm_is_run_again() -> None:
     deployment.journal.repair("catalog.merge")
     deployment.jobs.lose(deployment.ingestion(landed).job_run)
     deployment.ledger.lose()
-    assert [(i.state, i.attempt) for i in rebuild(deployment.world)] == [(State.LANDED, 2)]
+    assert [(i.state, i.attempt) for i in rebuild(deployment.adapters)] == [(State.LANDED, 2)]
     deployment.settle()
     check_promises(deployment)
     assert deployment.ingestion(landed).state is State.PUBLISHED
@@ -192,7 +192,7 @@ def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
 
     def lose() -> None:
         deployment.ledger.lose(*together[-most:])
-        list(rebuild(deployment.world))
+        list(rebuild(deployment.adapters))
 
     deployment.journal.strike("catalog.merge", Fault(lose))
     deployment.settle()
@@ -211,7 +211,7 @@ def test_a_merge_just_before_it_is_cut_off_counts() -> None:
     )
     deployment.ledger.lose()
     deployment.journal.strike("jobs.spec", Fault(merge))
-    assert {i.state for i in rebuild(deployment.world)} == {State.PUBLISHED}
+    assert {i.state for i in rebuild(deployment.adapters)} == {State.PUBLISHED}
     deployment.settle()
     check_promises(deployment)
 
@@ -248,7 +248,7 @@ def test_what_an_event_began_anew_is_restored(rebuilds: bool) -> None:
     deployment.deliver()
     assert {i.state for i in deployment.ledger.all()} == {State.BRANCHED}
     if rebuilds:
-        assert {i.state for i in rebuild(deployment.world)} == {State.PUBLISHED}
+        assert {i.state for i in rebuild(deployment.adapters)} == {State.PUBLISHED}
     deployment.settle()
     check_promises(deployment)
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
@@ -262,7 +262,7 @@ def test_a_process_of_before_saves_over_nothing() -> None:
     deployment.deliver()
     before = deployment.ingestion(landed)
     deployment.ledger.lose()
-    list(rebuild(deployment.world))
+    list(rebuild(deployment.adapters))
     after = deployment.ingestion(landed)
     assert after.revision - before.revision > 10**9
     with pytest.raises(Moved):
@@ -277,7 +277,7 @@ def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
     deployment.run_jobs()
     deployment.ledger.lose()
     deployment.lake.put_text("contracts/shop.orders.yaml", b"nonsense")
-    assert [i.state for i in rebuild(deployment.world)] == [State.SUBMITTED]
+    assert [i.state for i in rebuild(deployment.adapters)] == [State.SUBMITTED]
     deployment.settle()
     assert {channel for channel, _ in deployment.alerts.posted} == {""}
 
@@ -288,7 +288,7 @@ def test_what_begins_while_the_traces_are_read_is_not_lost() -> None:
     landed = deployment.land(KEY)
     deployment.journal.strike("jobs.start", Fault(unavailable))
     deployment.journal.strike("jobs.runs", Fault(deployment.deliver))
-    assert list(rebuild(deployment.world)) == []
+    assert list(rebuild(deployment.adapters)) == []
     begun = deployment.ingestion(landed)
     assert begun.state is State.BRANCHED
     assert begun.branch in deployment.catalog.branches("ingest/")
@@ -400,7 +400,7 @@ def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
     assert branched.state is State.BRANCHED
     deployment.ledger.lose(branched.id)
     deployment.journal.strike("ledger.begin", Fault(lambda: deployment.ledger.begin(branched)))
-    assert list(rebuild(deployment.world)) == []
+    assert list(rebuild(deployment.adapters)) == []
     assert deployment.catalog.branches("ingest/") == [branched.branch]
     deployment.settle()
     check_promises(deployment)

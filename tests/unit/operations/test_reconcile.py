@@ -59,7 +59,7 @@ def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
     """Each record is read once as a whole, and after a first run no commit or report of before."""
     look(deployment)
     deployment.journal.calls.clear()
-    reconciled(deployment.world)
+    reconciled(deployment.adapters)
     assert [call for call in deployment.journal.calls if call != "lake.is_gone"] == [
         "lake.checkpoint",
         "catalog.history",
@@ -237,5 +237,5 @@ def test_who_looks_at_one_table_leaves_the_checkpoint_as_it_is(deployment: Deplo
 def test_a_checkpoint_that_cannot_be_written_is_a_remark(deployment: Deployment) -> None:
     """What was found stands all the same."""
     deployment.journal.strike("lake.put_checkpoint", Fault(unavailable))
-    found = reconciled(deployment.world)
+    found = reconciled(deployment.adapters)
     assert (found.problems, codes(found.remarks)) == ((), ["NO_CHECKPOINT"])

@@ -193,9 +193,9 @@ def test_an_object_that_is_no_longer_listed_is_a_remark() -> None:
 def test_what_is_taken_in_meanwhile_is_no_problem() -> None:
     """An object that the sweep takes in while the records are read is in flight."""
     history = ordinary()
-    world: Any = history.world()
-    world.ledger.all = lambda: iter(())  # as it was a moment ago
-    found = reconciled(world)
+    adapters: Any = history.adapters()
+    adapters.ledger.all = lambda: iter(())  # as it was a moment ago
+    found = reconciled(adapters)
     assert (found.problems, found.landed, found.ended(End.IN_FLIGHT)[0]) == ((), 6, 6)
 
 

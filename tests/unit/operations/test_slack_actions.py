@@ -12,7 +12,7 @@ from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.notifications.alert import Alert, Kind, seen
-from functions.notifications.interactions import Wish
+from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.expire import expire
 from functions.operations.failed import replay
@@ -50,13 +50,13 @@ def wish(
     """What somebody wants of what the newest alert shows, as the queue holds it."""
     now = deployment.ingestion(landed)
     reason = "it is known" if what is Verb.PUBLISH else ""
-    return Wish(what, Seen(now.id, seen(now)), by, reason).text()
+    return ActionRequest(what, Seen(now.id, seen(now)), by, reason).text()
 
 
 def come_to_rest(deployment: Deployment) -> None:
     """Everything goes on to its end, and the daily clean-up comes by."""
     deployment.settle()
-    assert not [each.left for each in expire(deployment.world, 30) if each.left]
+    assert not [each.left for each in expire(deployment.adapters, 30) if each.left]
     check_promises(deployment)
 
 
@@ -68,7 +68,7 @@ def answers(deployment: Deployment) -> list[Alert]:
 def test_a_replay_is_carried_out_and_told() -> None:
     """The job runs again, the thread says who wanted it, and the ledger keeps it."""
     deployment, landed = failed()
-    act(deployment.world, wish(deployment, landed))
+    act(deployment.adapters, wish(deployment, landed))
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.SUBMITTED, 2)
     (action,) = now.actions
@@ -84,7 +84,7 @@ def test_a_replay_is_carried_out_and_told() -> None:
 def test_rows_are_published_anyway() -> None:
     """Main's log names who wanted it, by name and id, and why; the thread tells its end once."""
     deployment, landed = failed()
-    act(deployment.world, wish(deployment, landed, Verb.PUBLISH))
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     now = deployment.ingestion(landed)
     (entry,) = merge_commit.published(merge_commit.commit_of(deployment.catalog.log(), now))
     assert (entry.approved_by, entry.approved_because) == (ADA, "it is known")
@@ -95,9 +95,9 @@ def test_rows_are_published_anyway() -> None:
 def test_what_is_discarded_waits_for_the_clean_up() -> None:
     """It is written down at once; who acts for people on the internet deletes nothing."""
     deployment, landed = failed()
-    act(deployment.world, wish(deployment, landed, Verb.DISCARD))
+    act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
     now = deployment.ingestion(landed)
-    assert (now.discarded, list(now.doomed)) == (True, [now.branch])
+    assert (now.discarded, list(now.branches_to_delete)) == (True, [now.branch])
     assert now.branch in deployment.catalog.branches("ingest/")
     assert not deployment.lake.deleted
     (told,) = answers(deployment)
@@ -114,10 +114,10 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     deployment, landed = failed()
     old = wish(deployment, landed, Verb.DISCARD)
     deployment.script(landed, rejected)
-    replay(deployment.world, deployment.ingestion(landed))
+    replay(deployment.adapters, deployment.ingestion(landed))
     deployment.settle()
     before = deployment.ingestion(landed)
-    act(deployment.world, old)
+    act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
     (told,) = answers(deployment)
     assert "not any more what the alert shows: it is rejected now" in told.text
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
     deployment, landed = failed()
     now = deployment.ingestion(landed)
     deployment.catalog.delete_branch(now.branch)
-    act(deployment.world, wish(deployment, landed, Verb.PUBLISH))
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     (told,) = answers(deployment)
     assert "is gone" in told.text
     assert told.token == seen(now)
@@ -138,7 +138,7 @@ def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
 def test_what_could_not_be_judged_is_not_published() -> None:
     """Where no audit came to a verdict, a forged or old button publishes nothing."""
     deployment, landed = failed(errored)
-    act(deployment.world, wish(deployment, landed, Verb.PUBLISH))
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     assert deployment.ingestion(landed).state is State.ERRORED
     assert len(answers(deployment)) == 1
 
@@ -147,9 +147,9 @@ def test_who_is_late_hears_who_was_faster() -> None:
     """The second person's wish is not done, and told once, however often they press."""
     deployment, landed = failed()
     bobs = wish(deployment, landed, Verb.DISCARD, BOB)
-    act(deployment.world, wish(deployment, landed))
-    act(deployment.world, bobs)
-    act(deployment.world, bobs)
+    act(deployment.adapters, wish(deployment, landed))
+    act(deployment.adapters, bobs)
+    act(deployment.adapters, bobs)
     assert [told.text.partition(":")[0] for told in answers(deployment)] == [
         f"{ADA} has a.parquet replayed",
         f"{BOB} asked to discard a.parquet, and it was not done",
@@ -161,7 +161,7 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
     deployment, landed = unreplaceable()
     old = wish(deployment, landed, Verb.PUBLISH)
     for _ in range(2):
-        act(deployment.world, old)
+        act(deployment.adapters, old)
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt, now.reason and now.reason.code) == (
         State.REJECTED,
@@ -170,7 +170,7 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
     )
     (told,) = answers(deployment)
     assert told.text.startswith(f"{ADA} asked to publish a.parquet, and it was not done: the")
-    act(deployment.world, wish(deployment, landed, Verb.PUBLISH))
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     assert deployment.ingestion(landed).state is State.PUBLISHED
     rejections = [said for said in deployment.announcements.sent if said.ingestion == now.id][:2]
     assert [said.state for said in rejections] == [State.REJECTED] * 2
@@ -196,16 +196,16 @@ def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
     """A button from before a discard does nothing; on the command line it can be replayed."""
     deployment, landed = failed()
     old = wish(deployment, landed, by=BOB)
-    act(deployment.world, wish(deployment, landed, Verb.DISCARD))
+    act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
     if later:
         come_to_rest(deployment)
     before = deployment.ingestion(landed)
-    act(deployment.world, old)
+    act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
     assert "and was discarded" in answers(deployment)[-1].text
     assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
     come_to_rest(deployment)
-    replay(deployment.world, deployment.ingestion(landed))
+    replay(deployment.adapters, deployment.ingestion(landed))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
 
@@ -219,9 +219,9 @@ def test_what_was_refused_and_is_done_later_is_told() -> None:
         raise UnknownBranch("UNKNOWN_BRANCH", "it is not there")
 
     deployment.journal.strike("catalog.head", Fault(gone))
-    act(deployment.world, pressed)
+    act(deployment.adapters, pressed)
     deployment.journal.strike("catalog.merge", Fault(unavailable))
-    act(deployment.world, pressed)
+    act(deployment.adapters, pressed)
     refused, done = (told.text for told in answers(deployment))
     assert "is gone" in refused
     assert done.startswith(f"{ADA} has a.parquet published anyway: it is audited now")
@@ -232,11 +232,11 @@ def test_buttons_of_an_older_release_are_understood() -> None:
     for decided in (False, True):
         deployment, landed = failed()
         now = deployment.ingestion(landed)
-        old = Wish(Verb.REPLAY, Seen(now.id, f"1:{now.audited_hash}"), ADA).text()
+        old = ActionRequest(Verb.REPLAY, Seen(now.id, f"1:{now.audited_hash}"), ADA).text()
         if decided:
-            act(deployment.world, wish(deployment, landed, Verb.DISCARD, BOB))
+            act(deployment.adapters, wish(deployment, landed, Verb.DISCARD, BOB))
         for _ in range(2):
-            act(deployment.world, old)
+            act(deployment.adapters, old)
         assert deployment.ingestion(landed).attempt == (1 if decided else 2)
         assert len(answers(deployment)) == 1 + decided
 
@@ -244,7 +244,7 @@ def test_buttons_of_an_older_release_are_understood() -> None:
 def test_names_ping_nobody() -> None:
     """A person's name is text in the thread, whatever they call themselves."""
     deployment, landed = failed()
-    act(deployment.world, wish(deployment, landed, by="<!channel> (U0EVE)"))
+    act(deployment.adapters, wish(deployment, landed, by="<!channel> (U0EVE)"))
     (told,) = answers(deployment)
     assert "<!channel>" not in str((told.text, told.blocks))
 
@@ -253,13 +253,13 @@ def test_names_ping_nobody() -> None:
 def test_what_is_no_wish_is_refused(body: str) -> None:
     """A message that is no wish is an error that says so, and ends among the dead letters."""
     with pytest.raises(Permanent, match="BAD_WISH"):
-        act(Deployment().world, body)
+        act(Deployment().adapters, body)
 
 
 def test_what_nobody_knows_is_refused() -> None:
     """A wish about an ingestion that there is not has no thread: the dead letters keep it."""
     with pytest.raises(UnknownIngestion):
-        act(Deployment().world, Wish(Verb.REPLAY, Seen("a" * 32, "1:"), ADA).text())
+        act(Deployment().adapters, ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), ADA).text())
 
 
 @settings(max_examples=150, deadline=None)
@@ -269,10 +269,10 @@ def test_however_many_press_one_thing_is_done(pressed: list[tuple[Verb, str]]) -
     deployment, landed = failed()
     bodies = [wish(deployment, landed, what, by) for what, by in pressed]
     for body in bodies:
-        act(deployment.world, body)
+        act(deployment.adapters, body)
     deployment.settle()
     for body in bodies:  # and once more, late
-        act(deployment.world, body)
+        act(deployment.adapters, body)
     come_to_rest(deployment)
     now = deployment.ingestion(landed)
     assert [(action.what, action.by) for action in now.actions] == pressed[:1]
@@ -301,7 +301,7 @@ def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
             deployment.journal.strike_at(before + number, KINDS[kind])
         for _ in range(3):
             with suppress(Transient, ProcessDied):
-                act(deployment.world, body)
+                act(deployment.adapters, body)
                 break
         calls = deployment.journal.calls[before:]
         come_to_rest(deployment)

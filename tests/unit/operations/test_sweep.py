@@ -56,10 +56,10 @@ def test_a_second_sweep_finds_nothing_to_do(deployment: Deployment) -> None:
 def test_what_is_recent_is_left_to_its_events(deployment: Deployment) -> None:
     """Neither an object nor a step younger than the grace time is the sweep's business."""
     deployment.land(KEY)
-    assert sweep(deployment.world) == NOTHING
+    assert sweep(deployment.adapters) == NOTHING
     deployment.sweep()
     deployment.run_jobs()
-    assert sweep(deployment.world) == NOTHING
+    assert sweep(deployment.adapters) == NOTHING
 
 
 def test_a_running_job_is_left_running(deployment: Deployment) -> None:

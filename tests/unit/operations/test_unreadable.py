@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.actions_plan import Verb, Wish, has_unreadable, plan
+from dashboard.actions_plan import ActionRequest, Verb, has_unreadable, plan
 from functions.model.ingestion import State
 from functions.model.unreadable import must_run_again, named
 from functions.notifications.slack_buttons import Seen, buttons, modal
@@ -82,7 +82,7 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(
     """The job runs once more only where the branch has them otherwise; the approval still holds."""
     deployment, landed = failed(script)
     before = deployment.ingestion(landed)
-    publish_anyway(deployment.world, before, "Ann", "it is known", null_unreadable=nulls)
+    publish_anyway(deployment.adapters, before, "Ann", "it is known", null_unreadable=nulls)
     deployment.settle()
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.PUBLISHED, attempts)
@@ -95,13 +95,13 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(
 def test_a_replay_leaves_them_out_again() -> None:
     """What a person wanted of one attempt does not hold for the next one."""
     deployment, landed = failed()
-    world = deployment.world
-    publish_anyway(world, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
+    adapters = deployment.adapters
+    publish_anyway(adapters, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
     assert deployment.ingestion(landed).null_unreadable
     deployment.script(landed, crashed)
     deployment.settle()
     assert deployment.ingestion(landed).state is State.ERRORED
-    assert not replay(world, deployment.ingestion(landed)).ingestion.null_unreadable
+    assert not replay(adapters, deployment.ingestion(landed)).ingestion.null_unreadable
 
 
 def test_a_person_is_told_of_them_before_they_decide() -> None:
@@ -115,10 +115,10 @@ def test_a_person_is_told_of_them_before_they_decide() -> None:
     words = modal(Seen(now.id, told.token), "a.csv", told.unreadable)["blocks"][0]["text"]["text"]
     assert alert.unreadable in words
     assert f"lakegate publish {now.id} --null-unreadable" in words
-    assert has_unreadable(deployment.world, now)
-    left_out = plan(deployment.world, now, Wish(Verb.PUBLISH)).lines
+    assert has_unreadable(deployment.adapters, now)
+    left_out = plan(deployment.adapters, now, ActionRequest(Verb.PUBLISH)).lines
     assert any(f"{WORDS} left out" in line for line in left_out)
-    nulled = plan(deployment.world, now, Wish(Verb.PUBLISH, null_unreadable=True)).lines
+    nulled = plan(deployment.adapters, now, ActionRequest(Verb.PUBLISH, null_unreadable=True)).lines
     assert any(f"{WORDS} published, with null" in line for line in nulled)
     assert any("the job runs once more" in line for line in nulled)
 

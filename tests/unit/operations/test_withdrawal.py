@@ -43,7 +43,7 @@ def test_a_replay_brings_the_rows_back_once() -> None:
     [problem] = reconciled(unwatched(deployment)).problems
     assert (problem.code, problem.ingestion) == ("NOT_ON_MAIN", lost.id)
     assert f"`lakegate replay {lost.id}`" in problem.message
-    replay(deployment.world, lost, by="Ann")
+    replay(deployment.adapters, lost, by="Ann")
     deployment.settle()
     found = deployment.ledger.get(lost.id)
     assert (found.state, found.attempt, found.cleaned) == (State.PUBLISHED, 2, True)
@@ -58,7 +58,7 @@ def test_a_replay_brings_the_rows_back_once() -> None:
 def test_who_discards_it_accepts_that_the_rows_are_gone() -> None:
     """It is an error that people were told of and settled; reconcile has nothing to say."""
     deployment, lost = put_back()
-    discard(deployment.world, lost, by="Ann")
+    discard(deployment.adapters, lost, by="Ann")
     deployment.settle()
     found = deployment.ledger.get(lost.id)
     assert (found.state, found.discarded, found.rows) == (State.ERRORED, True, 0)
@@ -77,7 +77,7 @@ def test_what_is_on_main_stays_published(act: partial[Outcome]) -> None:
     deployment.settle()
     before = deployment.ingestion(landed)
     with pytest.raises(LakegateError, match="NOT_FAILED"):
-        act(deployment.world, before)
+        act(deployment.adapters, before)
     assert deployment.ingestion(landed) == before
 
 
@@ -90,7 +90,7 @@ def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[O
     [file] = deployment.lake.report(lost.report_key).files
     deployment.catalog.commit("main", TABLE, table.append(file.path))
     with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*take that file out first"):
-        act(deployment.world, lost)
+        act(deployment.adapters, lost)
     assert deployment.ledger.get(lost.id) == lost
 
 
@@ -99,7 +99,7 @@ def test_what_nobody_can_tell_is_not_brought_again() -> None:
     deployment, lost = put_back()
     deployment.lake.lose(lost.report_key)
     with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*report is gone"):
-        replay(deployment.world, lost)
+        replay(deployment.adapters, lost)
 
 
 @pytest.mark.parametrize("effect", [unavailable, die])
@@ -108,7 +108,7 @@ def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -
     """Whichever call fails, the command given again and the sweep bring the rows back once."""
     undisturbed, lost = put_back()
     undisturbed.journal.calls.clear()
-    replay(undisturbed.world, lost)
+    replay(undisturbed.adapters, lost)
     for number in range(len(undisturbed.journal.calls)):
         deployment, lost = put_back()
         deployment.journal.strike_at(
@@ -118,7 +118,7 @@ def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -
         for _ in range(2):
             deployment.journal.part()
             try:
-                replay(deployment.world, deployment.ledger.get(lost.id))
+                replay(deployment.adapters, deployment.ledger.get(lost.id))
             except (LakegateError, ProcessDied):
                 continue
         deployment.settle()
@@ -130,9 +130,9 @@ def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -
 def test_of_two_who_replay_at_once_one_is_late() -> None:
     """The second one's knowledge is outdated, and it changes nothing."""
     deployment, lost = put_back()
-    replay(deployment.world, lost)
+    replay(deployment.adapters, lost)
     with pytest.raises(LakegateError, match=r"LEDGER_MOVED|MOVED_ON"):
-        replay(deployment.world, lost)
+        replay(deployment.adapters, lost)
     deployment.settle()
     assert len(deployment.published_files()) == 2
 
@@ -153,7 +153,7 @@ def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
     deployment.settle()
     assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, late)]
     assert codes(deployment) == ["NOT_ON_MAIN"]
-    replay(deployment.world, gone)
+    replay(deployment.adapters, gone)
     deployment.settle()
     assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, lost, late)]
     assert codes(deployment) == []

@@ -89,7 +89,7 @@ def test_all_runs_of_an_ingestion_are_recorded(deployment: Deployment) -> None:
     other = deployment.land("shop/orders/b.parquet", script=crashed_once)
     deployment.settle()
     deployment.script(landed, passed)
-    replay(deployment.world, deployment.ingestion(landed))
+    replay(deployment.adapters, deployment.ingestion(landed))
     deployment.settle()
     assert on_main(deployment) == sorted(
         [
@@ -110,10 +110,10 @@ def test_what_is_replayed_before_its_record_is_kept_is_not_entered_again(
     deployment.run_jobs()
     deployment.journal.strike("ledger.save_all", Fault(unavailable))
     deployment.deliver()
-    assert deployment.ingestion(landed).unrecorded
+    assert deployment.ingestion(landed).needs_recording
     assert on_main(deployment) == [(run_of(deployment, landed), False)]
     deployment.script(landed, passed)
-    replay(deployment.world, deployment.ingestion(landed))
+    replay(deployment.adapters, deployment.ingestion(landed))
     deployment.settle()
     assert len(on_main(deployment)) == 2
     check_promises(deployment)
@@ -123,7 +123,7 @@ def test_what_a_person_publishes_is_recorded_as_published(deployment: Deployment
     """The results are there once, as those of a published run, and so are the rows kept out."""
     landed = deployment.land(KEY, script=rejected)
     deployment.settle()
-    publish_anyway(deployment.world, deployment.ingestion(landed), "Ann", "known")
+    publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "known")
     deployment.settle()
     assert on_main(deployment) == [(run_of(deployment, landed), True)]
     check_promises(deployment)
@@ -141,9 +141,9 @@ def test_of_two_who_record_at_once_one_wins(call: str, when: str) -> None:
     deployment.deliver()
     deployment.run_jobs()
     deployment.deliver()
-    meanwhile = partial(record_recent, deployment.world)
+    meanwhile = partial(record_recent, deployment.adapters)
     deployment.journal.strike(call, Fault(meanwhile, when))  # type: ignore[arg-type]
-    record_recent(deployment.world)
+    record_recent(deployment.adapters)
     deployment.settle()
     assert [len(each) for each in records(deployment)] == [1]
     check_promises(deployment)
@@ -166,7 +166,7 @@ def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
 @pytest.mark.parametrize("call", ["alerts.post", "announcements.send"])
 def test_who_tells_of_an_end_is_not_disturbed(deployment: Deployment, call: str) -> None:
     """What somebody is just telling is recorded after that: it is told once, and at once."""
-    deployment.journal.strike(call, Fault(partial(record_recent, deployment.world), "after"))
+    deployment.journal.strike(call, Fault(partial(record_recent, deployment.adapters), "after"))
     landed = deployment.land(KEY, script=rejected)
     deployment.deliver()
     deployment.run_jobs()
@@ -188,7 +188,7 @@ def test_files_of_others_are_left_out(deployment: Deployment) -> None:
     deployment.settle()
     assert deployment.published_files()
     assert not on_main(deployment)
-    assert not deployment.ingestion(landed).unrecorded
+    assert not deployment.ingestion(landed).needs_recording
 
 
 def test_published_runs_make_the_baselines(deployment: Deployment) -> None:
@@ -207,7 +207,7 @@ def test_recording_again_changes_no_baseline(deployment: Deployment) -> None:
     before = deployment.lake.baselines(TABLE)
     ingestion = deployment.ingestion(landed)
     deployment.ledger.save(replace(ingestion, recorded=0))
-    record(deployment.world, [deployment.ingestion(landed)])
+    record(deployment.adapters, [deployment.ingestion(landed)])
     assert deployment.lake.baselines(TABLE) == before
     check_promises(deployment)
 
@@ -224,7 +224,7 @@ def test_a_rejected_change_is_accepted(deployment: Deployment) -> None:
     landed = deployment.land(KEY, script=drifted)
     deployment.settle()
     for name in ("Ann", "Bob"):
-        accepted = accept(deployment.world, deployment.ingestion(landed), name, "a new shop")
+        accepted = accept(deployment.adapters, deployment.ingestion(landed), name, "a new shop")
         assert (accepted.by, accepted.reason) == ("Ann", "a new shop")
     known, _ = deployment.lake.baselines(TABLE)
     assert 90.0 in known.values(USUAL.id, "rule")
@@ -240,7 +240,7 @@ def test_an_acceptance_meets_a_publication(deployment: Deployment) -> None:
         deployment.settle()
 
     deployment.journal.strike("lake.put_baselines", Fault(publish_another))
-    accept(deployment.world, deployment.ingestion(landed), "Ann", "a new shop")
+    accept(deployment.adapters, deployment.ingestion(landed), "Ann", "a new shop")
     known, _ = deployment.lake.baselines(TABLE)
     assert sorted(known.values(USUAL.id, "rule")) == [3.0, 90.0]
 
@@ -251,7 +251,7 @@ def test_nobody_accepts_in_secret(deployment: Deployment, by: str, reason: str) 
     landed = deployment.land(KEY, script=drifted)
     deployment.settle()
     with pytest.raises(LakegateError, match="who accepts"):
-        accept(deployment.world, deployment.ingestion(landed), by, reason)
+        accept(deployment.adapters, deployment.ingestion(landed), by, reason)
 
 
 def test_what_a_driver_reports_after_the_end_is_recorded(deployment: Deployment) -> None:

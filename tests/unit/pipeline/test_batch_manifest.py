@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from functions.adapters.ledger_items import from_item, to_item
 from functions.model.ingestion import Ingestion
-from lakegate.batch import Listed, Part, folder, read_manifest
+from lakegate.batch import BatchFile, Listed, folder, read_manifest
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, batch_name, branch_name, ignore_rule, parse_branch_name
@@ -20,7 +20,9 @@ from lakegate.limits import Limits
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "batches.md").read_text()
 MANIFEST = LandedObject("landing", "batches/monday/_manifest.json", "v1", "e1", 90, landed_at="t")
-PART = Part("in/a.csv", "v7", "e7", 12, "shop.orders", "contracts/shop.orders.yaml", "v2", 3, "abc")
+PART = BatchFile(
+    "in/a.csv", "v7", "e7", 12, "shop.orders", "contracts/shop.orders.yaml", "v2", 3, "abc"
+)
 
 
 def manifest(*entries: object) -> str:

@@ -324,7 +324,7 @@ def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> No
     """With a name and a reason all of its files come to main by one commit, which names both."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
-    publish_anyway(deployment.world, deployment.ingestion(landed), "Ann", "it is right")
+    publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "it is right")
     deployment.settle()
     check_promises(deployment)
     (commit,) = publishing(deployment)
@@ -341,7 +341,7 @@ def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
     second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
     deployment.settle()
     with pytest.raises(LakegateError, match=ingestion_id(second)) as refused:
-        publish_anyway(deployment.world, deployment.ingestion(first), "Ann", "it is right")
+        publish_anyway(deployment.adapters, deployment.ingestion(first), "Ann", "it is right")
     assert refused.value.code == "LIKELY_DUPLICATE"
     deployment.settle()
     check_promises(deployment)
@@ -353,7 +353,7 @@ def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deploymen
     deployment.settle()
     second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
     deployment.settle()
-    publish_anyway(deployment.world, deployment.ingestion(second), "Ann", "it is right")
+    publish_anyway(deployment.adapters, deployment.ingestion(second), "Ann", "it is right")
     deployment.settle()
     assert deployment.ingestion(second).state is State.PUBLISHED
 
@@ -368,7 +368,7 @@ def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
     landed = deployment.batch("monday", FILES, without_rows)
     deployment.settle()
     with pytest.raises(LakegateError, match="before any row was written"):
-        publish_anyway(deployment.world, deployment.ingestion(landed), "Ann", "never mind")
+        publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "never mind")
     assert publishing(deployment) == []
 
 
@@ -393,7 +393,7 @@ def test_a_replay_finds_the_file_that_was_missing(deployment: Deployment) -> Non
     landed = deployment.land("batches/monday/_manifest.json", MANIFEST)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet")
-    replay(deployment.world, deployment.ingestion(landed))
+    replay(deployment.adapters, deployment.ingestion(landed))
     deployment.settle()
     check_promises(deployment)
     assert deployment.ingestion(landed).state is State.PUBLISHED
@@ -410,7 +410,7 @@ def test_a_replay_takes_the_other_files_as_they_were(deployment: Deployment) -> 
     deployment.clock.pass_(60)
     deployment.land("batches/monday/orders.parquet", b"the next one's")
     deployment.land("batches/monday/returns.parquet")
-    replay(deployment.world, deployment.ingestion(landed))
+    replay(deployment.adapters, deployment.ingestion(landed))
     deployment.settle()
     check_promises(deployment)
     assert [part.version for part in deployment.ingestion(landed).parts] == ["v1", "v1"]
@@ -423,7 +423,7 @@ def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
     deployment.settle()
     deployment.land("batches/monday/orders.parquet", b"newer")
     deployment.script(landed, passed)
-    replay(deployment.world, deployment.ingestion(landed), original=True)
+    replay(deployment.adapters, deployment.ingestion(landed), original=True)
     deployment.settle()
     check_promises(deployment)
     assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
@@ -438,10 +438,10 @@ def test_what_is_discarded_goes_from_all_tables(deployment: Deployment, expires:
     deployment.settle()
     if expires:
         deployment.clock.pass_(31 * 24 * 3600)
-        (outcome,) = expire(deployment.world, 30)
+        (outcome,) = expire(deployment.adapters, 30)
         assert outcome.table == f"{TABLE}, {OTHER_TABLE}"
     else:
-        discard(deployment.world, deployment.ingestion(landed))
+        discard(deployment.adapters, deployment.ingestion(landed))
     check_promises(deployment)
     gone = [key for key in deployment.lake.deleted if "/data/" in key]
     assert len(gone) == 2
@@ -453,7 +453,7 @@ def test_reconcile_counts_a_batch_in_each_of_its_tables(deployment: Deployment) 
     """Each table's rows are those that the batch's commit names for it."""
     deployment.batch("monday", FILES)
     deployment.settle()
-    found = reconciled(deployment.world, OTHER_TABLE, thorough=True)
+    found = reconciled(deployment.adapters, OTHER_TABLE, thorough=True)
     assert found.problems == ()
     ((balance),) = found.balances
     assert (balance.table, balance.published) == (OTHER_TABLE, ROWS)

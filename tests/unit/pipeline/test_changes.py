@@ -53,7 +53,7 @@ def refused_once(deployment: Deployment) -> LandedObject:
 
 def judged(deployment: Deployment, landed: LandedObject) -> Ingestion:
     """What an ended job run made of an ingestion, which is still to be published."""
-    found = judge(deployment.world, deployment.ingestion(landed).job_run)
+    found = judge(deployment.adapters, deployment.ingestion(landed).job_run)
     assert found is not None
     return found
 
@@ -91,7 +91,7 @@ def test_a_change_asked_for_twice_is_made_once(deployment: Deployment) -> None:
 def test_the_sweep_finishes_what_the_command_only_put(deployment: Deployment) -> None:
     """Once its text is there, a change is taken in, whether or not the command lives on."""
     change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann", "why")
-    deployment.world.lake.put_change(change)
+    deployment.adapters.lake.put_change(change)
     landed = change.landed("lake")
     deployment.script(landed, lambda report: report)
     deployment.settle()
@@ -112,7 +112,7 @@ def test_what_would_come_to_nothing_is_not_put(
 ) -> None:
     """The person hears of it at once, and nothing is left behind."""
     with pytest.raises(LakegateError) as caught:
-        ask(deployment.world, change)
+        ask(deployment.adapters, change)
     assert caught.value.code == code
     assert list(deployment.lake.changes()) == []
 
@@ -134,7 +134,7 @@ def test_a_group_of_files_leaves_a_change_out(deployment: Deployment) -> None:
     deployment.run_jobs()
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=3))
     deployment.deliver()
-    publish(deployment.world, deployment.ingestion(first))
+    publish(deployment.adapters, deployment.ingestion(first))
     groups = [deployment.ingestion(each).group for each in (first, second, change)]
     assert groups[0] == groups[1]
     assert len(groups[0]) == 2
@@ -212,7 +212,7 @@ def test_a_try_to_replace_leaves_nothing_when_a_change_comes_between(
     assert len(deployment.catalog.branches("publish/")) == 1
     change = deployment.change()
     deployment.run_jobs()
-    publish(deployment.world, judged(deployment, change))
+    publish(deployment.adapters, judged(deployment, change))
     deployment.settle()
     assert deployment.ingestion(newer).state is State.REJECTED
 
@@ -236,10 +236,12 @@ def test_people_decide_on_a_rejected_change(deployment: Deployment) -> None:
     assert told.text == "Rejected: change of shop.orders (CHECKS_FAILED)"
     assert "UPDATE shop.orders SET id = id + 1" in str(told.blocks)
     assert "*Asked for* by Ann" in str(told.blocks)
-    replayed = replay(deployment.world, failed).ingestion
+    replayed = replay(deployment.adapters, failed).ingestion
     assert replayed.state is State.SUBMITTED
     deployment.settle()
-    published = publish_anyway(deployment.world, deployment.ingestion(landed), "Bob", "it is right")
+    published = publish_anyway(
+        deployment.adapters, deployment.ingestion(landed), "Bob", "it is right"
+    )
     assert published.ingestion.state is State.PUBLISHED
 
 
@@ -256,7 +258,7 @@ def test_a_rejected_change_is_discarded(deployment: Deployment) -> None:
     """Its branch goes, and main never had it."""
     landed = deployment.change(script=rejected)
     deployment.settle()
-    outcome = discard(deployment.world, deployment.ingestion(landed))
+    outcome = discard(deployment.adapters, deployment.ingestion(landed))
     assert outcome.ingestion.discarded
     assert deployment.catalog.branches("ingest/") == []
 
@@ -268,7 +270,7 @@ def test_a_lost_change_is_restored_as_a_change(deployment: Deployment, script: o
     deployment.settle()
     before = {i.id: (i.state, i.change, i.rows) for i in deployment.ledger.all()}
     deployment.ledger.lose()
-    assert len(list(rebuild(deployment.world))) == 3
+    assert len(list(rebuild(deployment.adapters))) == 3
     deployment.settle()
     assert {i.id: (i.state, i.change, i.rows) for i in deployment.ledger.all()} == before
     assert deployment.ingestion(done).change is not None
@@ -280,7 +282,7 @@ def test_a_change_whose_text_is_gone_is_never_taken_for_a_file(deployment: Deplo
     landed = deployment.change()
     deployment.ledger.lose()
     deployment.lake.lose_change(landed.key)
-    list(rebuild(deployment.world))
+    list(rebuild(deployment.adapters))
     found = deployment.ingestion(landed)
     assert found.change is not None
     assert found.change.table == TABLE

@@ -50,7 +50,7 @@ def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
 @pytest.mark.parametrize("found", ["audited", "something else"])
 def test_what_is_audited_again_is_what_was_entered(found: str) -> None:
     """A look at what main gained passes for the hash that was entered, and for no other."""
-    again = replace(INGESTION, audited_from="earlier", audited_hash="audited")
+    again = replace(INGESTION, reaudit_base="earlier", audited_hash="audited")
     report = replace(PASSED, audited_hash=found)
     decision = decide(with_findings(again, report), run(RunState.SUCCESS), report, tries=1)
     assert isinstance(decision, Publish) == (found == "audited")

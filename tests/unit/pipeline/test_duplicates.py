@@ -71,7 +71,7 @@ def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
     deployment.ask(onDuplicate="hold")
     first, again = landed_twice(deployment)
     deployment.catalog.commit("main", TABLE, FakeTable("another"))
-    publish_anyway(deployment.world, again, "Ada", "meant twice")
+    publish_anyway(deployment.adapters, again, "Ada", "meant twice")
     deployment.settle()
     ended = deployment.ledger.get(again.id)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
@@ -85,7 +85,7 @@ def test_a_replay_is_held_again(deployment: Deployment) -> None:
     """To run the job once more is not to say that the rows are meant twice."""
     deployment.ask(onDuplicate="hold")
     _, again = landed_twice(deployment)
-    replay(deployment.world, again)
+    replay(deployment.adapters, again)
     deployment.run_jobs()
     deployment.settle()
     check_promises(deployment)

@@ -15,7 +15,7 @@ def test_a_group_is_all_who_share_the_intent() -> None:
     """Whoever of them asks gets all of them, itself the first."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
-    unit = unit_of(deployment.world, second)
+    unit = unit_of(deployment.adapters, second)
     assert unit == Unit(first.intent, [second, first])
     assert unit.complete
 
@@ -30,6 +30,6 @@ def test_a_member_that_went_elsewhere_is_none_of_the_group(elsewhere: dict[str, 
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
     deployment.ledger.save(second.but(**elsewhere))
-    unit = unit_of(deployment.world, first)
+    unit = unit_of(deployment.adapters, first)
     assert unit == Unit(first.intent, [first])
     assert not unit.complete

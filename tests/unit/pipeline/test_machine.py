@@ -79,27 +79,27 @@ class Tally:
 
 
 @pytest.fixture(scope="module")
-def tally() -> Tally:
+def check_counts() -> Tally:
     """As many stories as CI has time for; a broken promise shows here."""
     print(f"again: LAKEGATE_SEED={SEED} LAKEGATE_RUNS={RUNS}")
-    tally = Tally()
-    explore(RUNS, SEED, tally.add)
-    return tally
+    check_counts = Tally()
+    explore(RUNS, SEED, check_counts.add)
+    return check_counts
 
 
 @pytest.mark.timeout(1800)  # cutting a failing story down takes its time
-def test_every_promise_is_kept_thousands_of_times(tally: Tally) -> None:
+def test_every_promise_is_kept_thousands_of_times(check_counts: Tally) -> None:
     """As many different stories as were asked for came to rest with every promise kept."""
-    assert tally.runs >= RUNS
+    assert check_counts.runs >= RUNS
 
 
-def test_faults_struck_at_every_call_of_the_service(tally: Tally) -> None:
+def test_faults_struck_at_every_call_of_the_service(check_counts: Tally) -> None:
     """Each method of each adapter that the service calls was struck, and most in every way."""
     for point in POINTS:
-        kinds = (f"{kind.name.lower()} {tally.struck[point, kind]}" for kind in Kind)
+        kinds = (f"{kind.name.lower()} {check_counts.struck[point, kind]}" for kind in Kind)
         print(f"{point:22}", *kinds, sep="  ")
-    assert tally.called == {point for point, _ in tally.struck} == set(POINTS)
-    assert len(tally.struck) > 0.8 * len(POINTS) * len(Kind) > 30
+    assert check_counts.called == {point for point, _ in check_counts.struck} == set(POINTS)
+    assert len(check_counts.struck) > 0.8 * len(POINTS) * len(Kind) > 30
 
 
 def test_every_method_of_every_adapter_is_a_point() -> None:

@@ -67,8 +67,8 @@ def published_alone(
     deployment.deliver_one(-1)
     meanwhile()
     deployment.run_jobs()
-    judge(deployment.world, deployment.ingestion(landed).job_run)
-    publish(deployment.world, deployment.ingestion(landed))
+    judge(deployment.adapters, deployment.ingestion(landed).job_run)
+    publish(deployment.adapters, deployment.ingestion(landed))
     return landed
 
 
@@ -76,7 +76,7 @@ def test_what_waits_is_published_by_one_commit(deployment: Deployment) -> None:
     """Files that wait for one table come to main in a single merge, which names each of them."""
     landed = wait_together(deployment, 5)
     before = len(list(deployment.catalog.log()))
-    one = publish(deployment.world, deployment.ingestion(landed[2]))
+    one = publish(deployment.adapters, deployment.ingestion(landed[2]))
     assert one.state is State.PUBLISHED
     assert set(states(deployment, landed)) == {State.PUBLISHED}
     commit, *older = deployment.catalog.log()
@@ -98,7 +98,7 @@ def test_what_was_cut_from_main_as_it_is_waits_for_itself(deployment: Deployment
         deployment.run_jobs()
     deployment.journal.repair("catalog.merge")
     assert states(deployment, [fresh]) == [State.AUDITED]
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert states(deployment, [*landed, fresh]) == [State.PUBLISHED] * 2 + [State.AUDITED]
 
 
@@ -107,7 +107,7 @@ def test_what_main_took_already_is_not_entered_again(deployment: Deployment) -> 
     landed = wait_together(deployment, 3)
     deployment.journal.strike("catalog.merge", Fault(unavailable, "after"))
     with pytest.raises(Transient):
-        publish(deployment.world, deployment.ingestion(landed[0]))
+        publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert states(deployment, landed) == [State.AUDITED] * 3
     late = deployment.land("shop/orders/late.parquet")
     deployment.settle()
@@ -123,9 +123,9 @@ def test_one_that_cannot_be_entered_holds_up_no_other(deployment: Deployment) ->
     odd = FakeTable(table.uuid, table.files, table.added, ("id", "odd"))
     hash_ = deployment.catalog.commit(strange.branch, TABLE, odd)
     deployment.ledger.save(strange.step("x", "2026-03-01T13", audited_hash=hash_))
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert states(deployment, landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
-    publish(deployment.world, deployment.ingestion(landed[1]))
+    publish(deployment.adapters, deployment.ingestion(landed[1]))
     assert deployment.ingestion(landed[1]).attempt == 2
 
 
@@ -133,7 +133,7 @@ def test_a_group_that_is_refused_goes_on_as_one(deployment: Deployment) -> None:
     """Where main's table moves again before the group is merged, the group is entered anew."""
     landed = wait_together(deployment, 3)
     deployment.journal.strike("ledger.save_all", Fault(lambda: moved(deployment), "after"))
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert set(states(deployment, landed)) == {State.PUBLISHED}
     assert deployment.journal.calls.count("tables.append_again") == 2
 
@@ -143,7 +143,7 @@ def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Depl
     landed = wait_together(deployment, 3)
     change = Fault(lambda: widened(deployment, required=True), "after")
     deployment.journal.strike("ledger.save_all", change)
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert states(deployment, landed) == [State.SUBMITTED] * 3
     assert {deployment.ingestion(each).attempt for each in landed} == {2}
     table = deployment.catalog.table("main", TABLE)
@@ -155,7 +155,7 @@ def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Depl
 def test_no_group_is_larger_than_a_transaction(deployment: Deployment) -> None:
     """Of more than fit into one transaction, as many as fit are published by one commit."""
     landed = wait_together(deployment, MOST_TOGETHER + 5)
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     ended = [each for each in states(deployment, landed) if each is State.PUBLISHED]
     assert len(ended) == MOST_TOGETHER
 
@@ -166,7 +166,7 @@ def test_no_group_has_more_bytes_than_a_transaction(deployment: Deployment) -> N
     for each in landed:
         known = deployment.ingestion(each)
         deployment.ledger.save(known.but(checks=({"status": "skipped", "message": "x" * 350_000},)))
-    first = publish(deployment.world, deployment.ingestion(landed[0]))
+    first = publish(deployment.adapters, deployment.ingestion(landed[0]))
     together = 4 * 1024**2 // (size(first) + 6_000)
     assert states(deployment, landed).count(State.PUBLISHED) == len(first.group) == together
 
@@ -180,7 +180,7 @@ def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Deploy
         deployment.ledger.save(other.step("elsewhere", "2026-03-01T13"))
 
     deployment.journal.strike("tables.append_again", Fault(take_over, "after"))
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert states(deployment, landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
 
 
@@ -189,10 +189,10 @@ def test_two_publishers_of_one_group_are_one(deployment: Deployment) -> None:
     landed = wait_together(deployment, 3)
 
     def another() -> None:
-        publish(deployment.world, deployment.ingestion(landed[1]))
+        publish(deployment.adapters, deployment.ingestion(landed[1]))
 
     deployment.journal.strike("tables.append_again", Fault(another, "after"))
-    done = publish(deployment.world, deployment.ingestion(landed[0]))
+    done = publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert done.state is State.PUBLISHED
     assert set(states(deployment, landed)) == {State.PUBLISHED}
 
@@ -201,14 +201,14 @@ def test_old_knowledge_publishes_nothing(deployment: Deployment) -> None:
     """Who holds an ingestion as it was before its intent moved on cannot publish by it."""
     landed = wait_together(deployment, 2)
     old = [deployment.ingestion(each) for each in landed]
-    publish(deployment.world, old[0])
+    publish(deployment.adapters, old[0])
     for each in old:
         assert _outcome(deployment, each) in ("moved", State.PUBLISHED)
 
 
 def _outcome(deployment: Deployment, old: Ingestion) -> str:
     try:
-        return publish(deployment.world, old).state
+        return publish(deployment.adapters, old).state
     except Moved:
         return "moved"
 
@@ -218,7 +218,7 @@ def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Deployment
     landed = wait_together(deployment, 2)
     stricter = ORDERS.replace("required: true", "required: true, unique: true")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", stricter.encode())
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert states(deployment, landed) == [State.SUBMITTED, State.AUDITED]
 
 
@@ -227,7 +227,7 @@ def test_a_contract_with_another_channel_changes_nothing(deployment: Deployment)
     landed = wait_together(deployment, 2)
     quieter = ORDERS.replace("#orders", "#quiet")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", quieter.encode())
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     assert set(states(deployment, landed)) == {State.PUBLISHED}
 
 
@@ -238,7 +238,7 @@ def test_a_table_that_never_rests_is_tried_later(deployment: Deployment) -> None
         "ledger.save_all", Fault(lambda: moved(deployment), "after", times=99)
     )
     with pytest.raises(Transient, match="TABLE_BUSY"):
-        publish(deployment.world, deployment.ingestion(landed[0]))
+        publish(deployment.adapters, deployment.ingestion(landed[0]))
     deployment.journal.repair("ledger.save_all")
 
 
@@ -257,7 +257,7 @@ def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Deploym
     members = share_an_intent(deployment, [first, late])
     deployment.ledger.behind = Counter({members[1].id: 2})
     published_alone(deployment, "shop/orders/quick.parquet")
-    publish(deployment.world, deployment.ingestion(other))
+    publish(deployment.adapters, deployment.ingestion(other))
     assert states(deployment, [first, late, other]) == [State.AUDITED] * 2 + [State.PUBLISHED]
 
 

@@ -79,11 +79,11 @@ def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     hash_ = write(deployment, ingestion.branch)
     strange = deployment.ledger.save(ingestion.step("x", "2026-03-01T13", audited_hash=hash_))
     main = deployment.catalog.head("main")
-    ended = publish(deployment.world, strange)
+    ended = publish(deployment.adapters, strange)
     assert (ended.state, ended.reason and ended.reason.code) == (State.ERRORED, "UNAUDITED_ROWS")
     assert deployment.catalog.head("main") == main
     assert ingestion.branch in deployment.catalog.branches("ingest/")
-    assert replay(deployment.world, ended).ingestion.attempt == 2
+    assert replay(deployment.adapters, ended).ingestion.attempt == 2
 
 
 def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
@@ -92,7 +92,7 @@ def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
     """Where main took an earlier attempt's intent meanwhile, the next attempt ends published."""
     first = audited(deployment)
     deployment.others.drop_branch(first.branch)
-    publish(deployment.world, first)  # not on main, and the branch is gone: the job runs again
+    publish(deployment.adapters, first)  # not on main, and the branch is gone: the job runs again
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=float("inf")))
     deployment.run_jobs()
     deployment.deliver()
@@ -100,7 +100,7 @@ def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
     second = deployment.ingestion(first.landed)
     assert (second.state, second.attempt) == (State.AUDITED, 2)
     late = merged_late(deployment, first)
-    ended = publish(deployment.world, second)
+    ended = publish(deployment.adapters, second)
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
     assert len(files(deployment, first.landed)) == 1
 
@@ -112,7 +112,7 @@ def test_what_main_took_before_the_next_attempt_began_is_not_read_again(
     first = audited(deployment)
     deployment.others.drop_branch(first.branch)
     deployment.journal.strike("ledger.save", Fault(lambda: merged_late(deployment, first), "after"))
-    ended = publish(deployment.world, first)
+    ended = publish(deployment.adapters, first)
     assert ended.state is State.PUBLISHED
     assert len(deployment.jobs.runs("2000")) == 1
     assert len(files(deployment, first.landed)) == 1
@@ -123,12 +123,12 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Deployment) -
     first = audited(deployment)
     deployment.others.drop_branch(first.branch)
     deployment.script(first.landed, crashed)
-    publish(deployment.world, first)
+    publish(deployment.adapters, first)
     deployment.settle()
     failed = deployment.ingestion(first.landed)
     assert failed.state is State.ERRORED
     late = merged_late(deployment, first)
-    ended = replay(deployment.world, failed).ingestion
+    ended = replay(deployment.adapters, failed).ingestion
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
     assert len(files(deployment, first.landed)) == 1
 
@@ -150,7 +150,7 @@ def test_of_a_group_what_main_has_ends_and_the_others_run_again(deployment: Depl
         deployment.catalog.delete_branch(branch)
 
     deployment.journal.strike("ledger.save_all", Fault(taken, "after"))
-    publish(deployment.world, deployment.ingestion(landed[0]))
+    publish(deployment.adapters, deployment.ingestion(landed[0]))
     states = [deployment.ingestion(each).state for each in landed]
     assert states == [State.SUBMITTED, State.PUBLISHED, State.SUBMITTED]
     deployment.settle()

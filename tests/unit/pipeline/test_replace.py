@@ -85,7 +85,7 @@ def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> N
     """Landing, ledger, log and rows still agree: what was replaced is no row that is missing."""
     for _ in range(3):
         published(deployment)
-    found = reconciled(deployment.world, thorough=True)
+    found = reconciled(deployment.adapters, thorough=True)
     assert found.problems == ()
     (table,) = found.balances
     assert (table.published, table.rows.live, table.off) == (2 * ROWS, 2 * ROWS, 0)
@@ -219,7 +219,7 @@ def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
     deployment.deliver()
     assert states(deployment, [other, version]) == [State.AUDITED] * 2
     assert states(deployment, [quick]) == [State.PUBLISHED]
-    publish(deployment.world, deployment.ingestion(other))
+    publish(deployment.adapters, deployment.ingestion(other))
     assert states(deployment, [other, version]) == [State.PUBLISHED, State.AUDITED]
     deployment.settle()
     check_promises(deployment)
@@ -269,7 +269,7 @@ def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
     published(deployment)
     compacted(deployment)
     held = published(deployment)
-    settled = publish_anyway(deployment.world, held, "Ada", "old rows are deleted").ingestion
+    settled = publish_anyway(deployment.adapters, held, "Ada", "old rows are deleted").ingestion
     assert settled.state is State.PUBLISHED
     said = merge_commit.published(publishing(deployment)[0])
     assert [each.approved_by for each in said] == ["Ada"]
@@ -284,7 +284,7 @@ def test_a_replay_asks_again(deployment: Deployment) -> None:
     published(deployment)
     compacted(deployment)
     held = published(deployment)
-    replay(deployment.world, held)
+    replay(deployment.adapters, held)
     deployment.run_jobs()
     deployment.settle()
     ended = deployment.ledger.get(held.id)
@@ -297,7 +297,7 @@ def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) ->
     published(deployment)
     compacted(deployment)
     bad = published(deployment, script=rejected)
-    ended = publish_anyway(deployment.world, bad, "Ada", "known").ingestion
+    ended = publish_anyway(deployment.adapters, bad, "Ada", "known").ingestion
     assert ended.reason is not None
     assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
     assert deployment.published_files() == ["compacted"]
@@ -324,7 +324,7 @@ def audited(deployment: Deployment, versions: int) -> dict[str, str]:
 def concluded(deployment: Deployment, run: str) -> None:
     """A process hears of the job run's end; what it cannot do is left to others."""
     try:
-        conclude(deployment.world, run)
+        conclude(deployment.adapters, run)
     except (LakegateError, ProcessDied):
         return
 

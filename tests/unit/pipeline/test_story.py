@@ -174,7 +174,7 @@ def test_a_job_that_keeps_crashing_is_alerted(deployment: Deployment) -> None:
     assert ingestion.reason is not None
     assert ingestion.reason.code == "JOB_FAILED"
     assert "ExitCode: 1." in ingestion.reason.message
-    assert len(deployment.jobs.runs()) == SETTINGS.job_tries
+    assert len(deployment.jobs.runs()) == SETTINGS.max_crashes
     assert len(deployment.alerts.posted) == 1
 
 
@@ -201,7 +201,7 @@ def test_what_a_driver_reports_late_loses_no_evidence(
 
     def report_late() -> None:
         run_job(run.id, rejected, deployment.catalog, deployment.lake, deployment.jobs)
-        conclude(deployment.world, run.id)
+        conclude(deployment.adapters, run.id)
 
     deployment.journal.strike_later(point, Fault(report_late), skipped)
     deployment.settle()
@@ -254,7 +254,7 @@ def test_the_end_may_come_before_the_ledger_knows_the_run(deployment: Deployment
     landed = deployment.land(KEY)
     deployment.journal.strike_at(5, Fault(unavailable))
     with pytest.raises(Transient):
-        take_in(deployment.world, landed)
+        take_in(deployment.adapters, landed)
     assert deployment.journal.calls[4:] == ["jobs.start", "ledger.save"]
     deployment.run_jobs()
     (run,) = deployment.jobs.runs()

@@ -140,7 +140,7 @@ def test_a_late_event_of_an_earlier_attempt_changes_nothing(deployment: Deployme
 
 def test_too_many_attempts_are_alerted() -> None:
     """A table that moves under every attempt ends the ingestion errored, with all its runs made."""
-    deployment = Deployment(replace(SETTINGS, max_attempts=3))
+    deployment = Deployment(replace(SETTINGS, max_branches=3))
     landed = deployment.land(KEY)
     for attempt in range(1, 4):
         deployment.deliver()
@@ -157,7 +157,7 @@ def test_too_many_attempts_are_alerted() -> None:
 @pytest.mark.parametrize("last", [0, 1])
 def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
     """The others give their shared branch up, and run again: no alert names what is not there."""
-    deployment = Deployment(replace(SETTINGS, max_attempts=2))
+    deployment = Deployment(replace(SETTINGS, max_branches=2))
     landed = wait_together(deployment, 2)
     tried = deployment.ingestion(landed[1 - last])
     deployment.ledger.save(tried.but(tries_from=-1))
@@ -173,11 +173,11 @@ def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
 
 def test_who_gives_up_leaves_nothing_of_a_crash() -> None:
     """A branch on which its files were entered by a process that died goes when it ends."""
-    deployment = Deployment(replace(SETTINGS, max_attempts=1))
+    deployment = Deployment(replace(SETTINGS, max_branches=1))
     (landed,) = wait_together(deployment, 1)
     deployment.journal.strike("ledger.save_all", Fault(die))
     with suppress(ProcessDied):
-        publish(deployment.world, deployment.ingestion(landed))
+        publish(deployment.adapters, deployment.ingestion(landed))
     assert deployment.catalog.branches("publish/")
     deployment.others.require_column(TABLE)
     deployment.settle()

@@ -13,7 +13,7 @@ from dashboard import actions_plan
 from dashboard.actions_plan import offered
 from functions.model.ingestion import Ingestion, State, standing
 from functions.notifications.alert import Kind, seen
-from functions.notifications.interactions import Wish
+from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
 from functions.operations.expire import expire
 from functions.operations.failed import Outcome, discard, publish_anyway, replay
@@ -35,12 +35,12 @@ Decision = Callable[..., Outcome]
 def published(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
     """Ann publishes it anyway."""
     now = deployment.ingestion(landed)
-    return publish_anyway(deployment.world, now, "Ann", "it is known", despite=despite)
+    return publish_anyway(deployment.adapters, now, "Ann", "it is known", despite=despite)
 
 
 def replayed(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
     """Ann replays it."""
-    return replay(deployment.world, deployment.ingestion(landed), by="Ann", despite=despite)
+    return replay(deployment.adapters, deployment.ingestion(landed), by="Ann", despite=despite)
 
 
 def failed(script: Script = rejected) -> tuple[Deployment, LandedObject]:
@@ -113,7 +113,7 @@ def test_only_open_failures_of_the_key_are_closed() -> None:
     other = deployment.land("shop/orders/b.parquet", script=rejected)
     discarded = deployment.land(KEY, script=rejected)
     deployment.settle()
-    discard(deployment.world, deployment.ingestion(discarded))
+    discard(deployment.adapters, deployment.ingestion(discarded))
     new = deployment.land(KEY)
     newest = deployment.land(KEY, script=rejected)
     deployment.settle()
@@ -148,14 +148,14 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
     deployment, old = failed()
     before = deployment.ingestion(old)
     presses = [
-        Wish(verb, Seen(before.id, seen(before)), "ada (U0ADA)", "it is known").text()
+        ActionRequest(verb, Seen(before.id, seen(before)), "ada (U0ADA)", "it is known").text()
         for verb in (Verb.PUBLISH, Verb.REPLAY)
     ]
     new = deployment.land(KEY)
     deployment.settle()
     closed = deployment.ingestion(old)
     for press in presses:
-        act(deployment.world, press)
+        act(deployment.adapters, press)
         _, told = deployment.alerts.posted[-1]
         assert (told.kind, told.token) == (Kind.ANSWER, "")
         assert f"--despite {deployment.ingestion(new).id}" in told.text
@@ -176,11 +176,11 @@ def test_the_page_offers_nothing_but_to_discard_it() -> None:
         (actions_plan.Verb.DISCARD,),
     )
     for verb in (actions_plan.Verb.REPLAY, actions_plan.Verb.PUBLISH):
-        asked = actions_plan.Wish(verb, "Ann", "it is known")
+        asked = actions_plan.ActionRequest(verb, "Ann", "it is known")
         with pytest.raises(LakegateError, match=f"SUPERSEDED.*{newer}"):
-            actions_plan.plan(deployment.world, opened, asked)
+            actions_plan.plan(deployment.adapters, opened, asked)
         with pytest.raises(LakegateError, match=f"SUPERSEDED.*{newer}"):
-            actions_plan.carry_out(deployment.world, opened, asked)
+            actions_plan.carry_out(deployment.adapters, opened, asked)
     assert documents.of_ingestion(now)["superseded_by"] == newer
     console = Console(width=250, record=True, file=StringIO())
     console.print(terminal.runs([now]), page(now, None))
@@ -264,9 +264,9 @@ def test_what_is_closed_is_kept_as_long_as_any_failure() -> None:
     """Its branch expires by policy and by nothing else, and it can be discarded."""
     deployment, old, _ = corrected()
     branch = deployment.ingestion(old).branch
-    assert not list(expire(deployment.world, 30))
+    assert not list(expire(deployment.adapters, 30))
     assert branch in deployment.catalog.branches("ingest/")
-    assert discard(deployment.world, deployment.ingestion(old)).left == ""
+    assert discard(deployment.adapters, deployment.ingestion(old)).left == ""
     assert branch not in deployment.catalog.branches("ingest/")
 
 
@@ -275,7 +275,7 @@ def test_a_rebuilt_ledger_closes_it_again() -> None:
     deployment, old, new = corrected()
     newer: Ingestion = deployment.ingestion(new)
     deployment.ledger.lose()
-    assert len(list(rebuild(deployment.world))) == 3
+    assert len(list(rebuild(deployment.adapters))) == 3
     deployment.settle()
     assert deployment.ingestion(old).superseded_by == newer.id
     with pytest.raises(LakegateError, match="SUPERSEDED"):

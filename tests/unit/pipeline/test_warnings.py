@@ -98,7 +98,7 @@ def test_what_recovered_with_warnings_is_told_in_its_thread(deployment: Deployme
     """A replay that is published with warnings tells both, as the answer to the alert."""
     failed = ended(deployment, rejected)
     deployment.script(failed.landed, warned)
-    replay(deployment.world, failed)
+    replay(deployment.adapters, failed)
     deployment.settle()
     check_promises(deployment)
     _, recovery = told(deployment)
@@ -113,4 +113,4 @@ def test_no_number_of_other_findings_hides_a_warning() -> None:
     published = found.but(state=State.PUBLISHED, alerted=False)
     assert [check["status"] for check in found.checks[:3]] == ["fail", "warn", "warn"]
     assert [check["id"] for check in published.warnings] == [WARNED.id]
-    assert published.untold
+    assert published.needs_alert

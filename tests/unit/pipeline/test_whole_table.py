@@ -61,7 +61,7 @@ def being_audited_again(deployment: Deployment, *keys: str) -> list[LandedObject
     go(deployment)
     deployment.deliver()
     assert deployment.ingestion(landed[0]).state is State.PUBLISHED
-    assert deployment.ingestion(landed[1]).is_again
+    assert deployment.ingestion(landed[1]).is_reaudit
     return landed
 
 
@@ -93,7 +93,7 @@ def test_files_without_a_common_key_are_all_published(deployment: Deployment) ->
     deployment.settle()
     assert states(deployment, [one, other]) == [State.PUBLISHED] * 2
     first, again = [deployment.jobs.spec(run.id) for run in _runs_of(deployment, other)]
-    assert (first.audited_from, again.audited_from) == ("", first.base_hash)
+    assert (first.reaudit_base, again.reaudit_base) == ("", first.base_hash)
     assert again.earlier_report == first.report_key
     assert again.branch.startswith(f"publish/{TABLE}/")
     assert deployment.ingestion(other).group == ()
@@ -105,7 +105,7 @@ def test_each_look_begins_where_the_one_before_ended(deployment: Deployment) -> 
     moved(deployment)
     deployment.settle()
     second, third = [deployment.jobs.spec(r.id) for r in _runs_of(deployment, other)][1:]
-    assert third.audited_from == second.base_hash
+    assert third.reaudit_base == second.base_hash
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
@@ -169,9 +169,9 @@ def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None
     *_, third = landed
     for each in map(deployment.ingestion, landed):
         deployment.ledger.save(each.step("audited", "2026-03-02T12:00:00.000+00:00"))
-    assert must_wait(deployment.world, deployment.ingestion(third))
+    assert must_wait(deployment.adapters, deployment.ingestion(third))
     deployment.clock.pass_(60 * SETTINGS.job_timeout_minutes + 2 * SETTINGS.grace_seconds)
-    assert not must_wait(deployment.world, deployment.ingestion(third))
+    assert not must_wait(deployment.adapters, deployment.ingestion(third))
 
 
 def test_nobody_waits_for_one_that_ended(deployment: Deployment) -> None:
@@ -180,7 +180,7 @@ def test_nobody_waits_for_one_that_ended(deployment: Deployment) -> None:
     waits, listed = deployment.ingestion(third), [deployment.ingestion(other)]
     deployment.settle()
     late = _Late(listed, deployment.ledger)
-    assert not must_wait(replace(deployment.world, ledger=cast("Ledger", late)), waits)
+    assert not must_wait(replace(deployment.adapters, ledger=cast("Ledger", late)), waits)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def test_a_look_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) 
     deployment.jobs.end(run.id, RunState.FAILED, "ExitCode: 1.")
     deployment.send_job_run(run.id)
     deployment.settle()
-    assert deployment.jobs.spec(_runs_of(deployment, other)[-1].id).audited_from == ""
+    assert deployment.jobs.spec(_runs_of(deployment, other)[-1].id).reaudit_base == ""
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
@@ -236,9 +236,9 @@ def test_nobody_merges_what_is_being_audited_again(deployment: Deployment) -> No
     old = deployment.ingestion(landed[1])
     assert old.state is State.AUDITED
     deployment.deliver()
-    assert deployment.ingestion(landed[1]).is_again
+    assert deployment.ingestion(landed[1]).is_reaudit
     with pytest.raises(Moved):
-        publish(deployment.world, old)
+        publish(deployment.adapters, old)
     assert f"{landed[1].uri}@v1" not in deployment.published_files()
 
 
@@ -258,8 +258,8 @@ def test_an_upload_that_is_told_again_starts_no_second_look(deployment: Deployme
     deployment.journal.strike("jobs.start", Fault(unavailable))
     deployment.deliver()
     stuck = deployment.ingestion(landed[1])
-    assert (stuck.state, stuck.is_again) == (State.BRANCHED, True)
-    assert take_in(deployment.world, landed[1]) == stuck
+    assert (stuck.state, stuck.is_reaudit) == (State.BRANCHED, True)
+    assert take_in(deployment.adapters, landed[1]) == stuck
 
 
 def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> None:
@@ -270,13 +270,13 @@ def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> N
     deployment.settle()
     assert set(states(deployment, landed)) == {State.PUBLISHED}
     again = deployment.jobs.spec(_runs_of(deployment, landed[1])[-1].id)
-    assert (again.attempt, again.audited_from) == (2, "")
+    assert (again.attempt, again.reaudit_base) == (2, "")
 
 
 def test_a_table_that_others_never_leave_alone_is_told(deployment: Deployment) -> None:
     """Where main's table moves before every merge, the file ends errored after its attempts."""
-    limited = replace(deployment.world, settings=replace(SETTINGS, max_attempts=3))
-    deployment.world = limited
+    limited = replace(deployment.adapters, settings=replace(SETTINGS, max_branches=3))
+    deployment.adapters = limited
     deployment.journal.strike(
         "jobs.start", Fault(lambda: moved(deployment), "after", times=float("inf"))
     )
@@ -296,7 +296,7 @@ def rejected_rival() -> tuple[Deployment, Ingestion]:
     deployment = Deployment()
     rivals(deployment)
     (rejected,) = deployment.ledger.in_state(State.REJECTED)
-    assert rejected.is_in_line is False
+    assert rejected.is_queued is False
     return deployment, rejected
 
 
@@ -304,7 +304,7 @@ def test_a_rejected_rivals_branch_goes_with_it() -> None:
     """The branch on which it was audited again is its own: a discard deletes it."""
     deployment, rejected = rejected_rival()
     assert rejected.branch in deployment.catalog.branches("publish/")
-    discard(deployment.world, rejected)
+    discard(deployment.adapters, rejected)
     assert deployment.catalog.branches("publish/", "ingest/") == []
     check_promises(deployment)
 
@@ -313,7 +313,7 @@ def test_a_person_may_publish_a_rejected_rival() -> None:
     """What a person wants published all the same is looked at again, and published as approved."""
     deployment, rejected = rejected_rival()
     moved(deployment)
-    publish_anyway(deployment.world, rejected, "Ann", "both are right")
+    publish_anyway(deployment.adapters, rejected, "Ann", "both are right")
     deployment.settle()
     ended = deployment.ledger.get(rejected.id)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, rejected.attempt + 1)
@@ -326,7 +326,7 @@ def test_the_evidence_outlives_the_ledger() -> None:
     deployment, rejected = rejected_rival()
     deployment.jobs.lose(rejected.job_run)
     deployment.ledger.lose(rejected.id)
-    list(rebuild(deployment.world))
+    list(rebuild(deployment.adapters))
     assert deployment.ledger.get(rejected.id).branch == rejected.branch
     deployment.settle()
     check_promises(deployment)

@@ -165,5 +165,5 @@ def test_an_unknown_policy_is_refused() -> None:
 
 def test_the_policy_is_part_of_what_a_contract_demands() -> None:
     """A file in flight is judged again when the policy changed meanwhile."""
-    asked = {contract().demands, contract(extraColumns="add").demands}
-    assert len(asked | {contract(missingColumns="null").demands}) == 3
+    asked = {contract().requirements_digest, contract(extraColumns="add").requirements_digest}
+    assert len(asked | {contract(missingColumns="null").requirements_digest}) == 3
