@@ -225,7 +225,7 @@ def swept(kept: int) -> tuple[float, float]:
     """Seconds of one sweep, and dollars of a month of sweeps, over so many landed versions.
 
     It lists the whole landing bucket and looks each version up in the ledger
-    (functions/operations/sweep.py).
+    (functions/sweep.py).
     """
     thousands = kept / 1000
     seconds = thousands * (AWS.listing + 10 * AWS.lookup)

@@ -1,4 +1,4 @@
-"""One delivered message: the work it asks for, and a Lambda handler for a queue of them."""
+"""A Lambda handler for a queue of messages."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,42 +13,13 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.pipeline.complete import conclude, judge
-from functions.pipeline.events import ended_run, landed_objects
-from functions.pipeline.intake import take_in
 from functions.telemetry import logger, metrics
-from lakegate.errors import Permanent
-from lakegate.text import one_line
 
 _LOGGED = 2000  # characters of a message's body
 
 With = TypeVar("With")  # what the work is done with
 Work = Callable[[Adapters, str], None]
 Handler = Callable[[dict[str, Any], LambdaContext], Any]
-
-
-def upload(adapters: Adapters, body: str) -> None:
-    """Take in each landed object that an S3 event notification names.
-
-    Raises Permanent FOREIGN_BUCKET, and takes in none, where one landed elsewhere.
-    """
-    found = landed_objects(body)
-    for landed in found:
-        if landed.bucket != adapters.settings.landing_bucket:
-            message = f"only what lands in {adapters.settings.landing_bucket} is taken in"
-            raise Permanent("FOREIGN_BUCKET", f"{message}, and not {one_line(landed.uri)}")
-    for landed in found:
-        take_in(adapters, landed)
-
-
-def job_run(adapters: Adapters, body: str) -> None:
-    """Conclude the job run whose change of state an EventBridge event tells."""
-    conclude(adapters, ended_run(body))
-
-
-def job_run_judged(adapters: Adapters, body: str) -> None:
-    """Only judge the job run: what passed waits, and is published together with the others."""
-    judge(adapters, ended_run(body))
 
 
 def _nothing(adapters: Any, body: str) -> None:

@@ -8,8 +8,11 @@ from functions.adapters.emr import Jobs
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, Landing
-from functions.adapters.sqs import AlertQueue, DeadLetters
-from functions.downstream.queues import AnnouncementQueue
+from functions.adapters.sqs import (
+    AlertQueue,
+    AnnouncementQueue,
+    DeadLetters,
+)
 from functions.settings import Settings
 
 if TYPE_CHECKING:

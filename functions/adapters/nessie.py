@@ -51,10 +51,6 @@ class UnknownBranch(LakegateError):
     """There is no branch with this name."""
 
 
-class NotOnMain(LakegateError):
-    """Main's log has no such commit."""
-
-
 class SetBack(LakegateError):
     """Main lost the commit that the branch was cut at: a merge would bring back what it lost."""
 

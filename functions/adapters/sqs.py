@@ -9,7 +9,11 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.notifications.alert import Alert, Kind
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
+from functions.model.announcement import Announcement
 from lakegate.errors import Permanent, Transient
 
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
@@ -123,6 +127,20 @@ class AlertQueue:
                 MessageGroupId=_digest(group),
                 MessageDeduplicationId=_digest(queued.about),
             )
+
+
+class AnnouncementQueue:
+    """What readers are to be told; `on_announcement` tells them."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        """`client` is boto3's `sqs` client."""
+        self._client = client
+        self._url = url
+
+    def send(self, announcement: Announcement) -> None:
+        """Have readers told. Raises Transient QUEUE_UNAVAILABLE."""
+        with translated("announcements"):
+            self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
 
 
 def _digest(text: str) -> str:

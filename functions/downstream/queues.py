@@ -5,22 +5,8 @@ import uuid
 from typing import Any
 
 from functions.adapters.sqs import translated
-from functions.model.announcement import Announcement, Refresh
+from functions.model.announcement import Refresh
 from lakegate.errors import Permanent
-
-
-class AnnouncementQueue:
-    """What readers are to be told; `on_announcement` tells them."""
-
-    def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
-        self._client = client
-        self._url = url
-
-    def send(self, announcement: Announcement) -> None:
-        """Have readers told. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated("announcements"):
-            self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
 
 
 class RefreshQueue:

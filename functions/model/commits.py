@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lakegate.errors import LakegateError
+
+
+class NotOnMain(LakegateError):
+    """Main's log has no such commit."""
+
 
 @dataclass(frozen=True)
 class Commit:

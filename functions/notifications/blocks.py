@@ -5,12 +5,8 @@ keys and contracts is escaped, so that it neither links nor pings (Slack, "Forma
 surfaces").
 """
 
-from collections.abc import Mapping
-from typing import Any
-
+from functions.model.alert import Block
 from lakegate.text import one_line, visible
-
-Block = Mapping[str, Any]
 
 MOST_BLOCKS, SECTION, HEADER = 50, 3000, 150
 

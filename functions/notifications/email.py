@@ -7,7 +7,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.notifications.alert import Alert
+from functions.model.alert import (
+    Alert,
+)
 from lakegate.errors import Transient
 
 # An alert as plain text, for what knows no marks of Slack's.

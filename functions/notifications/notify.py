@@ -10,7 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from functions.adapters.sqs import Queued
-from functions.notifications.alert import Alert, Kind, digest
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
+from functions.notifications.alert_text import (
+    digest,
+)
 from functions.notifications.blocks import context
 from functions.notifications.email import Topic
 from functions.notifications.slack import LogAlerts, Place, SlackAlerts, ThreadGone

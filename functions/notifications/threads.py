@@ -16,7 +16,13 @@ from boto3.dynamodb.conditions import Attr, ConditionBase
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.sqs import Queued
-from functions.notifications.alert import Alert, digest, member
+from functions.model.alert import (
+    Alert,
+)
+from functions.notifications.alert_text import (
+    digest,
+    member,
+)
 from functions.notifications.slack import Place, ThreadGone
 from lakegate.errors import Transient
 

@@ -4,10 +4,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from functions.model.alert import (
+    Alert,
+    Block,
+    Kind,
+)
 from functions.model.ingestion import ALERTED, State
 from functions.model.ingestion_summary import IngestionSummary
-from functions.notifications.alert import Alert, Kind
-from functions.notifications.blocks import Block, code, context, escaped, header, link, section
+from functions.notifications.blocks import (
+    code,
+    context,
+    escaped,
+    header,
+    link,
+    section,
+)
 from lakegate import times
 from lakegate.text import one_line
 

@@ -7,8 +7,14 @@ what was done before for the same person is not done again. Either is told in th
 from collections.abc import Callable, Mapping
 
 from functions.adapters.all import Adapters
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, standing
-from functions.notifications.alert import Alert, Kind, seen
+from functions.notifications.alert_text import (
+    seen,
+)
 from functions.notifications.blocks import code, escaped, section
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb

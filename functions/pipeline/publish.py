@@ -22,11 +22,13 @@ from functions.adapters.nessie import (
     MAIN,
     CannotRebase,
     MergeConflict,
-    NotOnMain,
     SetBack,
     UnknownBranch,
 )
 from functions.model import merge_commit
+from functions.model.commits import (
+    NotOnMain,
+)
 from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import AlreadyPublished
 from functions.pipeline.batches import enter_again

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import CannotRebase, FilesGone, NotOnMain, UnknownBranch
+from functions.adapters.nessie import (
+    CannotRebase,
+    FilesGone,
+    UnknownBranch,
+)
+from functions.model.commits import (
+    NotOnMain,
+)
 from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import AlreadyPublished, commit_of, require_unpublished
 from functions.pipeline.finish import delete_replaced, end, end_published, report_of

@@ -13,8 +13,16 @@ from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
 from functions.adapters.sqs import Queued
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert import Alert, Kind, alert, recovered, unreadable_event
+from functions.notifications.alert_text import (
+    alert,
+    recovered,
+    unreadable_event,
+)
 from functions.notifications.email import Topic
 from functions.notifications.notify import AlertChannels, tell
 from functions.notifications.slack import LogAlerts, SlackAlerts

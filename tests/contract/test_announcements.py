@@ -11,8 +11,14 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from functions.adapters.sqs import (
+    AnnouncementQueue,
+)
 from functions.downstream.announce import EventBus, Readers, Refreshing, announce, bring, detail
-from functions.downstream.queues import AnnouncementQueue, GivenUp, RefreshQueue
+from functions.downstream.queues import (
+    GivenUp,
+    RefreshQueue,
+)
 from functions.model.announcement import Announcement, Refresh, announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import Approval, State

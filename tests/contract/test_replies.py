@@ -16,7 +16,7 @@ from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
 from functions.adapters.secrets import Secret
-from functions.notifications.alert import alert, seen
+from functions.notifications.alert_text import alert, seen
 from functions.notifications.interactions import ActionRequest, Reception, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal

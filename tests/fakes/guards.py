@@ -319,7 +319,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.operations.sweep",
+                "functions.sweep",
                 '        _each("forgotten", _forgotten(world, before), partial(take_in, world)),\n',
                 "",
             ),
@@ -330,7 +330,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.operations.sweep",
+                "functions.sweep",
                 '        _each("resumed", _due(world, before), partial(_resume, world)),\n',
                 "",
             ),
@@ -341,7 +341,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.operations.sweep",
+                "functions.sweep",
                 "uploads.read(), ",
                 "(), ",
             ),
@@ -352,7 +352,7 @@ GUARDS = (
         "nobody was told",
         (
             Cut(
-                "functions.operations.sweep",
+                "functions.sweep",
                 "    try:\n        work(world, letter.body)\n",
                 "    queue.forget(letter)\n    try:\n        work(world, letter.body)\n",
             ),

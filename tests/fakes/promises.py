@@ -8,10 +8,12 @@ from typing import Any, cast
 
 from functions.adapters.all import Adapters
 from functions.model import merge_commit
+from functions.model.alert import (
+    Kind,
+)
 from functions.model.announcement import announcements
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, ANNOUNCED, Ingestion, State
-from functions.notifications.alert import Kind
 from functions.operations.failed import branches
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End

@@ -4,7 +4,7 @@ from typing import Any
 from rich.console import Console
 
 from cli import slack
-from functions.notifications.alert import alert
+from functions.notifications.alert_text import alert
 from functions.notifications.notify import headline
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from functions.model.alert import (
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert import Kind, alert, recovered
+from functions.notifications.alert_text import (
+    alert,
+    recovered,
+)
 from functions.notifications.notify import headline
 from functions.notifications.slack import Place
 from functions.notifications.slack_buttons import (

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.adapters.sqs import Queued
-from functions.model.ingestion import Approval, Ingestion, State
-from functions.notifications.alert import (
+from functions.model.alert import (
     Alert,
+)
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.notifications.alert_text import (
     alert,
     duplicate,
     recovered,

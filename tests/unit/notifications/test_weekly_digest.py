@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.digest import review
+from functions.model.alert import (
+    Kind,
+)
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
-from functions.notifications.alert import Kind
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
 from functions.notifications.weekly_digest import digest, incomplete

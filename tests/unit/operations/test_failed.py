@@ -9,8 +9,10 @@ from typing import Literal
 import pytest
 
 from functions.model import merge_commit
+from functions.model.alert import (
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert import Kind
 from functions.operations.failed import Outcome, discard, give_up, publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject

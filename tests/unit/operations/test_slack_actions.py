@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from functions.adapters.ledger import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
 from functions.model.ingestion import State
-from functions.notifications.alert import Alert, Kind, seen
+from functions.notifications.alert_text import (
+    seen,
+)
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.expire import expire

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from functions.model import merge_commit
+from functions.model.alert import (
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert import Kind
 from functions.operations.failed import publish_anyway, replay
 from functions.pipeline.duplicates import original
 from lakegate.landing import LandedObject, ingestion_id

@@ -13,7 +13,7 @@ from cli import documents, terminal
 from functions.adapters.ledger_items import to_item
 from functions.model.ingestion import State
 from functions.model.merge_commit import message, properties
-from functions.notifications.alert import alert
+from functions.notifications.alert_text import alert
 from lakegate.audit_tables import TABLES
 from lakegate.change import Change
 from lakegate.contract.claims import claiming

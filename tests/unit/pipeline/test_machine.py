@@ -19,8 +19,11 @@ from functions.adapters.iceberg import Tables
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, Landing
-from functions.adapters.sqs import AlertQueue, DeadLetters
-from functions.downstream.queues import AnnouncementQueue
+from functions.adapters.sqs import (
+    AlertQueue,
+    AnnouncementQueue,
+    DeadLetters,
+)
 from tests.fakes.machine import POINTS, Kind, Stage
 from tests.fakes.stories import explore
 

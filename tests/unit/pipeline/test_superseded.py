@@ -11,8 +11,13 @@ from cli import documents, terminal
 from cli.ingestions import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
+from functions.model.alert import (
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State, standing
-from functions.notifications.alert import Kind, seen
+from functions.notifications.alert_text import (
+    seen,
+)
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
 from functions.operations.expire import expire

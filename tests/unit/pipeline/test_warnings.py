@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert import Alert, Kind
 from functions.operations.failed import replay
 from functions.pipeline.complete import with_findings
 from lakegate.report import AuditReport

@@ -2,15 +2,27 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from functions.model import unreadable
+from functions.model.alert import (
+    Alert,
+    Block,
+    Kind,
+)
 from functions.model.ingestion import Ingestion, State
 from functions.notifications.blocks import SECTION as _SECTION
-from functions.notifications.blocks import Block, code, cut, escaped, header, link, plain, section
+from functions.notifications.blocks import (
+    code,
+    cut,
+    escaped,
+    header,
+    link,
+    plain,
+    section,
+)
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
 
@@ -41,48 +53,6 @@ _ADVICE = {  # to a person who is to decide, by the reason's code
     "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
     "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.\n",
 }
-
-
-class Kind(StrEnum):
-    """What a message is: it decides where in a channel it is shown, and what can be done there.
-
-    `PLAIN` is that of a message whose sender, an older release, said nothing of the kind.
-    """
-
-    PLAIN = ""
-    FAILED = "failed"
-    RECOVERED = "recovered"
-    NOTICE = "notice"
-    WARNING = "warning"
-    DIGEST = "digest"
-    ANSWER = "answer"
-
-
-@dataclass(frozen=True)
-class Alert:
-    """One message: `text` is what notifications show, `blocks` what the channel shows.
-
-    `about` names what happened: whoever tells it again, after a crash, gives it the same name.
-    `revision` is the ingestion's that it tells of, by which an older message is known; 0 where it
-    tells of no end.
-    `ingestion` is the one that it is about, "" where it is about none; `table` names each table of
-    a batch. `cause` is the same for all that has the same reason. `token` says what was seen of the
-    ingestion, as `seen` writes it; an answer's is "" once there is nothing more to be done. `page`
-    is the ingestion's address on the quality page, "" without one. `unreadable` names the rows that
-    would be left out if it were published, "" where there are none.
-    """
-
-    text: str
-    blocks: tuple[Block, ...]
-    about: str = ""
-    kind: Kind = Kind.PLAIN
-    ingestion: str = ""
-    table: str = ""
-    cause: str = ""
-    token: str = ""
-    page: str = ""
-    unreadable: str = ""
-    revision: int = 0
 
 
 def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
