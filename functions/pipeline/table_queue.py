@@ -43,7 +43,7 @@ def next_in_line(adapters: Adapters, done: Ingestion, tried: Collection[str]) ->
 
 
 def in_line(
-    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_in_line")
+    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
 ) -> list[Ingestion]:
     """The ingestions of a table that are in line, or the first hundred of them, in their order."""
     listed = [*adapters.ledger.going_first(table), *adapters.ledger.waiting(table)]

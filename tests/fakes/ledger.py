@@ -68,7 +68,7 @@ class FakeLedger:
         yield from sorted(due, key=_SAVED_AT)
 
     def needs_recording(self) -> Iterator[Ingestion]:
-        """See Ledger.unrecorded."""
+        """See Ledger.needs_recording."""
         yield from sorted((i for i in self._index() if i.needs_recording), key=_SAVED_AT)
 
     def in_state(self, state: State) -> Iterator[Ingestion]:

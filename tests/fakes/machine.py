@@ -54,7 +54,7 @@ POINTS = (
     "ledger.versions",
     "ledger.known",
     "ledger.unfinished",
-    "ledger.unrecorded",
+    "ledger.needs_recording",
     "ledger.in_state",
     "catalog.create_branch",
     "catalog.head",

@@ -35,7 +35,7 @@ _READS = {
     "ledger.same_content": 0.5,
     "ledger.going_first": 1.0,
     "ledger.waiting": 0.5,
-    "ledger.unrecorded": 0.5,
+    "ledger.needs_recording": 0.5,
     "ledger.versions": 1.5,
 }
 

@@ -120,7 +120,7 @@ def test_one_that_fails_holds_up_no_other(
         "dead_job_runs.read",
         "landing.landed",
         "ledger.unfinished",
-        "ledger.unrecorded",
+        "ledger.needs_recording",
     ],
 )
 def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: str) -> None:
@@ -135,7 +135,7 @@ def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: s
     kinds = {
         "landing.landed": ("forgotten",),
         "ledger.unfinished": ("resumed", "recorded"),  # nothing has ended then
-        "ledger.unrecorded": ("recorded",),
+        "ledger.needs_recording": ("recorded",),
     }
     missed = kinds.get(source, ("dead_letters",))
     deployment.journal.strike(source, Fault(unavailable))

@@ -69,7 +69,7 @@ def test_what_ended_together_is_recorded_by_one_commit(deployment: Deployment) -
     check_promises(deployment)
 
 
-@pytest.mark.parametrize("call", ["tables.enter", "ledger.unrecorded", "lake.put_baselines"])
+@pytest.mark.parametrize("call", ["tables.enter", "ledger.needs_recording", "lake.put_baselines"])
 def test_publishing_never_waits_for_it(deployment: Deployment, call: str) -> None:
     """Where nothing can be recorded files are published all the same, and recorded later."""
     deployment.journal.strike(call, Fault(unavailable, times=float("inf")))
