@@ -17,7 +17,7 @@ from functions.wiring import CONFIG
 
 @cache
 def readers() -> Readers:
-    """Whom this Lambda's environment has told of an ingestion's end, made once an instance."""
+    """Return whom this Lambda's environment has told of an ingestion's end, made once an instance."""
     settings = ReaderSettings.of(os.environ)
     sqs = boto3.client("sqs", config=CONFIG)
     events = boto3.client("events", config=CONFIG)

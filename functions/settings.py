@@ -64,7 +64,7 @@ class Settings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Settings":
-        """The settings in an environment.
+        """Return the settings in an environment.
 
         Raises Permanent MISSING_SETTING, naming every variable that must be set and is not, or
         BAD_SETTING when one must be a whole number and is not.
@@ -87,7 +87,7 @@ class SlackSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "SlackSettings":
-        """The settings in an environment."""
+        """Return the settings in an environment."""
         return from_environment(cls, environment)
 
 
@@ -107,12 +107,12 @@ class ActionSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "ActionSettings":
-        """The settings in an environment. Raises as Settings.of does."""
+        """Return the settings in an environment. Raises as Settings.of does."""
         return from_environment(cls, environment)
 
     @property
     def users(self) -> frozenset[str]:
-        """Those who may."""
+        """Return those who may."""
         return frozenset(filter(None, map(str.strip, self.slack_users.split(","))))
 
 
@@ -132,7 +132,7 @@ class AlertSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "AlertSettings":
-        """The settings in an environment. Raises as Settings.of does."""
+        """Return the settings in an environment. Raises as Settings.of does."""
         return from_environment(cls, environment)
 
 
@@ -144,7 +144,7 @@ class DigestSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "DigestSettings":
-        """The settings in an environment."""
+        """Return the settings in an environment."""
         return from_environment(cls, environment)
 
 
@@ -161,16 +161,16 @@ class CheckupSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "CheckupSettings":
-        """The settings in an environment. Raises as Settings.of does."""
+        """Return the settings in an environment. Raises as Settings.of does."""
         return from_environment(cls, environment)
 
     def token_secret(self, role: str) -> str:
-        """The name of the secret with the Nessie token of a role."""
+        """Return the name of the secret with the Nessie token of a role."""
         return f"lakegate/{self.stage}/nessie/{role}"
 
 
 def from_environment(kind: type[Of], environment: Mapping[str, str]) -> Of:
-    """The value of a dataclass whose fields are settings. Raises as Settings.of does."""
+    """Return the value of a dataclass whose fields are settings. Raises as Settings.of does."""
     known: Any = kind
     given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(known)}
     needed = {f.name for f in fields(known) if f.default is MISSING}
@@ -212,7 +212,7 @@ class ReaderSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "ReaderSettings":
-        """The settings in an environment. Raises as Settings.of does."""
+        """Return the settings in an environment. Raises as Settings.of does."""
         return from_environment(cls, environment)
 
 
@@ -228,7 +228,7 @@ class GlueSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "GlueSettings":
-        """The settings in an environment. Raises as Settings.of does."""
+        """Return the settings in an environment. Raises as Settings.of does."""
         return from_environment(cls, environment)
 
 
@@ -251,10 +251,10 @@ class SnowflakeSettings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "SnowflakeSettings":
-        """The settings in an environment. Raises as Settings.of does."""
+        """Return the settings in an environment. Raises as Settings.of does."""
         return from_environment(cls, environment)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that are named."""
+        """Return the tables that are named."""
         return tuple(filter(None, map(str.strip, self.snowflake_tables.split(","))))

@@ -36,7 +36,7 @@ def sqs_handler(
     first: Callable[[With, str], None] = _nothing,
     last: Callable[[With], None] = _nothing_more,
 ) -> Handler:
-    """A Lambda handler that does `work` for the body of each message of a batch.
+    """Return a Lambda handler that does `work` for the body of each message of a batch.
 
     It answers which messages must be delivered again; the others are done. `adapters` is asked for
     each message, so that one that cannot be made yet fails the messages and not the Lambda.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.adapters.sqs import DeadLetter, DeadLetters, Queued
+from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.on_job_run import (
@@ -101,7 +101,7 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
 
 
 def _counted(restored: Iterator[Ingestion]) -> set[str]:
-    """The ids of what the ledger had lost: to be resumed later, and not taken in as new."""
+    """Return the ids of what the ledger had lost: to be resumed later, and not taken in as new."""
     ids = {ingestion.id for ingestion in restored}
     if ids:
         logger.error("the ledger had lost ingestions", extra={"restored": len(ids)})
@@ -130,7 +130,7 @@ def _resume(adapters: Adapters, listed: Ingestion) -> None:
 
 def _tell_again(adapters: Adapters, body: str) -> None:
     """Have people told what nobody could be told for days."""
-    queued = Queued.from_json(body)
+    queued = QueuedAlert.from_json(body)
     adapters.alerts.post(queued.channel, queued.alert)
 
 
@@ -142,7 +142,7 @@ def _redeliver(adapters: Adapters, queue: DeadLetters, work: Work, letter: DeadL
         raise
     except LakegateError as error:
         adapters.alerts.post("", unreadable_event(queue.name, letter.body, error.message))
-    queue.forget(letter)
+    queue.delete(letter)
 
 
 @logger.inject_lambda_context

@@ -21,7 +21,7 @@ class EventBus:
     """One event bus."""
 
     def __init__(self, client: Any, name: str, stage: str) -> None:
-        """`client` is boto3's `events` client; `stage` is the deployment's name."""
+        """Use boto3's `events` client; `stage` is the deployment's name."""
         self._client = client
         self._name = name
         self._stage = stage
@@ -51,7 +51,7 @@ class EventBus:
 
 
 def detail(announcement: Announcement, stage: str) -> str:
-    """The event's detail: the announcement, and which deployment makes it."""
+    """Return the event's detail: the announcement, and which deployment makes it."""
     return json.dumps({"stage": stage, **json.loads(announcement.text())}, ensure_ascii=False)
 
 

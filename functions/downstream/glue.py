@@ -29,7 +29,7 @@ class Glue:
     """The tables of Glue's databases `<prefix><namespace>`, all of small letters; see Warehouse."""
 
     def __init__(self, client: Any, s3: Any, prefix: str) -> None:
-        """`client` is boto3's `glue` client, `s3` its `s3` client."""
+        """Use boto3's `glue` client, `s3` its `s3` client."""
         self._client = client
         self._s3 = s3
         self._prefix = prefix

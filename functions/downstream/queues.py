@@ -17,7 +17,7 @@ class RefreshQueue:
     """
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
@@ -40,7 +40,7 @@ class GivenUp:
     """
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
@@ -65,5 +65,5 @@ def _table(body: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Text of any kind and length as what SQS takes for an id."""
+    """Return text of any kind and length as what SQS takes for an id."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -5,17 +5,18 @@ one for what is older than anything that was begun: what became of that nobody k
 """
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, ConditionBase
-from botocore.exceptions import BotoCoreError, ClientError
 
+from functions.adapters.dynamodb import ConditionFailed, translated
 from functions.model.announcement import taken
 from lakegate.errors import Transient
+
+_UNAVAILABLE = "MARKS_UNAVAILABLE"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Marks:
         values = {":holder": lease.holder, ":until": second + seconds, ":begun": position}
         try:
             self._change(table, change, free & older & behind & own, {**values, ":of": table})
-        except _Refused:
+        except ConditionFailed:
             if self._passed(table, position):
                 return None
             raise _leased(table) from None
@@ -69,16 +70,16 @@ class Marks:
         change = "SET #done = :done REMOVE #holder, #until"
         try:
             self._change(lease.table, change, _held_by(lease), {":done": lease.position})
-        except _Refused:
+        except ConditionFailed:
             raise _leased(lease.table) from None
 
     def free(self, lease: Lease) -> None:
         """End a lease of which nothing goes on. Raises Transient MARKS_UNAVAILABLE."""
-        with suppress(_Refused):
+        with suppress(ConditionFailed):
             self._change(lease.table, "REMOVE #holder, #until", _held_by(lease), {})
 
     def _passed(self, table: str, position: int) -> bool:
-        with _translated():
+        with translated(_UNAVAILABLE):
             found = self._table.get_item(Key=_key(table), ConsistentRead=True)
         item = found.get("Item", {})
         if item.get("of", table) != table:
@@ -90,7 +91,7 @@ class Marks:
     ) -> None:
         names = {word: word[1:] for word in change.replace(",", "").split() if word[0] == "#"}
         given = {"ExpressionAttributeValues": values} if values else {}
-        with _translated():
+        with translated(_UNAVAILABLE):
             self._table.update_item(
                 Key=_key(table),
                 UpdateExpression=change,
@@ -104,10 +105,6 @@ def _key(table: str) -> dict[str, str]:
     return {"table": table.lower()}
 
 
-class _Refused(Exception):
-    """The condition of a write did not hold."""
-
-
 def _held_by(lease: Lease) -> ConditionBase:
     """It is, also when boto3 asks again because the answer was lost."""
     return Attr("holder").eq(lease.holder)
@@ -116,15 +113,3 @@ def _held_by(lease: Lease) -> ConditionBase:
 def _leased(table: str) -> Transient:
     message = f"{table} is being brought along by another one; it will be tried again"
     return Transient("LEASED", message)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-            raise _Refused from error
-        raise Transient("MARKS_UNAVAILABLE", f"DynamoDB refused: {error}") from error
-    except BotoCoreError as error:
-        raise Transient("MARKS_UNAVAILABLE", f"DynamoDB did not answer: {error}") from error

@@ -109,7 +109,7 @@ class Snowflake:
         return login, self._submitted(login, table, path)
 
     def _submitted(self, login: Login, table: str, path: str) -> requests.Response:
-        """The answer to a statement, sent again under the same id where the answer was lost."""
+        """Return the answer to a statement, sent again under the same id where the answer was lost."""
         body = {
             "statement": refresh_statement(login.place, table, path),
             "timeout": _SECONDS,
@@ -180,7 +180,7 @@ def _handle(answer: requests.Response) -> str:
 
 
 def _told(answer: requests.Response) -> tuple[str, str]:
-    """The code and the message of an answer."""
+    """Return the code and the message of an answer."""
     try:
         document = answer.json()
         return str(document.get("code", "")), str(document.get("message", ""))

@@ -43,7 +43,7 @@ class Login:
     @classmethod
     @lru_cache(maxsize=2)  # the key is checked, which takes a tenth of a second
     def read(cls, secret: str, name: str) -> "Login":
-        """The login that a secret's JSON tells; `name` is the secret's.
+        """Return the login that a secret's JSON tells; `name` is the secret's.
 
         Raises Transient BAD_SECRET, for people can mend it: the message never has what it holds.
         """
@@ -70,7 +70,7 @@ class Login:
         )
 
     def token(self, now: datetime) -> str:
-        """A bearer token that is good for some minutes."""
+        """Return a bearer token that is good for some minutes."""
         # Of an account's locator the region is no part of the name.
         subject = f"{self.account.partition('.')[0]}.{self.user}".upper()
         claims = {
@@ -83,7 +83,7 @@ class Login:
 
     @property
     def fingerprint(self) -> str:
-        """The public key's, as Snowflake shows it: RSA_PUBLIC_KEY_FP of DESCRIBE USER."""
+        """Return the public key's, as Snowflake shows it: RSA_PUBLIC_KEY_FP of DESCRIBE USER."""
         public = self.key.public_key()
         der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         return f"SHA256:{base64.b64encode(hashlib.sha256(der).digest()).decode()}"

@@ -32,7 +32,7 @@ class Place:
 
 
 def refuse_clashes(place: Place, tables: Iterable[str]) -> None:
-    """Raises Permanent NAME_TAKEN where Snowflake would take two tables for one."""
+    """Raise Permanent NAME_TAKEN where Snowflake would take two tables for one."""
     known: dict[str, str] = {}
     for table in sorted(tables):
         other = known.setdefault(place.table(table), table)
@@ -79,7 +79,7 @@ def iceberg_table(place: Place, table: str, path: str, volume: str, integration:
 
 
 def relative(metadata: str, base: str) -> str:
-    """The address of a metadata file relative to an external volume's base, which ends with `/`.
+    """Return the address of a metadata file relative to an external volume's base, which ends with `/`.
 
     Raises Permanent OUTSIDE_VOLUME where it does not lie there.
     """
@@ -90,15 +90,15 @@ def relative(metadata: str, base: str) -> str:
 
 
 def base_url(lake_bucket: str) -> str:
-    """The base of the external volume: where all tables of the lake are."""
+    """Return the base of the external volume: where all tables of the lake are."""
     return f"s3://{lake_bucket}/warehouse/"
 
 
 def identifier(name: str) -> str:
-    """A name in double quotes: within them only a double quote means something."""
+    """Return a name in double quotes: within them only a double quote means something."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text in single quotes: within them a quote and a backslash mean something."""
+    """Return a text in single quotes: within them a quote and a backslash mean something."""
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

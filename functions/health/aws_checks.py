@@ -34,7 +34,7 @@ _SKEW = 30.0
 
 
 def of_settings(settings: Settings, stage: str) -> list[Finding]:
-    """The settings fit together: all of one stage, the job's code from the lake bucket."""
+    """Return the settings fit together: all of one stage, the job's code from the lake bucket."""
     uri = urlsplit(settings.nessie_uri)
     tokens = {settings.job_token_secret, settings.nessie_token_secret}
     faults = {
@@ -56,7 +56,7 @@ def of_settings(settings: Settings, stage: str) -> list[Finding]:
 
 
 def of_bucket(check: str, found: Bucket, *, is_lake: bool) -> list[Finding]:
-    """A bucket keeps versions, encrypts, and is for TLS and its owner alone; a lake stays whole."""
+    """Return a bucket keeps versions, encrypts, and is for TLS and its owner alone; a lake stays whole."""
     faults = {
         "keeps no versions": found.versioning != "Enabled",
         "is not encrypted by default": not found.encryption,
@@ -69,7 +69,7 @@ def of_bucket(check: str, found: Bucket, *, is_lake: bool) -> list[Finding]:
 
 
 def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
-    """All that lands is told to the upload queue."""
+    """Return all that lands is told to the upload queue."""
     check = "landing bucket's events"
     mine = [each for each in found if each.queue_arn == queue_arn]
     if not mine:
@@ -82,7 +82,7 @@ def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
 
 
 def of_ledger(found: Table) -> list[Finding]:
-    """The ledger's table is ordered as the functions ask it."""
+    """Return the ledger's table is ordered as the functions ask it."""
     wrong = []
     if found.keys.attributes != ("id",):
         fix = "make the table anew as the template has it, then `lakegate ledger rebuild`"
@@ -100,7 +100,7 @@ def of_ledger(found: Table) -> list[Finding]:
 
 
 def of_queue(found: Queue) -> Finding:
-    """A queue is not behind, and has somewhere for what cannot be worked off."""
+    """Return a queue is not behind, and has somewhere for what cannot be worked off."""
     check, told = f"queue {found.name}", f"{found.waiting:,} waiting, {found.in_flight:,} in work"
     if not found.dead_letters_arn:
         return fail(check, "has no dead-letter queue: what fails is lost", _REDEPLOY)
@@ -122,7 +122,7 @@ def of_dead_letters(found: Queue) -> Finding:
 
 
 def of_application(found: Application, expected_label: str) -> list[Finding]:
-    """The EMR application can run jobs, of the release that the job is made for."""
+    """Return the EMR application can run jobs, of the release that the job is made for."""
     check, wrong = "EMR application", []
     if found.state not in _READY:
         fix = "make it with infra/platform.yml, and deploy again with its new id"
@@ -138,7 +138,7 @@ def of_application(found: Application, expected_label: str) -> list[Finding]:
 
 
 def of_job_code(there: Mapping[str, bool]) -> Finding:
-    """The job's files are where its runs look for them."""
+    """Return the job's files are where its runs look for them."""
     missing = [address for address, is_there in there.items() if not is_there]
     if missing:
         fix = "deploy again: that uploads the job's code"
@@ -172,7 +172,7 @@ def _refuses_deletes(policy: str) -> bool:
 
 
 def _denials(policy: str) -> list[dict[str, Any]]:
-    """The statements that refuse something to anybody."""
+    """Return the statements that refuse something to anybody."""
     statements = _list(json.loads(policy).get("Statement", [])) if policy else []
     return [s for s in statements if s.get("Effect") == "Deny" and _is_anybody(s.get("Principal"))]
 

@@ -39,7 +39,7 @@ class Expected:
 
 
 def examine(probes: Probes, expected: Expected) -> list[Finding]:
-    """All that can be seen from inside the network, each with what to do about it."""
+    """Return all that can be seen from inside the network, each with what to do about it."""
     settings = aws_checks.of_settings(probes.settings, probes.own.stage)
     return settings + carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
 
@@ -139,7 +139,7 @@ def _job_code(probes: Probes) -> Mapping[str, bool]:
 
 
 def _dates(probes: Probes) -> dict[str, datetime]:
-    """The times of those who tell it; Nessie does so only behind a proxy."""
+    """Return the times of those who tell it; Nessie does so only behind a proxy."""
     nessie = probes.nessie.greeting().date
     return {"S3": probes.aws.date(probes.settings.lake_bucket)} | (
         {"Nessie": nessie} if nessie else {}

@@ -41,7 +41,7 @@ class Check:
 
 
 def ok(check: str, message: str) -> Finding:
-    """All is well."""
+    """Return all is well."""
     return Finding(check, Status.OK, message)
 
 
@@ -56,7 +56,7 @@ def fail(check: str, message: str, fix: str) -> Finding:
 
 
 def carry_out(checks: Sequence[Check]) -> list[Finding]:
-    """All that the checks find, in their order; they are carried out at the same time.
+    """Return all that the checks find, in their order; they are carried out at the same time.
 
     One that cannot be carried out is a failed finding of its own and hides none of the others.
     """
@@ -108,7 +108,7 @@ class Claims:
 
     @classmethod
     def of(cls, token: str) -> "Claims":
-        """The claims of a JWT (RFC 7519); empty for any other kind of token."""
+        """Return the claims of a JWT (RFC 7519); empty for any other kind of token."""
         try:
             payload = token.split(".")[1]
             told = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

@@ -55,7 +55,7 @@ def of_version(found: str, oldest: str) -> Finding:
 
 
 def of_token(role: str, claims: Claims, standing: Standing, now: datetime) -> Finding:
-    """A role's token is its own, is accepted, and will be for a while."""
+    """Return a role's token is its own, is accepted, and will be for a while."""
     check = f"{role}'s token"
     if claims.user and claims.user != f"lakegate-{role}":
         return fail(check, f"its secret holds the token of {claims.user}", _ROTATE)

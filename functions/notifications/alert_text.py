@@ -32,12 +32,12 @@ _LENGTH = 32  # characters, as an ingestion's id has
 
 
 def digest(text: str) -> str:
-    """Text of any length as a short name."""
+    """Return text of any length as a short name."""
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def member(subject: str) -> str:
-    """A subject as its thread names it: an ingestion by its id, what is longer by a digest.
+    """Return a subject as its thread names it: an ingestion by its id, what is longer by a digest.
 
     An item of DynamoDB's has 400 KB at most.
     """
@@ -56,7 +56,7 @@ _ADVICE = {  # to a person who is to decide, by the reason's code
 
 
 def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
-    """The alert for an ingestion that ended rejected or errored."""
+    """Return the alert for an ingestion that ended rejected or errored."""
     reason = _code(ingestion)
     title = f"{ingestion.state.capitalize()}: {ingestion.name} ({reason})"
     failed = report.failed if report else ()
@@ -88,7 +88,7 @@ def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
 def duplicate(
     ingestion: Ingestion, first: Ingestion, page_url: str = "", kind: Kind = Kind.NOTICE
 ) -> Alert:
-    """The notice that a file was published although `first` had brought the same bytes."""
+    """Return the notice that a file was published although `first` had brought the same bytes."""
     title = f"Published, but likely a duplicate: {ingestion.name}"
     before = "Some of its files" if ingestion.parts else "The same bytes"
     lines = [
@@ -147,7 +147,7 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
 
 
 def unreadable_event(queue: str, body: str, reason: str) -> Alert:
-    """The alert for a message that no handler could work off."""
+    """Return the alert for a message that no handler could work off."""
     title = "Errored: an event could not be handled"
     lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
     blocks = (section("\n".join([f"*{title}*", *lines])),)

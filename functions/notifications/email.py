@@ -35,13 +35,13 @@ def subject(alert: Alert) -> str:
 
 
 def body(alert: Alert) -> str:
-    """All that an alert says."""
+    """Return all that an alert says."""
     text = "\n\n".join(filter(None, map(_plain, words(alert.blocks)))) or _plain(alert.text)
     return text.encode()[:_BODY].decode(errors="ignore") or "(empty)"
 
 
 def words(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[str]:
-    """The texts of the blocks that are to be read, as they are written."""
+    """Yield the texts of the blocks that are to be read, as they are written."""
     for block in blocks:
         for part in (block.get("text"), *block.get("elements", ())):
             if isinstance(part, Mapping) and isinstance(part.get("text"), str):
@@ -65,7 +65,7 @@ class Topic:
     """One topic of Amazon SNS."""
 
     def __init__(self, client: Any, arn: str) -> None:
-        """`client` is boto3's `sns` client."""
+        """Use boto3's `sns` client."""
         self._client = client
         self._arn = arn
 

@@ -39,12 +39,12 @@ class ActionRequest:
     reason: str = ""
 
     def text(self) -> str:
-        """The wish as a message's body."""
+        """Return the wish as a message's body."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def of(cls, body: str) -> "ActionRequest":
-        """The wish in a message's body. Raises Permanent BAD_WISH."""
+        """Return the wish in a message's body. Raises Permanent BAD_WISH."""
         try:
             told = json.loads(body)
             seen = Seen(str(told["seen"]["ingestion"]), str(told["seen"]["token"]))
@@ -62,7 +62,7 @@ class ActionQueue:
     """
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
@@ -124,7 +124,7 @@ class Reception:
 
 
 def url_handler(reception: Callable[[], Reception]) -> Handler:
-    """A handler for a function URL; a request that is refused is told no more than that it is."""
+    """Return a handler for a function URL; a request that is refused is told no more than that it is."""
 
     @logger.inject_lambda_context
     def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def url_handler(reception: Callable[[], Reception]) -> Handler:
 
 
 def answer(reception: Reception, event: Mapping[str, Any]) -> dict[str, Any]:
-    """The document to answer a request to the function URL with, {} where Slack needs none.
+    """Return the document to answer a request to the function URL with, {} where Slack needs none.
 
     Raises Refused, and Transient where the wish could not be taken: Slack shows that.
     """
@@ -163,7 +163,7 @@ def answer(reception: Reception, event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _http(status: int, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer as a function URL takes it; Slack asks for an empty body where all is well."""
+    """Return the answer as a function URL takes it; Slack asks for an empty body where all is well."""
     headers = {"content-type": "application/json"}
     body = json.dumps(document) if document else ""
     return {"statusCode": status, "headers": headers, "body": body}

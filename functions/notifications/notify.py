@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from functions.adapters.sqs import Queued
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
     Kind,
@@ -47,7 +47,7 @@ def tell(alert_channels: AlertChannels, body: str) -> None:
 
     Raises what Slack or the topic raises: nothing is lost, the message comes again.
     """
-    queued = Queued.from_json(body)
+    queued = QueuedAlert.from_json(body)
     told = queued.alert
     alert = replace(
         told, about=told.about or body, token=told.token if alert_channels.has_buttons else ""
@@ -61,12 +61,12 @@ def tell(alert_channels: AlertChannels, body: str) -> None:
 
 
 def shown(alert: Alert) -> Alert:
-    """An alert with what can be done at it."""
+    """Return an alert with what can be done at it."""
     return replace(alert, blocks=(*alert.blocks, *buttons(alert)))
 
 
 def headline(thread: Thread) -> Alert:
-    """A thread's first message as it is to be now: how many there are, how many are taken care of.
+    """Return a thread's first message as it is to be now: how many there are, how many are taken care of.
 
     Its buttons go once there is nothing more to do about its own ingestion.
     """
@@ -150,7 +150,7 @@ def _reply(
 
 
 def _closes(alert: Alert) -> bool | None:
-    """Whether people need do nothing more about it; None where that is as it was.
+    """Return whether people need do nothing more about it; None where that is as it was.
 
     An answer without a token says that what the buttons stood for has been done.
     """

@@ -176,7 +176,7 @@ class SlackSecret:
 
     @classmethod
     def of(cls, text: str) -> "SlackSecret":
-        """The secret in a text: the token alone, or JSON with `token` and `signing_secret`.
+        """Return the secret in a text: the token alone, or JSON with `token` and `signing_secret`.
 
         Raises Transient SLACK_SECRET_UNREADABLE, which tells nothing of the text: people mend it.
         """
@@ -191,7 +191,7 @@ class SlackSecret:
 
 
 def bot_token(text: str) -> str:
-    """The token in a secret's text. Raises as SlackSecret.of does."""
+    """Return the token in a secret's text. Raises as SlackSecret.of does."""
     return SlackSecret.of(text).token
 
 

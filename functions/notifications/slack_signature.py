@@ -38,7 +38,7 @@ class Request:
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> "Request":
-        """The request in an event of a function URL. Raises Refused; nothing is verified yet."""
+        """Return the request in an event of a function URL. Raises Refused; nothing is verified yet."""
         if event["requestContext"]["http"]["method"] != "POST":
             raise Refused(405, "NOT_POSTED", "Slack posts")
         body = event.get("body") or ""
@@ -54,7 +54,7 @@ class Request:
         return cls(body, stamp, headers.get("x-slack-signature", ""))
 
     def is_signed(self, signing_secret: str, now: Callable[[], float]) -> bool:
-        """Whether Slack signed it with that secret, at most five minutes from `now`."""
+        """Return whether Slack signed it with that secret, at most five minutes from `now`."""
         try:
             verifier = SignatureVerifier(signing_secret, _At(now))
             return verifier.is_valid(self.body, self.timestamp, self.signature)
@@ -63,7 +63,7 @@ class Request:
 
     @property
     def payload(self) -> Any:
-        """The document in it. Raises Refused."""
+        """Return the document in it. Raises Refused."""
         try:
             (document,) = parse_qs(self.body, max_num_fields=_MOST_FIELDS)["payload"]
             return json.loads(document)

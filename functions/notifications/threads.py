@@ -7,15 +7,15 @@ Three kinds of items in one DynamoDB table (key `id`), each deleted some time af
 * of an ingestion: its thread, and what people were told of it
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, ConditionBase
-from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.sqs import Queued
+from functions.adapters.dynamodb import ConditionFailed, translated
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
 )
@@ -26,6 +26,7 @@ from functions.notifications.alert_text import (
 from functions.notifications.slack import Place, ThreadGone
 from lakegate.errors import Transient
 
+_UNAVAILABLE = "THREADS_UNAVAILABLE"
 _LEASE = 120  # seconds, longer than a function runs: who claimed and has not posted is dead
 _TAKES = "attribute_exists(id) AND (size(members) < :most OR contains(members, :it))"
 _MOST = 1000  # members of a thread: nobody finds anything in a longer one
@@ -89,7 +90,7 @@ class Threads:
         if revision:
             where += ", newest = :newest"
             values |= {":newest": revision}
-        with _translated():
+        with translated(_UNAVAILABLE):
             self._table.update_item(
                 Key={"id": _id("subject", subject)},
                 UpdateExpression=f"SET expires = :expires{where} ADD told :told",
@@ -97,7 +98,7 @@ class Threads:
             )
 
     def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
-        """The place of the thread that takes the cause; None where `holder` is to open one.
+        """Return the place of the thread that takes the cause; None where `holder` is to open one.
 
         `gone` is a place that takes nothing any more. The same holder may claim again, as it does
         after a crash. Raises Transient THREAD_TAKEN while another one is about to open it.
@@ -112,7 +113,7 @@ class Threads:
         claimed = {"id": id_, "holder": digest(holder), "claimed": int(now)}
         try:
             self._put(claimed, Attr("id").not_exists() | mine | free)
-        except _Refused as refused:
+        except ConditionFailed as refused:
             message = "another alert of the same cause is just being shown"
             raise Transient("THREAD_TAKEN", message) from refused
         return None
@@ -122,7 +123,7 @@ class Threads:
 
         Where another one has the cause by now, the thread is the subject's alone.
         """
-        body = Queued("", alert).to_json()
+        body = QueuedAlert("", alert).to_json()
         self._put(
             {
                 "id": _id("thread", f"{place.channel} {place.ts}"),
@@ -130,7 +131,7 @@ class Threads:
                 "members": {member(subject)},
             }
         )
-        with _translated(ignored=True):
+        with suppress(ConditionFailed), translated(_UNAVAILABLE):
             self._table.update_item(
                 Key={"id": _id("cause", cause)},
                 UpdateExpression="SET channel = :channel, ts = :ts, opened = :opened",
@@ -145,14 +146,14 @@ class Threads:
         self.remember(subject, alert.about, place, alert.revision)
 
     def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
-        """The thread once it tells of a subject, too.
+        """Return the thread once it tells of a subject, too.
 
         `closed` says whether it is taken care of, None that nothing changed about that. Raises
         ThreadGone where the thread is not remembered, or takes no more.
         """
         change = {True: ", closed :one", False: " DELETE closed :one", None: ""}[closed]
         try:
-            with _translated():
+            with translated(_UNAVAILABLE):
                 found = self._table.update_item(
                     Key={"id": _id("thread", f"{place.channel} {place.ts}")},
                     UpdateExpression=f"SET expires = :expires ADD members :one{change}",
@@ -165,25 +166,25 @@ class Threads:
                     },
                     ReturnValues="ALL_NEW",
                 )["Attributes"]
-        except _Refused as refused:
+        except ConditionFailed as refused:
             raise ThreadGone from refused
-        alert = Queued.from_json(found["alert"]).alert
+        alert = QueuedAlert.from_json(found["alert"]).alert
         members, done = frozenset(found["members"]), frozenset(found.get("closed", ()))
         return Thread(place, alert, members, done)
 
     def drop(self, place: Place) -> None:
         """Forget a thread whose first message is gone."""
-        with _translated():
+        with translated(_UNAVAILABLE):
             self._table.delete_item(Key={"id": _id("thread", f"{place.channel} {place.ts}")})
 
     def _get(self, id_: str) -> dict[str, Any]:
-        with _translated():
+        with translated(_UNAVAILABLE):
             found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
         return dict(found.get("Item", {}))
 
     def _put(self, item: dict[str, Any], condition: ConditionBase | None = None) -> None:
         only = {"ConditionExpression": condition} if condition else {}
-        with _translated():
+        with translated(_UNAVAILABLE):
             self._table.put_item(Item={**item, "expires": self._expires()}, **only)
 
     def _expires(self) -> int:
@@ -201,22 +202,3 @@ def _place(found: dict[str, Any]) -> Place | None:
 def _abandoned(now: float) -> ConditionBase:
     """That whoever claimed the cause must be dead."""
     return Attr("opened").not_exists() & Attr("claimed").lte(int(now - _LEASE))
-
-
-class _Refused(Exception):
-    """The condition of a write did not hold."""
-
-
-@contextmanager
-def _translated(*, ignored: bool = False) -> Iterator[None]:
-    """Outside exceptions as ours; `ignored`: a condition that did not hold changes nothing."""
-    try:
-        yield
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-            if ignored:
-                return
-            raise _Refused from error
-        raise Transient("THREADS_UNAVAILABLE", f"DynamoDB refused: {error}") from error
-    except BotoCoreError as error:
-        raise Transient("THREADS_UNAVAILABLE", f"DynamoDB did not answer: {error}") from error

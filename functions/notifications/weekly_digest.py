@@ -28,7 +28,7 @@ _LONGEST = 80  # characters of a name in it
 
 
 def incomplete(recent: Sequence[IngestionSummary], until: datetime) -> dict[str, int]:
-    """The batches of which there are files, but for a day no manifest, and how many files.
+    """Return the batches of which there are files, but for a day no manifest, and how many files.
 
     A manifest is for what landed before it, or before it was replayed, which may bring what was
     missing. As a listing's times are whole seconds, what landed in its second counts with it:

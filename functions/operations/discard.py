@@ -44,7 +44,7 @@ class Trunk:
         self._reached: Change | None = None
 
     def holds(self, change: Change) -> bool:
-        """Whether main's log has this commit."""
+        """Return whether main's log has this commit."""
         earliest = change.moment - _SKEW
         while change.hash not in self.read and self._is_after(earliest):
             following = next(self._log, None)

@@ -66,7 +66,7 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
-    """The branches that are to go, as people were told and it failed long enough ago."""
+    """Return the branches that are to go, as people were told and it failed long enough ago."""
     if ingestion.state not in ALERTED or ingestion.unfinished:
         return {}
     if ingestion.discarded:
@@ -76,7 +76,7 @@ def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Ma
 
 
 def _needs(ingestion: Ingestion, before: str) -> bool:
-    """Whether its branch is to be merged, or was not yet looked at for long enough."""
+    """Return whether its branch is to be merged, or was not yet looked at for long enough."""
     if ingestion.unfinished:
         return True
     is_kept = ingestion.state in ALERTED and not ingestion.discarded
@@ -130,7 +130,7 @@ def _of_nobody(
 def _unneeded(
     adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
-    """The branches that no ingestion needs, and when each was written last."""
+    """Yield the branches that no ingestion needs, and when each was written last."""
     owners = {id_[:12]: ingestion for id_, ingestion in known.items()}
     trunks: dict[str, Trunk] = {}
     for name, head in references.items():
@@ -164,7 +164,7 @@ def last_written(main: Trunk, grown: Growth) -> datetime | None:
 
 
 def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:
-    """Whether the branch is of an ingestion that is in flight, or failed and is kept: evidence."""
+    """Return whether the branch is of an ingestion that is in flight, or failed and is kept: evidence."""
     match = _OWNER.fullmatch(name)
     part = (match[1] or match[2]) if match else ""
     if part not in owners:
@@ -174,7 +174,7 @@ def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) ->
 
 
 def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
-    """The tables that a branch was made for; of a batch that nobody knows any more, none."""
+    """Return the tables that a branch was made for; of a batch that nobody knows any more, none."""
     if _table(name) != BATCH:
         return (_table(name),)
     match = _OWNER.fullmatch(name)

@@ -85,7 +85,7 @@ def restore(
 
 
 def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
-    """Those of them whose job is not started: the index that listed them lags behind."""
+    """Return those of them whose job is not started: the index that listed them lags behind."""
     listed = iter(ids)
     found: list[Ingestion] = []
     while batch := list(islice(listed, _BATCH)):
@@ -146,7 +146,7 @@ def _entered(
 
 
 def _is_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
-    """Whether it was begun once more: of its attempt there is work that it did not ask for."""
+    """Return whether it was begun once more: of its attempt there is work that it did not ask for."""
     if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
         return False
     run = trace.runs.get(begun.attempt)

@@ -45,7 +45,7 @@ class Reconciliation:
     since: str = ""
 
     def ended(self, end: End) -> tuple[int, int]:
-        """How many ended so, and their rows."""
+        """Return how many ended so, and their rows."""
         return self.ends.get(end, (0, 0))
 
 

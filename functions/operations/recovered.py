@@ -51,12 +51,12 @@ class Trace:
 
     @property
     def attempt(self) -> int:
-        """The newest attempt of which something is left."""
+        """Return the newest attempt of which something is left."""
         return max({*self.runs, *self.reports, *self.branches}, default=0)
 
     @property
     def tables(self) -> set[str]:
-        """The tables that the ingestion may have written to."""
+        """Return the tables that the ingestion may have written to."""
         of_reports = {parse_report_key(key)[0] for key in self.reports.values()}
         return of_reports | {parse_branch_name(name)[0] for name in self.branches.values()}
 
@@ -198,12 +198,12 @@ def landed_again(id_: str, landed: LandedObject, trace: Trace, head: str) -> Ing
 
 
 def is_end(report: AuditReport) -> bool:
-    """Whether a report says by itself how its ingestion ended."""
+    """Return whether a report says by itself how its ingestion ended."""
     return report.verdict in _ENDS and report.reason is not None
 
 
 def _part(report: AuditReport, part: AuditReport) -> BatchFile:
-    """A batch's file as the report names it; its contract's text is not known."""
+    """Return a batch's file as the report names it; its contract's text is not known."""
     landed = part.source
     key = landed.key.removeprefix(folder(report.source.key))
     return BatchFile(key, landed.version, landed.etag, landed.size, part.table, "", "")
@@ -227,7 +227,7 @@ def _told(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
 
 
 def _failures(trace: Trace, attempt: int) -> int:
-    """The attempts before this one whose runs failed without a report."""
+    """Return the attempts before this one whose runs failed without a report."""
     return sum(
         run.state is RunState.FAILED
         for number, run in trace.runs.items()
@@ -239,7 +239,7 @@ def _failures(trace: Trace, attempt: int) -> int:
 
 
 def in_force(adapters: Adapters) -> dict[str, StoredContract]:
-    """The contracts in force by their tables."""
+    """Return the contracts in force by their tables."""
     try:
         return {stored.contract.table: stored for stored in adapters.lake.contracts()}
     except ContractInvalid:
@@ -277,7 +277,7 @@ def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
 
 
 def _together(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Ingestion:
-    """A batch with what its contracts say; they ask other things than is known in other versions.
+    """Return a batch with what its contracts say; they ask other things than is known in other versions.
 
     Its job then runs again where main refuses its branch.
     """

@@ -95,7 +95,7 @@ class Balance:
 
     @property
     def off(self) -> int:
-        """How many rows main has too many, below zero: too few."""
+        """Return how many rows main has too many, below zero: too few."""
         return self.rows.live - self.published - self.gained_by_others
 
 

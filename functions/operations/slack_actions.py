@@ -46,14 +46,14 @@ def act(adapters: Adapters, body: str) -> None:
 
 
 def _is_done(now: Ingestion, wish: ActionRequest) -> bool:
-    """Whether it was done before: the message came twice, or the person pressed twice."""
+    """Return whether it was done before: the message came twice, or the person pressed twice."""
     attempt, _, since = wish.seen.parts
     later = {(a.what, a.by, str(a.attempt)) for a in now.actions if a.at > since}
     return (wish.what, wish.by, attempt) in later
 
 
 def _is_as_seen(now: Ingestion, shown: Seen) -> bool:
-    """Whether it stands as it was shown; buttons of an older release do not say since when."""
+    """Return whether it stands as it was shown; buttons of an older release do not say since when."""
     stands = Seen(now.id, seen(now))
     is_older = shown.parts == (*stands.parts[:2], "")
     return shown == stands or (is_older and not now.discarded)
@@ -111,7 +111,7 @@ def _in_vain(now: Ingestion, wish: ActionRequest, why: str) -> str:
 
 
 def _answer(now: Ingestion, wish: ActionRequest, words: str, ending: str) -> Alert:
-    """An answer in the thread; its token is "" once there is nothing more to be done.
+    """Return an answer in the thread; its token is "" once there is nothing more to be done.
 
     `ending` tells a wish that was refused from the same one carried out later.
     """

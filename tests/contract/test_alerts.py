@@ -12,7 +12,7 @@ import requests
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.adapters.sqs import Queued
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
     Kind,
@@ -68,7 +68,7 @@ class LocalSlack:
         alert_channels = AlertChannels(
             self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons
         )
-        tell(alert_channels, Queued(channel, alert).to_json())
+        tell(alert_channels, QueuedAlert(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
         """Each message's channel and what it shows."""
@@ -444,7 +444,7 @@ def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
         for to_topic in (False, True):
             tell(
                 alert_channels,
-                Queued("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
+                QueuedAlert("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
             )
     assert local_slack.threaded() == {first.text: [last.text, answer.text]}
     assert [told.text for told in topic.got] == [first.text, last.text, answer.text]
@@ -457,7 +457,7 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     alert_channels = AlertChannels(
         threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
     )
-    to_slack, to_topic = Queued("#orders", ALERT), Queued("#orders", ALERT, to_topic=True)
+    to_slack, to_topic = QueuedAlert("#orders", ALERT), QueuedAlert("#orders", ALERT, to_topic=True)
     for _ in range(3):
         tell(alert_channels, to_slack.to_json())
         with pytest.raises(Transient, match="TOPIC_UNAVAILABLE"):
@@ -474,8 +474,8 @@ def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> N
     alert_channels = AlertChannels(
         threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
     )
-    tell(alert_channels, Queued("#orders", ALERT).to_json())
-    tell(alert_channels, Queued("#orders", ALERT, to_topic=True).to_json())
+    tell(alert_channels, QueuedAlert("#orders", ALERT).to_json())
+    tell(alert_channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())
     assert ([record.getMessage() for record in caplog.records], topic.got) == (
         [ALERT.text],
         [ALERT],

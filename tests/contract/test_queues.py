@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, QueuedAlert
 from functions.model.alert import (
     Alert,
     Kind,
@@ -98,7 +98,7 @@ def test_what_is_forgotten_is_gone(queue: Queue) -> None:
     queue.send("not done")
     for letter in list(queue.dead_letters.read()):
         if letter.body == "done":
-            queue.dead_letters.forget(letter)
+            queue.dead_letters.delete(letter)
         else:
             queue.comes_again(letter)
     assert queue.bodies() == ["not done"]
@@ -108,8 +108,8 @@ def test_forgetting_twice_is_no_error(queue: Queue) -> None:
     """Who deletes a message that is gone already is content."""
     queue.send("x")
     (letter,) = queue.dead_letters.read()
-    queue.dead_letters.forget(letter)
-    queue.dead_letters.forget(letter)
+    queue.dead_letters.delete(letter)
+    queue.dead_letters.delete(letter)
     assert queue.bodies() == []
 
 
@@ -138,7 +138,7 @@ def test_an_sqs_that_is_away_is_tried_again() -> None:
 def calls(client: Any) -> list[Callable[[], object]]:
     """Each of the adapter's methods, ready to be called."""
     queue = DeadLetters(client, "https://sqs/000000000000/uploads-dead")
-    return [lambda: list(queue.read()), lambda: queue.forget(DeadLetter("", "r"))]
+    return [lambda: list(queue.read()), lambda: queue.delete(DeadLetter("", "r"))]
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def alerts(request: pytest.FixtureRequest, sqs: Any) -> Alerts:
 
 def seen(body: str) -> tuple[str, Alert]:
     """The channel and the alert in a message's body."""
-    queued = Queued.from_json(body)
+    queued = QueuedAlert.from_json(body)
     return queued.channel, queued.alert
 
 
@@ -208,14 +208,14 @@ def test_failures_wait_for_no_warning(sqs: Any) -> None:
 def test_an_alert_of_an_older_shape_is_read() -> None:
     """What was queued before alerts were named is shown all the same."""
     body = '{"channel": "#a", "text": "t", "blocks": []}'
-    assert Queued.from_json(body) == Queued("#a", Alert("t", ()))
+    assert QueuedAlert.from_json(body) == QueuedAlert("#a", Alert("t", ()))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"channel": "#a"}', "nonsense"])
 def test_what_is_no_alert_is_refused(body: str) -> None:
     """A message that is no alert is an error that says so."""
     with pytest.raises(Permanent, match="BAD_ALERT"):
-        Queued.from_json(body)
+        QueuedAlert.from_json(body)
 
 
 def test_an_alert_that_sqs_refuses_is_told_again() -> None:
