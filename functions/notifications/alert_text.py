@@ -155,7 +155,7 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
 
 
-def seen(ingestion: Ingestion) -> str:
+def state_token(ingestion: Ingestion) -> str:
     """What somebody saw of an ingestion, to be compared with what it is when they act.
 
     Its attempt, the hash of what can be published anyway, "" where nothing can, and since when it
@@ -185,7 +185,7 @@ def _of(
         ingestion=ingestion.id,
         table=", ".join(sorted(ingestion.tables))[:_LONGEST_CAUSE],
         cause=one_line(cause[:_LONGEST_CAUSE]),
-        token=seen(ingestion),
+        token=state_token(ingestion),
         page=_page(ingestion, page_url),
         revision=ingestion.revision,
     )

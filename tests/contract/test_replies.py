@@ -16,7 +16,7 @@ from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
 from functions.adapters.secrets import Secret
-from functions.notifications.alert_text import alert, seen
+from functions.notifications.alert_text import alert, state_token
 from functions.notifications.interactions import ActionRequest, Reception, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
@@ -30,7 +30,7 @@ from tests.fakes.slack import SIGNING_SECRET, FakeActions, example
 
 TOKEN = "xoxb-test"
 REJECTED = replace(INGESTION, rows=842)
-SEEN = Seen(REJECTED.id, seen(REJECTED))
+SEEN = Seen(REJECTED.id, state_token(REJECTED))
 VIEW = modal(SEEN, "Rejected: a.csv")
 
 

@@ -13,7 +13,7 @@ from functions.model.alert import (
     Kind,
 )
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import Outcome, discard, give_up, publish_anyway, replay
+from functions.operations.failed import Outcome, discard, mark_discarded, publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
@@ -118,14 +118,14 @@ def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
     """Giving up only writes it down; whoever discards next deletes what it had."""
     deployment, landed = failed()
     before = deployment.ingestion(landed)
-    marked = give_up(deployment.adapters, before, by="Ann")
+    marked = mark_discarded(deployment.adapters, before, by="Ann")
     assert (marked.discarded, list(marked.branches_to_delete)) == (True, [before.branch])
     assert before.branch in deployment.catalog.branches("ingest/")
     assert discarded(deployment, landed).left == ""
     assert before.branch not in deployment.catalog.branches("ingest/")
     assert data_files(deployment)
     with pytest.raises(LakegateError, match="DISCARDED"):
-        give_up(deployment.adapters, deployment.ingestion(landed), by="Bob")
+        mark_discarded(deployment.adapters, deployment.ingestion(landed), by="Bob")
 
 
 def test_a_replay_that_fails_is_told_again() -> None:
@@ -308,7 +308,7 @@ def test_what_did_not_fail_is_left_alone(command: Command) -> None:
 
 @pytest.mark.parametrize(
     ("script", "code", "said"),
-    [(errored, "NO_ROWS", "could not be judged"), (refused, "NO_ROWS", "before any row")],
+    [(errored, "NO_ROWS", "its audit did not finish"), (refused, "NO_ROWS", "before any row")],
 )
 def test_without_rows_there_is_nothing_to_publish(
     script: Callable[[AuditReport], AuditReport], code: str, said: str
@@ -325,9 +325,9 @@ def test_discarded_rows_are_not_published() -> None:
     """Who publishes what was discarded is told so."""
     deployment, landed = failed()
     discarded(deployment, landed)
-    with pytest.raises(LakegateError, match="it was discarded, and its rows with it"):
+    with pytest.raises(LakegateError, match="it was discarded and its rows deleted"):
         published(deployment, landed)
-    with pytest.raises(LakegateError, match="nothing left to discard"):
+    with pytest.raises(LakegateError, match="already discarded"):
         discarded(deployment, landed)
 
 

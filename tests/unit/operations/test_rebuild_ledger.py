@@ -344,12 +344,12 @@ def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
     deployment = Deployment()
     known: dict[int, tuple[str, ...]] = {}
 
-    def look(number: int) -> None:
+    def check(number: int) -> None:
         landed = [ingestion_id(each) for each in deployment.landing.landed()]
         known[number] = tuple(sorted(deployment.ledger.known(landed)))
 
     for number in range(len(_told(story).journal.calls)):
-        deployment.journal.strike_at(number, Fault(partial(look, number), "after"))
+        deployment.journal.strike_at(number, Fault(partial(check, number), "after"))
     story(deployment)
     return deployment, known
 
