@@ -56,7 +56,7 @@ def of_settings(settings: Settings, stage: str) -> list[Finding]:
 
 
 def of_bucket(check: str, found: Bucket, *, is_lake: bool) -> list[Finding]:
-    """Return a bucket keeps versions, encrypts, and is for TLS and its owner alone; a lake stays whole."""
+    """Check a bucket: versioned, encrypted, TLS only, private; a lake without deletes."""
     faults = {
         "keeps no versions": found.versioning != "Enabled",
         "is not encrypted by default": not found.encryption,

@@ -24,7 +24,7 @@ from functions.notifications.alert_text import (
     unreadable_event,
 )
 from functions.notifications.email import Topic
-from functions.notifications.notify import AlertChannels, tell
+from functions.notifications.notify import AlertChannels, notify
 from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
 from functions.telemetry import logger
@@ -63,12 +63,12 @@ class LocalSlack:
         """The adapter, connected."""
         return SlackAlerts(WebClient(token, base_url=f"{self.url}/api/"), DEFAULT)
 
-    def tell(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
+    def notify(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
         """Have people told, as on_alert does with the queue's message."""
-        alert_channels = AlertChannels(
+        channels = AlertChannels(
             self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons
         )
-        tell(alert_channels, QueuedAlert(channel, alert).to_json())
+        notify(channels, QueuedAlert(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
         """Each message's channel and what it shows."""
@@ -130,29 +130,29 @@ def settled(name: str, attempt: int = 2) -> Alert:
 
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
     """What is told is seen, text and blocks, in the channel that was named."""
-    local_slack.tell(ALERT)
+    local_slack.notify(ALERT)
     assert local_slack.posted() == [("#orders", ALERT)]
 
 
 def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
     """An alert whose contract names no channel goes to the deployment's."""
-    local_slack.tell(ALERT, "")
+    local_slack.notify(ALERT, "")
     assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
 def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
     """A message that is delivered again, be it days later, is not shown again."""
     for told in (ALERT, settled("a"), unreadable_event("q", "x", "y")):
-        local_slack.tell(told)
+        local_slack.notify(told)
         local_slack.seconds += 86_400
-        local_slack.tell(told)
+        local_slack.notify(told)
     assert len(local_slack.posted()) == 3
 
 
 def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) -> None:
     """Of several files with one cause the channel sees one message, that counts them."""
     for name in ("a", "b", "c"):
-        local_slack.tell(failed(name))
+        local_slack.notify(failed(name))
     assert local_slack.threaded() == {
         "Rejected: a (CHECKS_FAILED) (and 2 more)": [
             "Rejected: b (CHECKS_FAILED)",
@@ -160,17 +160,17 @@ def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) ->
         ]
     }
     first = local_slack.posted()[0][1]
-    assert "*3 times* the same" in str(first.blocks)
+    assert "*3 with the same cause*" in str(first.blocks)
     assert first.blocks[: len(failed("a").blocks)] == failed("a").blocks
 
 
 def test_another_cause_table_or_channel_is_another_thread(local_slack: LocalSlack) -> None:
     """Only the same failed checks of the same table, told in the same channel, are a repeat."""
-    local_slack.tell(failed("a"))
-    local_slack.tell(failed("b", table="shop.returns"))
-    local_slack.tell(alert(ingestion("c"), replace(REPORT, checks=(replace(FAILED, id="x"),))))
-    local_slack.tell(failed("d", reason=Reason("BAD_ROWS", "x")))
-    local_slack.tell(failed("e"), "#another")
+    local_slack.notify(failed("a"))
+    local_slack.notify(failed("b", table="shop.returns"))
+    local_slack.notify(alert(ingestion("c"), replace(REPORT, checks=(replace(FAILED, id="x"),))))
+    local_slack.notify(failed("d", reason=Reason("BAD_ROWS", "x")))
+    local_slack.notify(failed("e"), "#another")
     assert list(map(len, local_slack.threaded().values())) == [0] * 5
 
 
@@ -178,16 +178,16 @@ def test_batches_of_other_tables_are_another_thread(local_slack: LocalSlack) -> 
     """A batch has the cause of one for the same tables, in whatever order, and of no other."""
     for name, tables in (("a", "xy"), ("b", "yx"), ("c", "xz")):
         parts = tuple(BatchFile(table, "1", "", 1, f"shop.{table}", "", "") for table in tables)
-        local_slack.tell(failed(name, table=BATCH, parts=parts))
+        local_slack.notify(failed(name, table=BATCH, parts=parts))
     assert list(map(len, local_slack.threaded().values())) == [1, 0]
 
 
 def test_a_window_ends(local_slack: LocalSlack) -> None:
     """After an hour the channel hears of the same cause again, in a message that counts anew."""
-    local_slack.tell(failed("a"))
+    local_slack.notify(failed("a"))
     local_slack.seconds += 3601
-    local_slack.tell(failed("b"))
-    local_slack.tell(failed("c"))
+    local_slack.notify(failed("b"))
+    local_slack.notify(failed("c"))
     assert local_slack.threaded() == {
         "Rejected: a (CHECKS_FAILED)": [],
         "Rejected: b (CHECKS_FAILED) (and 1 more)": ["Rejected: c (CHECKS_FAILED)"],
@@ -197,13 +197,13 @@ def test_a_window_ends(local_slack: LocalSlack) -> None:
 def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
     """What became of a file is told where its alert is, its own or the one that counts it."""
     for name in ("a", "b"):
-        local_slack.tell(failed(name))
+        local_slack.notify(failed(name))
     local_slack.seconds += 20 * 86_400
-    local_slack.tell(settled("b"))
+    local_slack.notify(settled("b"))
     ((first, replies),) = local_slack.threaded().items()
     assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
     assert replies[1:] == ["Published after replay: b"]
-    assert "1 of 2 taken care of" in str(local_slack.posted()[0][1].blocks)
+    assert "1 of 2 resolved" in str(local_slack.posted()[0][1].blocks)
 
 
 @pytest.mark.parametrize("has_buttons", [False, True])
@@ -212,7 +212,7 @@ def test_buttons_are_where_somebody_may_press_them(
 ) -> None:
     """Without anybody who may act an alert has none, and as many again in its thread."""
     for name in ("a", "b"):
-        local_slack.tell(failed(name), has_buttons=has_buttons)
+        local_slack.notify(failed(name), has_buttons=has_buttons)
     shown = ["actions" in str(told.blocks) for _, told in local_slack.posted()]
     assert shown == [has_buttons, has_buttons]
 
@@ -220,10 +220,10 @@ def test_buttons_are_where_somebody_may_press_them(
 @pytest.mark.parametrize(("token", "stay"), [("2:", True), ("", False)])
 def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, stay: bool) -> None:
     """An answer in the thread takes the buttons off once nothing is left to be done."""
-    local_slack.tell(failed("a"), has_buttons=True)
+    local_slack.notify(failed("a"), has_buttons=True)
     told = failed("a")
     answer = replace(told, about="answer", kind=Kind.ANSWER, cause="", token=token, text="done")
-    local_slack.tell(answer, has_buttons=True)
+    local_slack.notify(answer, has_buttons=True)
     first, reply = local_slack.posted()
     assert ("actions" in str(first[1].blocks)) is stay
     assert "actions" not in str(reply[1].blocks)
@@ -232,19 +232,19 @@ def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, sta
 
 def test_recovery_of_what_nobody_remembers_is_told(local_slack: LocalSlack) -> None:
     """Where no thread is known any more, the channel sees what became of the file."""
-    local_slack.tell(settled("a"))
+    local_slack.notify(settled("a"))
     assert local_slack.threaded() == {"Published after replay: a": []}
 
 
 def test_failing_again_is_told_in_the_thread_and_in_the_channel(local_slack: LocalSlack) -> None:
     """A replayed file that failed again is not counted as another, and nobody misses it."""
-    local_slack.tell(failed("a"))
-    local_slack.tell(settled("a"))
-    local_slack.tell(failed("a", attempt=3))
+    local_slack.notify(failed("a"))
+    local_slack.notify(settled("a"))
+    local_slack.notify(failed("a", attempt=3))
     ((first, replies),) = local_slack.threaded().items()
     assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED)", 2)
     assert [m.get("broadcast") for m in local_slack.slack.messages.all()] == [None, False, True]
-    assert "taken care of" not in str(local_slack.posted()[0][1].blocks)
+    assert "resolved" not in str(local_slack.posted()[0][1].blocks)
 
 
 def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack) -> None:
@@ -254,7 +254,7 @@ def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack
     told = [failed("a"), answer, done, failed("a", 3), settled("a", 4)]
     has_buttons = []
     for alert_ in told:
-        local_slack.tell(alert_, has_buttons=True)
+        local_slack.notify(alert_, has_buttons=True)
         has_buttons.append("'actions'" in str(local_slack.posted()[0][1].blocks))
     assert has_buttons == [True, True, False, True, False]
 
@@ -262,21 +262,21 @@ def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack
 @pytest.mark.parametrize("told", [failed("b"), failed("a", attempt=2), settled("a")])
 def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, told: Alert) -> None:
     """Where a person deleted the first message, what follows is a message of its own."""
-    local_slack.tell(failed("a"))
+    local_slack.notify(failed("a"))
     local_slack.delete_first()
-    local_slack.tell(told)
-    local_slack.tell(failed("c"))
+    local_slack.notify(told)
+    local_slack.notify(failed("c"))
     again = [] if told.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
     assert next(iter(local_slack.threaded().values())) == again
 
 
 def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlack) -> None:
     """Where a channel was archived after the alert, the default one is told of what follows."""
-    local_slack.tell(failed("a"))
+    local_slack.notify(failed("a"))
     local_slack.suffer(archived_channels=("#orders",))
-    local_slack.tell(settled("a"))
-    local_slack.tell(failed("b"))
-    local_slack.tell(failed("c"))
+    local_slack.notify(settled("a"))
+    local_slack.notify(failed("b"))
+    local_slack.notify(failed("c"))
     channels = [channel for channel, _ in local_slack.posted()]
     assert channels == ["#orders", DEFAULT, DEFAULT, DEFAULT]
     assert list(map(len, local_slack.threaded().values())) == [0, 0, 1]
@@ -289,7 +289,7 @@ def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, b
     told[bad] = replace(told[bad], blocks=({"type": "nonsense"},))
     for _ in range(2):
         for each in told:
-            local_slack.tell(each)
+            local_slack.notify(each)
     assert list(local_slack.threaded().values())[-1] == []
     assert [alert_.text.partition(" (")[0] for _, alert_ in local_slack.posted()] == [
         "Rejected: a",
@@ -301,30 +301,30 @@ def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack
     """Who died between posting and remembering posts again, and then there is one thread."""
     local_slack.journal.strike("threads.open", Fault(die))
     with pytest.raises(ProcessDied):
-        local_slack.tell(failed("a"))
+        local_slack.notify(failed("a"))
     for _ in range(3):
-        local_slack.tell(failed("a"))
-    local_slack.tell(failed("b"))
+        local_slack.notify(failed("a"))
+    local_slack.notify(failed("b"))
     assert list(local_slack.threaded().values()) == [[], ["Rejected: b (CHECKS_FAILED)"]]
 
 
 def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
     """Who died after a reply replies once more, and the count stays right."""
-    local_slack.tell(failed("a"))
+    local_slack.notify(failed("a"))
     local_slack.journal.strike("threads.remember", Fault(die))
     with pytest.raises(ProcessDied):
-        local_slack.tell(failed("b"))
+        local_slack.notify(failed("b"))
     for _ in range(3):
-        local_slack.tell(failed("b"))
+        local_slack.notify(failed("b"))
     ((first, replies),) = local_slack.threaded().items()
     assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED) (and 1 more)", 2)
 
 
 def test_an_alert_of_an_older_release_is_shown(local_slack: LocalSlack) -> None:
     """What was queued before alerts had a kind is a message of its own, shown once."""
-    local_slack.tell(Alert("t", ALERT.blocks))
-    local_slack.tell(Alert("t", ALERT.blocks))
-    local_slack.tell(Alert("t", ALERT.blocks, about="x"))
+    local_slack.notify(Alert("t", ALERT.blocks))
+    local_slack.notify(Alert("t", ALERT.blocks))
+    local_slack.notify(Alert("t", ALERT.blocks, about="x"))
     assert local_slack.threaded() == {"t": []}
     assert len(local_slack.posted()) == 2
 
@@ -340,8 +340,8 @@ def test_a_channel_that_is_not_there_refuses(local_slack: LocalSlack) -> None:
 def test_what_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlack) -> None:
     """A contract that names a channel that is not there still gets its people told, in a thread."""
     local_slack.suffer(missing_channels=("#orders",))
-    local_slack.tell(failed("a"))
-    local_slack.tell(failed("b"))
+    local_slack.notify(failed("a"))
+    local_slack.notify(failed("b"))
     assert [channel for channel, _ in local_slack.posted()] == [DEFAULT, DEFAULT]
     assert list(map(len, local_slack.threaded().values())) == [1]
 
@@ -350,30 +350,30 @@ def test_what_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
     """Where the default channel refuses too, the message is not done: it comes again."""
     local_slack.suffer(missing_channels=("#orders", DEFAULT))
     with pytest.raises(Permanent, match="SLACK_REFUSED"):
-        local_slack.tell(ALERT)
+        local_slack.notify(ALERT)
 
 
 def test_what_slack_cannot_lay_out_is_told_as_text(local_slack: LocalSlack) -> None:
     """An alert whose blocks Slack refuses is shown without them, and blocks no other one."""
-    local_slack.tell(replace(ALERT, blocks=({"type": "nonsense"},)))
+    local_slack.notify(replace(ALERT, blocks=({"type": "nonsense"},)))
     assert local_slack.posted() == [(DEFAULT, replace(ALERT, blocks=()))]
 
 
 def test_a_short_limit_is_waited_for(local_slack: LocalSlack) -> None:
     """Where Slack says to come again in a second, the alert is shown a second later."""
     local_slack.suffer(ratelimit_next=1)
-    local_slack.tell(ALERT)
+    local_slack.notify(ALERT)
     assert len(local_slack.posted()) == 1
 
 
 def test_an_outage_in_a_thread_delays_it(local_slack: LocalSlack) -> None:
     """Whichever call of Slack's fails: the message comes again, and nothing is lost or doubled."""
-    local_slack.tell(failed("a"))
+    local_slack.notify(failed("a"))
     for name in ("b", "c"):
         local_slack.suffer(fail_next=1)
         with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
-            local_slack.tell(failed(name))
-        local_slack.tell(failed(name))
+            local_slack.notify(failed(name))
+        local_slack.notify(failed(name))
     assert [len(replies) for replies in local_slack.threaded().values()] == [2]
 
 
@@ -435,15 +435,13 @@ class Mailbox:
 def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
     """What was held up until people were told what became of a file later is not shown."""
     topic, slack = Mailbox(), local_slack.alerts()
-    alert_channels = AlertChannels(
-        local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic)
-    )
+    channels = AlertChannels(local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic))
     first, late, last = failed("a"), failed("a", revision=11), settled("a")
     answer = replace(last, kind=Kind.ANSWER, about="answer", text="answer", revision=0)
     for told in (first, last, late, answer):
         for to_topic in (False, True):
-            tell(
-                alert_channels,
+            notify(
+                channels,
                 QueuedAlert("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
             )
     assert local_slack.threaded() == {first.text: [last.text, answer.text]}
@@ -454,28 +452,28 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     """An outage of either delays the other by nothing, and doubles nothing there."""
     topic = Mailbox(away=True)
     threads = local_slack.threads
-    alert_channels = AlertChannels(
+    channels = AlertChannels(
         threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
     )
     to_slack, to_topic = QueuedAlert("#orders", ALERT), QueuedAlert("#orders", ALERT, to_topic=True)
     for _ in range(3):
-        tell(alert_channels, to_slack.to_json())
+        notify(channels, to_slack.to_json())
         with pytest.raises(Transient, match="TOPIC_UNAVAILABLE"):
-            tell(alert_channels, to_topic.to_json())
+            notify(channels, to_topic.to_json())
     topic.away = False
     for _ in range(3):
-        tell(alert_channels, to_topic.to_json())
+        notify(channels, to_topic.to_json())
     assert (len(local_slack.posted()), topic.got) == (1, [ALERT])
 
 
 def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
     """A deployment without Slack has each alert in its log and, where set, its topic."""
     topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
-    alert_channels = AlertChannels(
+    channels = AlertChannels(
         threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
     )
-    tell(alert_channels, QueuedAlert("#orders", ALERT).to_json())
-    tell(alert_channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())
+    notify(channels, QueuedAlert("#orders", ALERT).to_json())
+    notify(channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())
     assert ([record.getMessage() for record in caplog.records], topic.got) == (
         [ALERT.text],
         [ALERT],

@@ -14,9 +14,16 @@ from moto import mock_aws
 from functions.adapters.sqs import (
     AnnouncementQueue,
 )
-from functions.downstream.announce import EventBus, Readers, Refreshing, announce, bring, detail
+from functions.downstream.announce import (
+    ConsumerRefresh,
+    Consumers,
+    EventBus,
+    announce,
+    detail,
+    refresh,
+)
 from functions.downstream.queues import (
-    GivenUp,
+    RefreshDeadLetters,
     RefreshQueue,
 )
 from functions.model.announcement import Announcement, Refresh, announcements
@@ -201,15 +208,15 @@ def test_a_bus_that_refuses_holds_up_no_warehouse(aws: Aws) -> None:
     """The warehouses have their refresh, once, however often the event is tried."""
     url = aws.queue(fifo=True)
     bus = Bus(refuses=True)
-    readers = Readers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
+    consumers = Consumers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
     for _ in range(3):
         with pytest.raises(Transient):
-            announce(readers, TOLD.text())
+            announce(consumers, TOLD.text())
     assert [Refresh.read(body) for body in aws.bodies(url)] == [
         Refresh(INGESTION.table, 5, "s3://lake/warehouse/5.json")
     ]
     bus.refuses = False
-    announce(readers, TOLD.text())
+    announce(consumers, TOLD.text())
     assert len(bus.entries) == 1
 
 
@@ -217,9 +224,9 @@ def test_files_of_one_commit_are_one_refresh(aws: Aws) -> None:
     """Where one commit publishes several files, each is announced, and the warehouse asked once."""
     url = aws.queue(fifo=True)
     bus = Bus()
-    readers = Readers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
+    consumers = Consumers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
     for number in range(5):
-        announce(readers, replace(TOLD, id=f"{number}", ingestion=f"{number}").text())
+        announce(consumers, replace(TOLD, id=f"{number}", ingestion=f"{number}").text())
     assert len(bus.entries) == 5
     assert len(aws.bodies(url)) == 1
 
@@ -228,7 +235,7 @@ def test_files_of_one_commit_are_one_refresh(aws: Aws) -> None:
 def test_warehouses_are_asked_only_after_main_moved(aws: Aws, told: Announcement) -> None:
     """Of what was not published, or dropped since, there is nothing for them to read."""
     url = aws.queue(fifo=True)
-    announce(Readers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), told.text())
+    announce(Consumers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), told.text())
     assert aws.bodies(url) == []
 
 
@@ -247,7 +254,12 @@ def test_what_is_refused_for_good_is_given_up_at_once(aws: Aws) -> None:
     """It lies where an alarm watches, holds up nothing, and can be tried again as it was."""
     url = aws.queue(fifo=True)
     body = Refresh("a.b", 1, "s3://x").text()
-    bring(Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, url)), body)
+    refresh(
+        ConsumerRefresh(
+            Refusing(Permanent("REFUSED", "no such table")), RefreshDeadLetters(aws.sqs, url)
+        ),
+        body,
+    )
     assert aws.bodies(url) == [body]
 
 
@@ -256,9 +268,11 @@ def test_of_one_table_refreshes_that_are_tried_again_are_worked_on_one_by_one(aw
     url, dead = aws.queue(fifo=True), aws.queue(fifo=True)
     tried = [Refresh("a.b", 2, "s3://x"), Refresh("a.c", 1, "s3://x"), Refresh("a.b", 1, "s3://x")]
     bodies = [each.text() for each in tried]
-    refusing = Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, dead))
+    refusing = ConsumerRefresh(
+        Refusing(Permanent("REFUSED", "no such table")), RefreshDeadLetters(aws.sqs, dead)
+    )
     for body in bodies:
-        bring(refusing, body)
+        refresh(refusing, body)
     aws.redrive(dead, url)
     at_once = [body for _ in bodies for body in aws.bodies(url, most=1)]
     assert at_once == bodies[:2]
@@ -269,25 +283,27 @@ def test_what_is_refused_again_is_kept_again(aws: Aws) -> None:
     dead = aws.queue(fifo=True)
     body = Refresh("a.b", 1, "s3://x").text()
     for _ in range(2):
-        GivenUp(aws.sqs, dead).keep(body)
+        RefreshDeadLetters(aws.sqs, dead).keep(body)
     assert aws.bodies(dead) == [body, body]
 
 
 def test_what_cannot_be_read_holds_up_nothing(aws: Aws) -> None:
     """What is no refresh is of no table: it is given up, and waits for no other of its kind."""
     dead = aws.queue(fifo=True)
-    unread = Refreshing(Refusing(Transient("AWAY", "never asked")), GivenUp(aws.sqs, dead))
+    unread = ConsumerRefresh(
+        Refusing(Transient("AWAY", "never asked")), RefreshDeadLetters(aws.sqs, dead)
+    )
     for body in ("one", "two"):
-        bring(unread, body)
+        refresh(unread, body)
     assert [body for _ in range(2) for body in aws.bodies(dead, most=1)] == ["one", "two"]
 
 
 def test_what_may_pass_comes_again(aws: Aws) -> None:
     """A warehouse that is away fails the message, which SQS gives again."""
     url = aws.queue(fifo=True)
-    away = Refreshing(Refusing(Transient("AWAY", "later")), GivenUp(aws.sqs, url))
+    away = ConsumerRefresh(Refusing(Transient("AWAY", "later")), RefreshDeadLetters(aws.sqs, url))
     with pytest.raises(Transient, match="AWAY"):
-        bring(away, Refresh("a.b", 1, "s3://x").text())
+        refresh(away, Refresh("a.b", 1, "s3://x").text())
     assert aws.bodies(url) == []
 
 
@@ -298,7 +314,7 @@ def test_queues_that_refuse_are_tried_again() -> None:
     calls: list[Callable[[], object]] = [
         lambda: AnnouncementQueue(client, url).send(TOLD),
         lambda: RefreshQueue(client, url).send(Refresh("a.b", 1, "s3://x")),
-        lambda: GivenUp(client, url).keep("x"),
+        lambda: RefreshDeadLetters(client, url).keep("x"),
     ]
     for call in calls:
         with Stubber(client) as stubber:

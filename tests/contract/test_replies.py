@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 
 from functions.adapters.secrets import Secret
 from functions.notifications.alert_text import alert, state_token
-from functions.notifications.interactions import ActionRequest, Reception, url_handler
+from functions.notifications.interactions import ActionRequest, Endpoint, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
 from infra.local.slack import Messages, Slack, web_app
@@ -110,8 +110,8 @@ def _function(slack: str, actions: FakeActions) -> Flask:
     """The function behind an address, as Lambda serves it."""
     secret = Secret(Vault(), "slack")
     users = frozenset({user_id("ada")})
-    reception = Reception(users, TEAM, secret, actions, replies(slack), time.time)
-    handler: Any = url_handler(lambda: reception)
+    endpoint = Endpoint(users, TEAM, secret, actions, replies(slack), time.time)
+    handler: Any = url_handler(lambda: endpoint)
     app = Flask("function")
 
     def serve() -> tuple[str, int]:
@@ -218,7 +218,7 @@ def test_a_wrong_token_opens_nothing(channel: Channel) -> None:
 def test_nothing_is_sent_elsewhere(address: str) -> None:
     """A response address that is not Slack's is not followed, whatever it looks like."""
     with pytest.raises(Permanent, match="NOT_SLACK"):
-        replies(wire.nobody()).tell(address, "x")
+        replies(wire.nobody()).reply(address, "x")
 
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
@@ -229,10 +229,10 @@ def test_nonsense_is_an_error_of_ours(answer: str) -> None:
             replies(url).open("trigger", VIEW)
         if "JSON" not in answer:  # a response address answers in words
             with pytest.raises(LakegateError):
-                replies(url).tell(f"{url}/responses/1", "x")
+                replies(url).reply(f"{url}/responses/1", "x")
 
 
 def test_silence_ends_soon() -> None:
     """A Slack that takes the call and never answers is given up while Slack still waits for us."""
     with wire.silent() as url, pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
-        SlackReplies(WebClient(), Secret(Vault(), "slack"), url).tell(f"{url}/responses/1", "x")
+        SlackReplies(WebClient(), Secret(Vault(), "slack"), url).reply(f"{url}/responses/1", "x")

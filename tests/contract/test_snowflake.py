@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from functions.adapters.secrets import Secret
-from functions.downstream.refresh_lease import Lease, Marks
+from functions.downstream.refresh_lease import Lease, RefreshLeases
 from functions.downstream.snowflake import Snowflake
 from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import Place, refuse_clashes
 from functions.model.announcement import Refresh
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
-from tests.fakes.marks import FakeMarks
+from tests.fakes.refresh_leases import FakeRefreshLeases
 from tests.fakes.snowflake import SnowflakeDouble, fingerprint, running
 
 TABLE = "shop.orders"
@@ -70,7 +70,7 @@ class Bench:
 
     there: SnowflakeDouble
     vault: Vault
-    marks: Marks | FakeMarks = field(default_factory=FakeMarks)
+    leases: RefreshLeases | FakeRefreshLeases = field(default_factory=FakeRefreshLeases)
     waited: list[float] = field(default_factory=list)
     tables: tuple[str, ...] = ()
     looked: Callable[[], object] | None = None
@@ -79,9 +79,9 @@ class Bench:
     def __post_init__(self) -> None:
         """Log in with what the secret holds."""
         secret = Secret(self.vault, "lakegate/dev/snowflake", lambda: self.vault.seconds)
-        marks: Any = self.marks
+        leases: Any = self.leases
         self.snowflake = Snowflake(
-            secret, marks, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
+            secret, leases, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
         )
 
     def _now(self) -> datetime:
@@ -326,7 +326,7 @@ def test_nonsense_is_tried_again(there: SnowflakeDouble, answer: bytes) -> None:
         with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
             bench.refresh(3)
     later(bench)
-    assert Bench(there, Vault(login(there)), bench.marks).refresh(3)
+    assert Bench(there, Vault(login(there)), bench.leases).refresh(3)
 
 
 def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None:
@@ -357,13 +357,13 @@ def die() -> None:
 
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
-def marks(request: pytest.FixtureRequest) -> Iterator[Marks | FakeMarks]:
+def leases(request: pytest.FixtureRequest) -> Iterator[RefreshLeases | FakeRefreshLeases]:
     """Marks where nothing was put."""
     if request.param == "in memory":
-        yield FakeMarks()
+        yield FakeRefreshLeases()
         return
     with dynamodb() as table:
-        yield Marks(table)
+        yield RefreshLeases(table)
 
 
 def seconds(number: int) -> timedelta:
@@ -371,71 +371,71 @@ def seconds(number: int) -> timedelta:
     return timedelta(seconds=number)
 
 
-def test_a_mark_only_grows(marks: Marks | FakeMarks) -> None:
+def test_a_mark_only_grows(leases: RefreshLeases | FakeRefreshLeases) -> None:
     """Who is as far already, or once began something newer, has no lease for what is older."""
     for position in (3, 5):
-        lease = marks.lease(TABLE, position, NOW, 10)
+        lease = leases.lease(TABLE, position, NOW, 10)
         assert lease
-        marks.done(lease)
-        assert [marks.lease(TABLE, older, NOW, 10) for older in (3, position)] == [None, None]
-    assert marks.lease(TABLE, 9, NOW, 10)
-    assert marks.lease(TABLE, 8, NOW + seconds(20), 10) is None
-    assert marks.lease("shop.returns", 1, NOW, 10)
+        leases.done(lease)
+        assert [leases.lease(TABLE, older, NOW, 10) for older in (3, position)] == [None, None]
+    assert leases.lease(TABLE, 9, NOW, 10)
+    assert leases.lease(TABLE, 8, NOW + seconds(20), 10) is None
+    assert leases.lease("shop.returns", 1, NOW, 10)
 
 
-def test_a_lease_is_one_holders(marks: Marks | FakeMarks) -> None:
+def test_a_lease_is_one_holders(leases: RefreshLeases | FakeRefreshLeases) -> None:
     """Until it is freed or ends nobody else has it, whatever for; other tables are free."""
-    lease = marks.lease(TABLE, 3, NOW, 10)
+    lease = leases.lease(TABLE, 3, NOW, 10)
     for position, after in ((3, 0), (3, 9), (4, 9)):
         with pytest.raises(Transient, match=f"LEASED.*{TABLE}"):
-            marks.lease(TABLE, position, NOW + seconds(after), 10)
-    assert marks.lease("shop.returns", 3, NOW, 10)
+            leases.lease(TABLE, position, NOW + seconds(after), 10)
+    assert leases.lease("shop.returns", 3, NOW, 10)
     assert lease
-    marks.free(lease)
-    assert marks.lease(TABLE, 3, NOW, 10)
+    leases.free(lease)
+    assert leases.lease(TABLE, 3, NOW, 10)
 
 
-def test_a_lease_ends(marks: Marks | FakeMarks) -> None:
+def test_a_lease_ends(leases: RefreshLeases | FakeRefreshLeases) -> None:
     """Of a holder that died it ends by itself; what that one says later is not taken."""
-    dead = marks.lease(TABLE, 3, NOW, 10)
+    dead = leases.lease(TABLE, 3, NOW, 10)
     assert dead
-    alive = marks.lease(TABLE, 3, NOW + seconds(10), 10)
+    alive = leases.lease(TABLE, 3, NOW + seconds(10), 10)
     with pytest.raises(Transient, match="LEASED"):
-        marks.done(dead)
-    marks.free(dead)
+        leases.done(dead)
+    leases.free(dead)
     with pytest.raises(Transient, match="LEASED"):
-        marks.lease(TABLE, 3, NOW + seconds(19), 10)
+        leases.lease(TABLE, 3, NOW + seconds(19), 10)
     assert alive
-    marks.done(alive)
-    assert marks.lease(TABLE, 3, NOW + seconds(19), 10) is None
+    leases.done(alive)
+    assert leases.lease(TABLE, 3, NOW + seconds(19), 10) is None
 
 
-def test_a_name_is_one_tables(marks: Marks | FakeMarks) -> None:
+def test_a_name_is_one_tables(leases: RefreshLeases | FakeRefreshLeases) -> None:
     """Which differ in capitals alone are one to a warehouse: the second is refused, both named."""
-    lease = marks.lease("shop.Orders", 3, NOW, 10)
+    lease = leases.lease("shop.Orders", 3, NOW, 10)
     assert lease
-    marks.done(lease)
+    leases.done(lease)
     with pytest.raises(Permanent, match=r"NAME_TAKEN: shop\.orders and shop\.Orders are one"):
-        marks.lease("shop.orders", 4, NOW, 10)
-    assert marks.lease("shop.Orders", 4, NOW, 10)
+        leases.lease("shop.orders", 4, NOW, 10)
+    assert leases.lease("shop.Orders", 4, NOW, 10)
 
 
 def test_a_lease_whose_answer_was_lost_is_had() -> None:
     """boto3 asks again by itself: that the holder has it already is no refusal."""
-    with dynamodb() as marks:
+    with dynamodb() as leases:
         lost = iter([0.0])
-        marks.meta.client.meta.events.register_first(
+        leases.meta.client.meta.events.register_first(
             "needs-retry.dynamodb.UpdateItem", lambda **_: next(lost, None)
         )
-        assert Marks(marks).lease(TABLE, 3, NOW, 10)
+        assert RefreshLeases(leases).lease(TABLE, 3, NOW, 10)
         assert next(lost, None) is None
 
 
 def test_of_two_at_once_one_leaves_it_for_later(
-    there: SnowflakeDouble, marks: Marks | FakeMarks
+    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
 ) -> None:
     """While a refresh goes on Snowflake is asked for no other of the table."""
-    first, second = (Bench(there, Vault(login(there)), marks) for _ in range(2))
+    first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
 
     def meanwhile() -> None:
         for position in (3, 4):
@@ -451,19 +451,21 @@ def test_of_two_at_once_one_leaves_it_for_later(
 
 
 def test_whoever_has_the_lease_looks_again(
-    there: SnowflakeDouble, marks: Marks | FakeMarks
+    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
 ) -> None:
     """What was newer when it looked may be older now, and is not sent then."""
-    first, second = (Bench(there, Vault(login(there)), marks) for _ in range(2))
+    first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
     first.looked = lambda: second.refresh(4)
     assert not first.refresh(3)
     assert len(there.ran) == 1
     assert first.refresh(5)
 
 
-def test_who_died_is_waited_for(there: SnowflakeDouble, marks: Marks | FakeMarks) -> None:
+def test_who_died_is_waited_for(
+    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
+) -> None:
     """As long as the function could be at work, and then what it had Snowflake begin."""
-    bench = Bench(there, Vault(login(there)), marks, waiting=die)
+    bench = Bench(there, Vault(login(there)), leases, waiting=die)
     with pytest.raises(Killed):
         bench.refresh(3)
     there.ahead = timedelta(seconds=LONGEST)
@@ -500,13 +502,13 @@ def test_however_functions_meet_it_only_goes_forward(
     there: SnowflakeDouble, steps: Sequence[tuple[int, str, int]]
 ) -> None:
     """They overlap anywhere and die with a statement under way: no older file after a newer."""
-    marks, left, before = FakeMarks(), list(steps), len(there.ran)
+    leases, left, before = FakeRefreshLeases(), list(steps), len(there.ran)
 
     def step() -> None:
         if not left:
             return
         position, how, passes = left.pop(0)
-        bench = Bench(there, Vault(login(there)), marks)
+        bench = Bench(there, Vault(login(there)), leases)
         bench.looked = step if how == "looked" else None
         bench.waiting = {"waiting": step, "dies": die}.get(how)
         there.hangs = how == "dies"
@@ -532,9 +534,9 @@ def test_marks_that_cannot_be_read_are_tried_again() -> None:
             stubber.add_client_error(method, "ThrottlingException")
         lease = Lease(TABLE, 1, "holder")
         for call in (
-            *[lambda: Marks(table).lease(TABLE, 1, NOW, 10)] * 2,
-            lambda: Marks(table).done(lease),
-            lambda: Marks(table).free(lease),
+            *[lambda: RefreshLeases(table).lease(TABLE, 1, NOW, 10)] * 2,
+            lambda: RefreshLeases(table).done(lease),
+            lambda: RefreshLeases(table).free(lease),
         ):
             with pytest.raises(Transient, match="MARKS_UNAVAILABLE"):
                 call()

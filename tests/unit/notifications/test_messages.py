@@ -86,7 +86,7 @@ def test_an_error_needs_no_report() -> None:
     text = shown(alert(early, None))
     assert "Errored: a.csv (X)" in text
     assert "*Table* `none`" in text
-    assert "*Branch* `none was cut`" in text
+    assert "*Branch* `none created`" in text
 
 
 def test_many_failed_checks_are_counted_not_shown() -> None:

@@ -250,7 +250,7 @@ def test_a_file_that_another_branch_reaches_stays() -> None:
     deployment.catalog.fork("mine", deployment.ingestion(landed).branch)
     outcome = discarded(deployment, landed)
     assert deployment.lake.deleted == {}
-    assert set(outcome.removal.kept.values()) == {"mine reaches it"}
+    assert set(outcome.removal.kept.values()) == {"mine needs it"}
     check_promises(deployment)
 
 

@@ -91,7 +91,9 @@ def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment)
     deployment.catalog.commit("main", TABLE, table.append(table.files[0]))
     found = result_of(deployment)
     assert codes(found.problems) == ["DOUBLED_FILE"]
-    assert f"{table.files[0]} 2 times: queries return its 3 rows 2 times" in found.problems[0].message
+    assert (
+        f"{table.files[0]} 2 times: queries return its 3 rows 2 times" in found.problems[0].message
+    )
     deployment.catalog.commit("main", TABLE, table)
     assert result_of(deployment).problems == ()
 
@@ -214,7 +216,9 @@ def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thor
     deployment.lake.deleted[more[-1]] = None
     found = result_of(deployment, thorough=thorough)
     assert codes(found.problems) == ["FILE_GONE"] * (1 + thorough)
-    assert f"lists the data file {table.files[0]}, which does not exist" in found.problems[0].message
+    assert (
+        f"lists the data file {table.files[0]}, which does not exist" in found.problems[0].message
+    )
 
 
 def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deployment) -> None:

@@ -104,7 +104,9 @@ def unaccounted(history: History) -> str:
 
 def doubled_file(history: History) -> str:
     history.doubled = (DoubledFile("s3://lake/a.parquet", 3, 2),)
-    return "shop.orders lists the data file s3://lake/a.parquet 2 times: queries return its 3 rows 2"
+    return (
+        "shop.orders lists the data file s3://lake/a.parquet 2 times: queries return its 3 rows 2"
+    )
 
 
 def swapped(history: History) -> str:

@@ -153,7 +153,9 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
     deployment, old = failed()
     before = deployment.ingestion(old)
     presses = [
-        ActionRequest(verb, Seen(before.id, state_token(before)), "ada (U0ADA)", "it is known").text()
+        ActionRequest(
+            verb, Seen(before.id, state_token(before)), "ada (U0ADA)", "it is known"
+        ).text()
         for verb in (Verb.PUBLISH, Verb.REPLAY)
     ]
     new = deployment.land(KEY)
