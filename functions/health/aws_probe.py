@@ -1,4 +1,4 @@
-"""AWS, asked how what belongs to the deployment is set up; nothing is changed."""
+"""Read the configuration of the deployment's AWS resources; change nothing."""
 
 import json
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ _NOT_SET = (
 
 
 class AwsProbe:
-    """An account and a region, as one role sees them."""
+    """The resources of an account and a region, as one role sees them."""
 
     def __init__(self, s3: Any, sqs: Any, dynamodb: Any, emr: Any) -> None:
-        """All are boto3 clients."""
+        """Use boto3's clients."""
         self._s3 = s3
         self._sqs = sqs
         self._dynamodb = dynamodb
@@ -52,7 +52,7 @@ class AwsProbe:
             )
 
     def notifications(self, bucket: str) -> list[Notification]:
-        """Which queues a bucket tells of what lands."""
+        """Return the queues that a bucket notifies of landed objects."""
         with _translated(bucket):
             found = self._s3.get_bucket_notification_configuration(Bucket=bucket)
         return [
@@ -82,7 +82,7 @@ class AwsProbe:
         )
 
     def queue(self, url: str) -> Queue:
-        """Return how many messages a queue has, and where those go that cannot be worked off."""
+        """Return how many messages a queue has, and its dead-letter queue."""
         with _translated(url):
             asked = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         found = asked["Attributes"]

@@ -20,7 +20,7 @@ from functions.health.model import (
     Keys,
     Notification,
     Queue,
-    Standing,
+    TokenStatus,
     Table,
 )
 from functions.health.nessie_checks import NessieProbe
@@ -82,7 +82,7 @@ def _in_memory(name: str) -> Seen:
             name: Bucket(name, "Enabled", "AES256", _POLICY, is_private=True),
             f"{name}-bare": Bucket(f"{name}-bare", "", "AES256", "", is_private=False),
         },
-        told={
+        notified={
             name: [Notification("arn:q-told", frozenset({"s3:ObjectCreated:*"}), is_filtered=True)]
         },
         objects={(name, "jobs/1/main.py")},
@@ -108,9 +108,9 @@ def _make_buckets(s3: Any, name: str, queue_arn: str) -> None:
         Bucket=name, PublicAccessBlockConfiguration=dict.fromkeys(blocks, True)
     )
     filter_ = {"Key": {"FilterRules": [{"Name": "prefix", "Value": "in/"}]}}
-    told = {"QueueArn": queue_arn, "Events": ["s3:ObjectCreated:*"], "Filter": filter_}
+    notification = {"QueueArn": queue_arn, "Events": ["s3:ObjectCreated:*"], "Filter": filter_}
     s3.put_bucket_notification_configuration(
-        Bucket=name, NotificationConfiguration={"QueueConfigurations": [told]}
+        Bucket=name, NotificationConfiguration={"QueueConfigurations": [notification]}
     )
     s3.put_object(Bucket=name, Key="jobs/1/main.py", Body=b"")
 
@@ -152,9 +152,12 @@ def test_a_bucket_is_seen_as_it_is_set_up(seen: Seen) -> None:
 
 def test_notifications_are_seen(seen: Seen) -> None:
     """Whom a bucket tells of what, whether of all keys, and that another one tells nobody."""
-    (told,) = seen.probe.notifications(seen.bucket)
-    assert (told.events, told.is_filtered) == (frozenset({"s3:ObjectCreated:*"}), True)
-    assert told.queue_arn == f"{seen.queue_arn}-told"
+    (notification,) = seen.probe.notifications(seen.bucket)
+    assert (notification.events, notification.is_filtered) == (
+        frozenset({"s3:ObjectCreated:*"}),
+        True,
+    )
+    assert notification.queue_arn == f"{seen.queue_arn}-told"
     assert seen.probe.notifications(seen.bare) == []
 
 
@@ -198,11 +201,11 @@ def test_the_time_is_seen() -> None:
 @pytest.mark.parametrize(
     "look", ["date", "bucket", "notifications", "table", "application", "queue"]
 )
-def test_what_is_not_there_is_told(seen: Seen, look: str) -> None:
+def test_what_is_not_there_is_told(seen: Seen, run: str) -> None:
     """Something that was deleted, or that may not be seen, is an error which names it."""
-    name = "http://sqs/000000000000/nothing" if look == "queue" else "nothing-of-ours"
+    name = "http://sqs/000000000000/nothing" if run == "queue" else "nothing-of-ours"
     with pytest.raises(Transient, match=r"AWS_REFUSED.*nothing"):
-        getattr(seen.probe, look)(name)
+        getattr(seen.probe, run)(name)
 
 
 def test_an_aws_that_is_away_is_told() -> None:
@@ -215,9 +218,9 @@ def test_an_aws_that_is_away_is_told() -> None:
         for name in ("s3", "sqs", "dynamodb", "emr-serverless")
     ]
     probe = AwsProbe(*clients)
-    for look in (probe.date, probe.bucket, probe.table, probe.application, probe.notifications):
+    for run in (probe.date, probe.bucket, probe.table, probe.application, probe.notifications):
         with pytest.raises(Transient, match="AWS_REFUSED"):
-            look("name")
+            run("name")
 
 
 @pytest.fixture(params=["in memory", pytest.param("Nessie", marks=pytest.mark.stack)])
@@ -225,7 +228,7 @@ def nessie(request: pytest.FixtureRequest) -> tuple[NessieProbe | FakeNessie, di
     """A probe of Nessie, and each role's token."""
     if request.param == "in memory":
         roles = ("reader", "uploader", "job", "publisher")
-        standings = {role: Standing(200, 200 if role == "publisher" else 403) for role in roles}
+        standings = {role: TokenStatus(200, 200 if role == "publisher" else 403) for role in roles}
         return FakeNessie(standings), {role: role for role in roles}
     servers: Servers = request.getfixturevalue("servers")
     return NessieProbe(servers.nessie), dict(servers.tokens)
@@ -234,12 +237,12 @@ def nessie(request: pytest.FixtureRequest) -> tuple[NessieProbe | FakeNessie, di
 def test_nessies_rights_are_seen(nessie: tuple[NessieProbe | FakeNessie, dict[str, str]]) -> None:
     """Strangers are kept out, readers read, and only the publisher's try to merge is allowed."""
     probe, tokens = nessie
-    standings = {role: probe.standing(token) for role, token in tokens.items()}
+    standings = {role: probe.token_status(token) for role, token in tokens.items()}
     assert {each.reading for each in standings.values()} == {200}
     assert standings.pop("publisher").merging == 200
     assert {each.merging for each in standings.values()} == {403}
-    assert probe.standing("wrong") == Standing(401)
-    assert probe.greeting().status == 401
+    assert probe.token_status("wrong") == TokenStatus(401)
+    assert probe.anonymous_answer().status == 401
 
 
 def test_nessie_tells_its_version(nessie: tuple[NessieProbe | FakeNessie, dict[str, str]]) -> None:
@@ -253,7 +256,7 @@ def test_looking_changes_nothing(servers: Servers) -> None:
     catalog = Catalog(servers.nessie, servers.tokens["reader"])
     before = catalog.head("main")
     for token in servers.tokens.values():
-        NessieProbe(servers.nessie).standing(token)
+        NessieProbe(servers.nessie).token_status(token)
     assert catalog.head("main") == before
 
 
@@ -264,12 +267,12 @@ def test_what_is_not_nessie_is_told(answer: str) -> None:
         wire.answering(wire.BROKEN_ANSWERS[answer]) as url,
         pytest.raises(Transient, match=r"CATALOG_UNAVAILABLE|NOT_NESSIE"),
     ):
-        NessieProbe(url).standing("token")
+        NessieProbe(url).token_status("token")
 
 
 def test_a_nessie_that_is_away_is_told() -> None:
     """Where nothing answers, each look says so."""
     probe = NessieProbe(wire.nobody())
-    for look in (probe.greeting, probe.version, lambda: probe.standing("token")):
+    for run in (probe.anonymous_answer, probe.version, lambda: probe.token_status("token")):
         with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
-            look()
+            run()
