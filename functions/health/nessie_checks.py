@@ -12,7 +12,7 @@ from urllib.parse import quote
 import requests
 
 from functions.adapters.nessie import MAIN
-from functions.health.model import Claims, Finding, AnonymousAnswer, TokenStatus, fail, ok, warn
+from functions.health.model import AnonymousAnswer, Claims, Finding, TokenStatus, fail, ok, warn
 from lakegate.errors import Transient
 
 PUBLISHER = "publisher"

@@ -1,9 +1,9 @@
-"""A driver for tests: it speaks the Spark driver's pipe protocol, and a run does what it is told.
+"""A driver for tests that speaks the Spark driver's pipe protocol.
 
-The first argument of a run says what: `succeed`, `fail`, `die`, `lose` (says that it died, and
-hangs), `leave` (succeeds, says that the driver ends, and hangs), `hang` (until it is cancelled),
-`ignore` (hangs, and does not heed a cancel), `wait PATH` (until there is such a file), or
-`fail-unless PATH` (fails, and makes that file, where there is none). The order lies in the run's
+The first argument of a run says what it does: `succeed`, `fail`, `die`, `lose` (reports its death,
+and hangs), `leave` (succeeds, reports that the driver ends, and hangs), `hang` (until it is
+cancelled), `ignore` (hangs, and ignores a cancel), `wait PATH` (until the file exists), or
+`fail-unless PATH` (fails and creates the file if it is missing). The order is copied to the run's
 stdout.
 """
 
@@ -21,7 +21,7 @@ def say(message: dict[str, Any]) -> None:
 
 
 def run(what: str, arguments: list[str]) -> dict[str, Any]:
-    """Do what a run is told; the answer is how it ended."""
+    """Execute a run's order and return its result."""
     failure = {"exit": 1, "details": "ValueError: " + "told to fail " * 30}
     if what == "die":
         os._exit(7)
@@ -44,7 +44,7 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Process orders until the input ends."""
     say({"ready": True})
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)

@@ -1,6 +1,6 @@
-"""A driver for the EMR stand-in whose runs end when a file says how, like the jobs of FakeJobs.
+"""A driver for the EMR stand-in whose runs end when a file says how, like those of FakeJobs.
 
-The file is named like the job run and holds its exit code; the job's argument names the directory,
+The file has the job run's name and contains its exit code; the job's argument names the directory
 as its lake bucket.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def told(argument: str) -> int:
-    """The exit code, once there is one."""
+    """Return the exit code once the file has one."""
     spec = json.loads(argument)
     file = Path(spec["lake_bucket"]) / f"{spec['ingestion']}-{spec['attempt']}"
     while not file.exists() or not file.read_text():  # there is one before it is written
@@ -21,7 +21,7 @@ def told(argument: str) -> int:
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Process orders until the input ends."""
     print(json.dumps({"ready": True}), flush=True)
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)

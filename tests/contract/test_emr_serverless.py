@@ -53,7 +53,7 @@ class EventBus:
         return {"FailedEntryCount": 0, "Entries": []}
 
     def states(self, run_id: str) -> list[str]:
-        """The states of a run, in the order in which the events came."""
+        """Return the states of a run, in the order in which the events came."""
         details = [event["Detail"] for event in self.received]
         return [d["state"] for d in details if d["jobRunId"] == run_id and "state" in d]
 
@@ -109,7 +109,7 @@ class Service:
         return self.client.start_job_run(**request)["jobRunId"]
 
     def get(self, run_id: str) -> dict[str, Any]:
-        """The job run as GetJobRun shows it."""
+        """Return the job run as GetJobRun shows it."""
         return self.client.get_job_run(applicationId=APPLICATION, jobRunId=run_id)["jobRun"]
 
     def cancel(self, run_id: str, **more: Any) -> None:
@@ -117,12 +117,12 @@ class Service:
         self.client.cancel_job_run(applicationId=APPLICATION, jobRunId=run_id, **more)
 
     def wait_for(self, run_id: str, *states: str) -> dict[str, Any]:
-        """The job run, once it is in one of these states."""
+        """Return the job run, once it is in one of these states."""
         eventually(lambda: self.get(run_id)["state"] in states, message=f"{run_id} is not {states}")
         return self.get(run_id)
 
     def runs(self, **limits: Any) -> list[str]:
-        """The ids of the runs that ListJobRuns gives."""
+        """Return the ids of the runs that ListJobRuns gives."""
         answer = self.client.list_job_runs(applicationId=APPLICATION, **limits)
         return [run["id"] for run in answer["jobRuns"]]
 
@@ -138,7 +138,7 @@ class Service:
 
 
 def start_request(*arguments: str) -> dict[str, Any]:
-    """A StartJobRun request."""
+    """Return a StartJobRun request."""
     return {
         "applicationId": APPLICATION,
         "clientToken": os.urandom(8).hex(),

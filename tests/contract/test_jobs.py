@@ -1,4 +1,4 @@
-"""What job runs do, in memory and on EMR Serverless; EMR Serverless is the local stand-in."""
+"""Job runs behave alike in memory and on the local EMR Serverless."""
 
 import os
 import shlex
@@ -41,7 +41,7 @@ LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1")
 
 @dataclass(frozen=True)
 class Application:
-    """The adapter, how a run is brought to its end, and where that is told."""
+    """The adapter, and functions to end a run and to wait for its event."""
 
     jobs: Jobs | FakeJobs
     end: Callable[[str, RunState], object]
@@ -49,7 +49,7 @@ class Application:
     now: Callable[[], datetime]
 
     def spec(self, attempt: int = 1, **changes: Any) -> JobSpec:
-        """What a new ingestion's job is told."""
+        """Return the job spec of a new ingestion."""
         landed = LandedObject("landing", "shop/orders/Flüge 1+1.csv", "v1", "e1", 10)
         spec = JobSpec(
             ingestion=uuid.uuid4().hex,
@@ -68,7 +68,7 @@ class Application:
         return replace(spec, **changes)
 
     def ended(self, run: str, state: RunState) -> str:
-        """End a run, and wait until that is known; the answer is what is said of it."""
+        """End a run, and return its final description."""
         self.end(run, state)
         eventually(lambda: self.jobs.get(run).state.terminal)
         assert self.jobs.get(run).state is state
@@ -103,7 +103,7 @@ def _answers(url: str) -> bool:
 
 @pytest.fixture(params=["in memory", "EMR Serverless"])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Application]:
-    """An application that has run nothing for this test."""
+    """An application without runs of this test."""
     if request.param == "in memory":
         clock = FakeClock()
         fake = FakeJobs(clock)
@@ -134,7 +134,7 @@ def _end(client: Any, jobs: Jobs, told: Path, run: str, state: RunState) -> None
 
 
 def _described(**more: Any) -> dict[str, Any]:
-    """A job run as EMR Serverless describes it."""
+    """Return a job run as EMR Serverless describes it."""
     account = "us-east-1:000000000000"
     return {
         "applicationId": "00application",
@@ -155,7 +155,7 @@ def _nobodys() -> Application:
 
 
 def test_a_run_is_known_by_its_name(application: Application) -> None:
-    """A started run is there under its id, not ended, and named after ingestion and attempt."""
+    """A started run has its id, is not final, and is named after ingestion and attempt."""
     spec = application.spec()
     run = application.jobs.start(spec)
     found = application.jobs.get(run)
@@ -166,7 +166,7 @@ def test_a_run_is_known_by_its_name(application: Application) -> None:
 
 
 def test_an_attempt_has_one_run(application: Application) -> None:
-    """Who starts an attempt again finds its run, while it runs and after it ended."""
+    """Starting an attempt again returns its run, both while it runs and afterwards."""
     spec = application.spec()
     run = application.jobs.start(spec)
     assert application.jobs.start(spec) == run
@@ -176,7 +176,7 @@ def test_an_attempt_has_one_run(application: Application) -> None:
 
 
 def test_another_attempt_is_another_run(application: Application) -> None:
-    """The next attempt, and another ingestion, each get a run of their own."""
+    """The next attempt, and another ingestion, each get a separate run."""
     spec = application.spec()
     runs = [
         application.jobs.start(each)
@@ -188,7 +188,7 @@ def test_another_attempt_is_another_run(application: Application) -> None:
 
 
 def test_an_attempt_cannot_become_another(application: Application) -> None:
-    """Starting an attempt with other words, as after a deployment, is told and starts nothing."""
+    """Starting an attempt with a different spec is an error and starts nothing."""
     spec = application.spec()
     run = application.jobs.start(spec)
     with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
@@ -205,13 +205,13 @@ def test_an_attempt_cannot_become_another(application: Application) -> None:
     ],
 )
 def test_an_end_is_known(application: Application, state: RunState, details: str) -> None:
-    """However a run ends, its state says so, with EMR's word on it where it went wrong."""
+    """A run's final state is known, with EMR's explanation of a failure."""
     run = application.jobs.start(application.spec())
     assert details in application.ended(run, state)
 
 
 def test_an_unknown_run_is_unknown(application: Application) -> None:
-    """A run that was never started is told from one that cannot be asked about."""
+    """A run that was never started is distinct from a failed request."""
     with pytest.raises(UnknownRun, match="00unknown"):
         application.jobs.get("00unknown")
 
@@ -229,7 +229,7 @@ def test_every_run_is_listed(application: Application) -> None:
 
 
 def test_runs_are_listed_page_by_page() -> None:
-    """However many runs there are, and whether or not a page is empty, all are listed."""
+    """All runs are listed, on however many pages, even if some are empty."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     asked = {"applicationId": "00application"}
     pages: list[list[dict[str, Any]]] = [[_described(id="00a")], [], [_described(id="00b")]]
@@ -242,7 +242,7 @@ def test_runs_are_listed_page_by_page() -> None:
 
 
 def test_runs_are_listed_from_a_time_on(application: Application) -> None:
-    """Only runs that were started since are listed."""
+    """Only runs created since a time are listed."""
     run = application.jobs.start(application.spec())
     hour = timedelta(hours=1)
     since = times.text(application.now() - hour)
@@ -252,7 +252,7 @@ def test_runs_are_listed_from_a_time_on(application: Application) -> None:
 
 
 def test_a_run_tells_what_it_was_told(application: Application) -> None:
-    """The words that a run was started with are there to be read, also after its end."""
+    """A run's spec can be read, also after its end."""
     spec = application.spec(attempt=2)
     run = application.jobs.start(spec)
     application.ended(run, RunState.FAILED)
@@ -272,7 +272,7 @@ def test_a_run_tells_what_it_was_told(application: Application) -> None:
     ],
 )
 def test_the_words_of_a_strange_run_are_refused(driver: dict[str, Any]) -> None:
-    """A run that is none of ours is told from one whose words can be used."""
+    """A run that Lakegate did not start is an error of its own."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     run = _described(jobRunId="00run", jobDriver=driver)
     with Stubber(client) as stubber:
@@ -282,7 +282,7 @@ def test_the_words_of_a_strange_run_are_refused(driver: dict[str, Any]) -> None:
 
 
 def test_a_start_asks_for_what_the_settings_say() -> None:
-    """The request has code, argument, rights, log, tries, time limit, and its token."""
+    """The request has code, argument, permissions, log, tries, time limit and token."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     settings = replace(SETTINGS, job_log_group="/lakegate/test/jobs")
     spec = _nobodys().spec(attempt=2)
@@ -320,7 +320,7 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
     ],
 )
 def test_a_refused_start_is_told_by_its_kind(code: str, kind: type[Exception]) -> None:
-    """What may pass is transient; what is wrong with the request itself is permanent."""
+    """Passing refusals are transient; an invalid request is permanent."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     spec = _nobodys().spec()
     with Stubber(client) as stubber:
@@ -330,7 +330,7 @@ def test_a_refused_start_is_told_by_its_kind(code: str, kind: type[Exception]) -
 
 
 def test_an_emr_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, every call says so as a transient error."""
+    """If EMR is unreachable every call is a transient error."""
     once = Config(retries={"total_max_attempts": 1})
     client = boto3.client("emr-serverless", endpoint_url=wire.nobody(), config=once, **ACCOUNT)
     jobs = Jobs(client, SETTINGS)

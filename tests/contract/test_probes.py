@@ -1,4 +1,4 @@
-"""What an examination sees is what there is, in memory, on AWS and on Nessie."""
+"""Probes read the same in memory, on AWS and on Nessie."""
 
 import json
 import uuid
@@ -20,8 +20,8 @@ from functions.health.model import (
     Keys,
     Notification,
     Queue,
-    TokenStatus,
     Table,
+    TokenStatus,
 )
 from functions.health.nessie_checks import NessieProbe
 from lakegate.errors import Transient
@@ -142,7 +142,7 @@ def _schema(*names: str) -> list[dict[str, str]]:
 
 
 def test_a_bucket_is_seen_as_it_is_set_up(seen: Seen) -> None:
-    """Each setting is told, and of a bucket without any that there is none."""
+    """Each setting of a bucket is read, and missing ones are empty."""
     found = seen.probe.bucket(seen.bucket)
     assert (found.versioning, found.is_private) == ("Enabled", True)
     assert json.loads(found.policy) == json.loads(_POLICY)
@@ -151,7 +151,7 @@ def test_a_bucket_is_seen_as_it_is_set_up(seen: Seen) -> None:
 
 
 def test_notifications_are_seen(seen: Seen) -> None:
-    """Whom a bucket tells of what, whether of all keys, and that another one tells nobody."""
+    """A bucket's notifications are read with their filters; another bucket has none."""
     (notification,) = seen.probe.notifications(seen.bucket)
     assert (notification.events, notification.is_filtered) == (
         frozenset({"s3:ObjectCreated:*"}),
@@ -162,13 +162,13 @@ def test_notifications_are_seen(seen: Seen) -> None:
 
 
 def test_objects_are_seen(seen: Seen) -> None:
-    """An object is there or it is not."""
+    """It is known whether an object exists."""
     assert seen.probe.has_object(seen.bucket, "jobs/1/main.py")
     assert not seen.probe.has_object(seen.bucket, "jobs/1/other.py")
 
 
 def test_a_tables_keys_are_seen(seen: Seen) -> None:
-    """Its own key and those of its indexes, the one to find by first."""
+    """The keys of a table and of its indexes are read, partition key first."""
     found = seen.probe.table(seen.bucket)
     assert found.keys.attributes == ("id",)
     assert {name: keys.attributes for name, keys in found.indexes.items()} == {
@@ -178,20 +178,20 @@ def test_a_tables_keys_are_seen(seen: Seen) -> None:
 
 
 def test_a_queues_messages_are_counted(seen: Seen) -> None:
-    """Those that wait and those in work, and where those go that are given up."""
+    """Waiting and in-flight messages and the dead-letter queue are read."""
     found = seen.probe.queue(seen.queue)
     assert (found.waiting, found.in_flight) == (2, 1)
     assert (found.arn, found.dead_letters_arn) == (seen.queue_arn, seen.dead_letters_arn)
 
 
 def test_an_application_is_seen(seen: Seen) -> None:
-    """Its state and its release label."""
+    """An application's state and release label are read."""
     found = seen.probe.application(seen.application)
     assert (found.state, found.release_label) == ("STARTED", "emr-6.15.0")
 
 
 def test_the_time_is_seen() -> None:
-    """S3's clock is read from whatever it answers."""
+    """S3's clock is read from any answer."""
     answer = b"HTTP/1.1 200 OK\r\nDate: Sun, 01 Mar 2026 12:00:00 GMT\r\nContent-Length: 0\r\n\r\n"
     with wire.answering(answer) as url:
         s3 = boto3.client("s3", endpoint_url=url, **ACCOUNT)
@@ -202,14 +202,14 @@ def test_the_time_is_seen() -> None:
     "look", ["date", "bucket", "notifications", "table", "application", "queue"]
 )
 def test_what_is_not_there_is_told(seen: Seen, run: str) -> None:
-    """Something that was deleted, or that may not be seen, is an error which names it."""
+    """A resource that is deleted or invisible is an error that names it."""
     name = "http://sqs/000000000000/nothing" if run == "queue" else "nothing-of-ours"
     with pytest.raises(Transient, match=r"AWS_REFUSED.*nothing"):
         getattr(seen.probe, run)(name)
 
 
 def test_an_aws_that_is_away_is_told() -> None:
-    """Where nothing answers, each look says so."""
+    """If AWS is unreachable each probe reports it."""
     config = Config(
         retries={"total_max_attempts": 1}, connect_timeout=1, s3={"addressing_style": "path"}
     )
@@ -235,7 +235,7 @@ def nessie(request: pytest.FixtureRequest) -> tuple[NessieProbe | FakeNessie, di
 
 
 def test_nessies_rights_are_seen(nessie: tuple[NessieProbe | FakeNessie, dict[str, str]]) -> None:
-    """Strangers are kept out, readers read, and only the publisher's try to merge is allowed."""
+    """Anonymous requests are refused, readers read, and only the publisher may merge."""
     probe, tokens = nessie
     standings = {role: probe.token_status(token) for role, token in tokens.items()}
     assert {each.reading for each in standings.values()} == {200}
@@ -252,7 +252,7 @@ def test_nessie_tells_its_version(nessie: tuple[NessieProbe | FakeNessie, dict[s
 
 @pytest.mark.stack
 def test_looking_changes_nothing(servers: Servers) -> None:
-    """Main stands where it stood, whoever's rights were tried."""
+    """Probing any role's permissions leaves main unchanged."""
     catalog = Catalog(servers.nessie, servers.tokens["reader"])
     before = catalog.head("main")
     for token in servers.tokens.values():
@@ -262,7 +262,7 @@ def test_looking_changes_nothing(servers: Servers) -> None:
 
 @pytest.mark.parametrize("answer", ["nothing", "no HTTP", "half a body", "half a JSON"])
 def test_what_is_not_nessie_is_told(answer: str) -> None:
-    """Whatever else answers at the address is an error, and not a finding on Nessie."""
+    """Another server at the address is an error, and not a finding about Nessie."""
     with (
         wire.answering(wire.BROKEN_ANSWERS[answer]) as url,
         pytest.raises(Transient, match=r"CATALOG_UNAVAILABLE|NOT_NESSIE"),
@@ -271,7 +271,7 @@ def test_what_is_not_nessie_is_told(answer: str) -> None:
 
 
 def test_a_nessie_that_is_away_is_told() -> None:
-    """Where nothing answers, each look says so."""
+    """If Nessie is unreachable each probe reports it."""
     probe = NessieProbe(wire.nobody())
     for run in (probe.anonymous_answer, probe.version, lambda: probe.token_status("token")):
         with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):

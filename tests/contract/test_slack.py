@@ -23,17 +23,17 @@ CHANNEL = "#data-alerts"
 
 
 def text(length: int, kind: str = "mrkdwn") -> dict[str, Any]:
-    """A text object of that length."""
+    """Return a text object of that length."""
     return {"type": kind, "text": "x" * length}
 
 
 def section(length: int = 1, **more: Any) -> dict[str, Any]:
-    """A section with a text of that length."""
+    """Return a section with a text of that length."""
     return {"type": "section", "text": text(length), **more}
 
 
 def header(length: int, kind: str = "plain_text") -> dict[str, Any]:
-    """A header of that length."""
+    """Return a header of that length."""
     return {"type": "header", "text": text(length, kind)}
 
 
@@ -75,7 +75,7 @@ class Service:
         return requests.get(f"{self.url}/messages", timeout=PATIENCE).json()
 
     def last(self) -> dict[str, Any]:
-        """The newest message."""
+        """Return the newest message."""
         return self.messages()[-1]
 
 
@@ -95,7 +95,7 @@ def service(running: Service) -> Iterator[Service]:
 
 
 def refusal(service: Service, **call: Any) -> dict[str, Any]:
-    """The answer to a message that is refused, of which nothing is kept."""
+    """Return the answer to a message that is refused, of which nothing is kept."""
     before = service.messages()
     with pytest.raises(SlackApiError) as raised:
         service.client().chat_postMessage(**{"channel": CHANNEL, "text": "hello", **call})

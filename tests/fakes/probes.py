@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import TypeVar
 
 from functions.health.model import (
+    AnonymousAnswer,
     Application,
     Bucket,
-    AnonymousAnswer,
     Notification,
     Queue,
-    TokenStatus,
     Table,
+    TokenStatus,
 )
 from lakegate.errors import Transient
 

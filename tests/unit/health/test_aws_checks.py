@@ -50,7 +50,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def only(found: Finding | list[Finding]) -> Finding:
-    """The one finding; a fault has a fix, and what is well has none."""
+    """Return the one finding; a fault has a fix, and what is well has none."""
     (finding,) = found if isinstance(found, list) else [found]
     assert bool(finding.fix) is (finding.status is not Status.OK)
     return finding

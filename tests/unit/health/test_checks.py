@@ -18,9 +18,9 @@ from functions.health.model import (
     Keys,
     Notification,
     Queue,
-    TokenStatus,
     Status,
     Table,
+    TokenStatus,
     carry_out,
     ok,
 )
@@ -102,7 +102,7 @@ def reading(secrets: dict[str, str]) -> Callable[[str], str]:
 
 
 def faults(probes: Probes, expected: Expected | None = None) -> dict[str, str]:
-    """The checks that found a fault, and what they say."""
+    """Return the checks that found a fault, and what they say."""
     found = examine(probes, expected or Expected("0.99.0", "label"))
     return {each.check: each.message for each in found if each.status is not Status.OK}
 

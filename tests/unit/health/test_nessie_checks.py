@@ -6,7 +6,7 @@ import jwt
 import pytest
 
 from functions.health import nessie_checks as judging
-from functions.health.model import Claims, Finding, AnonymousAnswer, TokenStatus, Status
+from functions.health.model import AnonymousAnswer, Claims, Finding, Status, TokenStatus
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LONG = Claims("lakegate-job", NOW + timedelta(days=8))

@@ -42,14 +42,14 @@ ADA = Person("U0MADEUP1", "ada")
 
 
 def event(name: str) -> Any:
-    """An example of what Slack sends."""
+    """Return an example of what Slack sends."""
     return json.loads((EVENTS / f"slack_{name}.json").read_text())
 
 
 def shown(
     ingestion: Ingestion, report: AuditReport | None = None, page: str = ""
 ) -> list[dict[str, Any]]:
-    """The buttons under the alert of an ingestion."""
+    """Return the buttons under the alert of an ingestion."""
     (block,) = buttons(alert(ingestion, report, page))
     return list(block["elements"])
 

@@ -69,7 +69,7 @@ class Office:
 
 
 def press(verb: str = "replay", user: str = "U0MADEUP1", **value: str) -> dict[str, Any]:
-    """A button is pressed."""
+    """Return a button is pressed."""
     document = example("slack_block_actions")
     document["user"]["id"] = user
     (action,) = document["actions"]

@@ -38,7 +38,7 @@ TEXT = st.text(max_size=60) | st.builds(
 
 
 def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
-    """Each kind of message about the ingestion, with a report that says this."""
+    """Return each kind of message about the ingestion, with a report that says this."""
     check = replace(
         FAILED,
         id=found,

@@ -27,12 +27,12 @@ ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=5000) | st.sampled_fro
 
 
 def texts(message: Alert) -> list[str]:
-    """The text of each section."""
+    """Return the text of each section."""
     return [block["text"]["text"] for block in message.blocks if block["type"] == "section"]
 
 
 def shown(message: Alert) -> str:
-    """All that the channel shows."""
+    """Return all that the channel shows."""
     return "\n".join(block["text"]["text"] for block in message.blocks)
 
 

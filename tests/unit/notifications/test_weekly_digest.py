@@ -36,7 +36,7 @@ PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, br
 
 
 def said(landed: list[IngestionSummary], waiting: list[IngestionSummary], page: str = "") -> str:
-    """All that the digest shows."""
+    """Return all that the digest shows."""
     return "\n".join(
         words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
     )

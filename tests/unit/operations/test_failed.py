@@ -30,21 +30,21 @@ When = Literal["before", "after"]
 
 
 def rejected_otherwise(report: AuditReport) -> AuditReport:
-    """The run whose audit finds something else wrong as well."""
+    """Return the run whose audit finds something else wrong as well."""
     report = rejected(report)
     other = replace(report.checks[-1], id="other", status=Status.ERROR)
     return replace(report, checks=(*report.checks, other))
 
 
 def refused(report: AuditReport) -> AuditReport:
-    """The run that rejects the file before it writes a row."""
+    """Return the run that rejects the file before it writes a row."""
     return replace(rejected(report), audited_hash="", rows_written=0)
 
 
 def failed(
     script: Callable[[AuditReport], AuditReport | None] = rejected,
 ) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file on main, and one whose job run went as scripted."""
+    """Return a deployment with a file on main, and one whose job run went as scripted."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -54,7 +54,7 @@ def failed(
 
 
 def replayed(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Somebody replays it."""
+    """Return somebody replays it."""
     return replay(deployment.adapters, deployment.ingestion(landed))
 
 
@@ -64,7 +64,7 @@ def published(deployment: Deployment, landed: LandedObject) -> Outcome:
 
 
 def discarded(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Somebody discards it."""
+    """Return somebody discards it."""
     return discard(deployment.adapters, deployment.ingestion(landed))
 
 
@@ -75,7 +75,7 @@ def moved(deployment: Deployment, landed: LandedObject) -> None:
 
 
 def data_files(deployment: Deployment) -> list[str]:
-    """The keys of the data files that were deleted."""
+    """Return the keys of the data files that were deleted."""
     return [key for key in deployment.lake.deleted if "/data/" in key]
 
 
@@ -446,7 +446,7 @@ def test_of_two_people_one_wins(command: Command, other: Command, when: When) ->
 def _raced(
     command: Command, other: Command, number: int, when: When
 ) -> tuple[Deployment, list[Ingestion], list[str]]:
-    """One person's command, during whose call of that number another person's runs."""
+    """Return one person's command, during whose call of that number another person's runs."""
     deployment, landed = failed()
     wins: list[Ingestion] = []
     told: list[str] = []

@@ -25,7 +25,7 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def ordinary() -> History:
-    """A good file, a bad one, one of each other end, and one that is under way."""
+    """Return a good file, a bad one, one of each other end, and one that is under way."""
     history = History()
     history.publish([3, 4])
     for state in (State.REJECTED, State.ERRORED, State.IGNORED, State.SUBMITTED):
@@ -335,7 +335,7 @@ STEPS = st.one_of(
 
 
 def tell(steps: list[tuple[str, object]], history: History | None = None) -> History:
-    """A history of correct steps; the table never has less than no rows."""
+    """Return a history of correct steps; the table never has less than no rows."""
     history = history or History()
     for step in steps:
         rows = history.at[history.log[-1].hash].records if history.log else 0

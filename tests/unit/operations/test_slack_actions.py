@@ -40,7 +40,7 @@ WHAT = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD)
 
 
 def failed(script: Callable[..., object] = rejected) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file on main and one that failed, whose next run would pass."""
+    """Return a deployment with a file on main and one that failed, whose next run would pass."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -184,7 +184,7 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
 
 
 def unreplaceable() -> tuple[Deployment, LandedObject]:
-    """A deployment with a bad version of a key, whose earlier rows nobody can tell from others."""
+    """Return a deployment with a bad version of a key whose earlier rows are unidentifiable."""
     deployment = Deployment()
     deployment.ask(onNewVersion="replace")
     deployment.land(KEY)

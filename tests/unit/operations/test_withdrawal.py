@@ -17,7 +17,7 @@ KEY = "shop/orders/b.parquet"
 
 
 def put_back() -> tuple[Deployment, Ingestion]:
-    """A deployment whose main was put back behind the second of two files, and that file."""
+    """Return a deployment whose main was put back behind the second of two files, and that file."""
     deployment = Deployment()
     deployment.land("shop/orders/a.parquet")
     deployment.settle()
