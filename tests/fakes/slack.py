@@ -59,7 +59,7 @@ class FakeReplies:
         self.forms.append((trigger, view))
 
     def reply(self, address: str, words: str) -> None:
-        """See Replies.tell."""
+        """Record a reply."""
         if self.failure:
             raise self.failure
         self.told.append((address, words))

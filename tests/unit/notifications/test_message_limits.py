@@ -1,4 +1,4 @@
-"""Whatever a report says, Slack and SQS take the alert, and its text stays text."""
+"""For any report, Slack and SQS accept the alert, and its text stays text."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
 @settings(max_examples=60, deadline=None)
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, cell: str) -> None:
-    """Each block is within Slack's limits, each text short enough, each message 256 KB at most."""
+    """Each message is within the limits of Slack's blocks and texts and of SQS's 256 KB."""
     ingestion = replace(
         INGESTION,
         landed=replace(INGESTION.landed, key=f"shop/{name}"),
@@ -85,7 +85,7 @@ def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, ce
 
 
 def test_the_largest_event_is_told() -> None:
-    """A message that fills a queue's 256 KB, and shows each byte as three, is told as any other."""
+    """An event that fills a queue's 256 KB can be alerted."""
     event = "\x01" * 256 * 1024
     told, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))
     assert len(QueuedAlert("", told).to_json().encode()) < 10_000
@@ -95,7 +95,7 @@ def test_the_largest_event_is_told() -> None:
 @settings(max_examples=60, deadline=None)
 @given(TEXT, TEXT, TEXT)
 def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -> None:
-    """The only angle brackets are those of our own link; nothing turns a line's direction."""
+    """The only links are our own, and no text changes a line's direction."""
     ingestion = replace(INGESTION, landed=replace(INGESTION.landed, key=f"shop/{name}"), owner=cell)
     for told in every(ingestion, found, cell):
         marked = tuple(block for block in told.blocks if block["type"] != "header")

@@ -1,4 +1,4 @@
-"""Rows that could not be read, when a person has their file published all the same."""
+"""Rows with unparseable cells can be left out or published with nulls."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def older(report: AuditReport) -> AuditReport:
 
 
 def as_told(deployment: Deployment) -> Script:
-    """Return the run that leaves such rows out, or nulls their cells, as its job is told."""
+    """Return the run that leaves such rows out, or nulls their cells, as its spec says."""
 
     def script(report: AuditReport) -> AuditReport:
         wanted = report.ingestion, report.attempt
@@ -79,7 +79,7 @@ def failed(script: Script | None = None) -> tuple[Deployment, LandedObject]:
 def test_such_rows_are_left_out_unless_a_person_wants_them(
     script: Script | None, nulls: bool, attempts: int
 ) -> None:
-    """The job runs once more only where the branch has them otherwise; the approval still holds."""
+    """The job runs again only if the branch was written the other way; the approval holds."""
     deployment, landed = failed(script)
     before = deployment.ingestion(landed)
     publish_anyway(deployment.adapters, before, "Ann", "it is known", null_unreadable=nulls)
@@ -93,7 +93,7 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(
 
 
 def test_a_replay_leaves_them_out_again() -> None:
-    """What a person wanted of one attempt does not hold for the next one."""
+    """An owner's choice for one attempt does not apply to the next."""
     deployment, landed = failed()
     adapters = deployment.adapters
     publish_anyway(adapters, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
@@ -105,7 +105,7 @@ def test_a_replay_leaves_them_out_again() -> None:
 
 
 def test_a_person_is_told_of_them_before_they_decide() -> None:
-    """The button's form and the page say how many, which cells, and what becomes of the rows."""
+    """Form and page show how many rows and cells are affected before the decision."""
     deployment, landed = failed()
     now = deployment.ingestion(landed)
     (_, alert) = deployment.alerts.posted[0]
@@ -124,7 +124,7 @@ def test_a_person_is_told_of_them_before_they_decide() -> None:
 
 
 def test_a_file_without_such_rows_needs_no_word() -> None:
-    """Nothing is said, and nothing is read again, where every row could be read."""
+    """A file without such rows shows nothing and is not read again."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv")
     deployment.settle()
