@@ -85,7 +85,7 @@ def test_a_deployment_without_faults_has_good_findings() -> None:
     ("wrong", "message"),
     [
         ({"nessie_uri": "nessie:19120"}, "Nessie's address nessie:19120"),
-        ({"nessie_uri": "http://nessie/api"}, "none without a path"),
+        ({"nessie_uri": "http://nessie/api"}, "not an address without a path"),
         ({"lake_bucket": "other"}, "not in the lake bucket other"),
         ({"landing_bucket": "lake"}, "are both lake"),
         ({"job_token_secret": "lakegate/prod/job"}, "not all of stage dev: lakegate/dev/pub"),
@@ -124,8 +124,8 @@ def test_each_fault_of_a_bucket_is_reported() -> None:
 @pytest.mark.parametrize(
     ("notifications", "message"),
     [
-        ([], "told to nobody"),
-        ([replace(NOTIFIED, queue_arn="arn:other")], "told to arn:other, and not to arn:uploads"),
+        ([], "notifies no queue"),
+        ([replace(NOTIFIED, queue_arn="arn:other")], "notifies arn:other, and not arn:uploads"),
         ([replace(NOTIFIED, is_filtered=True)], "only some"),
         ([replace(NOTIFIED, events=frozenset({"s3:ObjectCreated:Put"}))], "only some"),
     ],
@@ -171,8 +171,8 @@ def test_queues_that_are_behind_or_lose() -> None:
     ("wrong", "message"),
     [
         (replace(EMR, state="TERMINATED"), "00a is TERMINATED"),
-        (replace(EMR, auto_start=False), "does not start by itself"),
-        (replace(EMR, release_label="emr-7.0.0"), "runs emr-7.0.0; the job is made for emr-spark"),
+        (replace(EMR, auto_start=False), "does not start automatically"),
+        (replace(EMR, release_label="emr-7.0.0"), "runs emr-7.0.0; the job requires emr-spark"),
     ],
 )
 def test_an_application_that_runs_no_job_of_ours(wrong: Application, message: str) -> None:

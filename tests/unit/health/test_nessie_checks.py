@@ -80,7 +80,7 @@ def test_a_role_has_its_own_good_token(
     ("role", "merging", "status", "message"),
     [
         ("job", 403, Status.OK, "may not commit"),
-        ("job", 200, Status.FAIL, "what no audit has passed could come to main"),
+        ("job", 200, Status.FAIL, "unaudited data could reach main"),
         ("uploader", 409, Status.FAIL, "may commit"),
         ("reader", 404, Status.FAIL, "may commit"),
         ("job", 503, Status.FAIL, "could not be tried (503)"),
