@@ -137,7 +137,7 @@ def has_results(report: AuditReport, lake_bucket: str) -> bool:
 def entries(
     report: AuditReport, lake_bucket: str, *, published: bool, again: bool
 ) -> Iterator[Entry]:
-    """Return the data files that a run left for the tables. Raises Permanent for another run's files."""
+    """Return the data files of a run. Raises Permanent for another run's files."""
     run = run_id(report.ingestion, report.attempt)
     for single in report.singles:
         same = {"table_name": single.table, "run_ts": single.started_at}
@@ -150,7 +150,7 @@ def entries(
 
 
 def of_run(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[str, str | int]:
-    """Return the values that all rows of a run share, in both tables, without `run_ts` (its start)."""
+    """Return the values that all rows of a run share, without `run_ts` (its start)."""
     return {
         "run_id": run_id(ingestion, attempt),
         "ingestion": ingestion,

@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A person's decision that a run's measure is the new normal: the baseline restarts at that run.
+    """A person's decision that a run's measure is the new normal: baselines restart there.
 
     `since` is the run's start, `at` the time of the decision.
     """
@@ -64,7 +64,7 @@ class Series:
         return replace(self, values=tuple(newest))
 
     def restarting(self, value: Value, accepted: Acceptance) -> "Series":
-        """Return the series with that run's value and no earlier one. Raises as `accepting` does."""
+        """Return the series restarted at that run's value. Raises as `accepting` does."""
         if self.accepted and self.accepted.since > accepted.since:
             message = f"a later run was accepted since: {self.accepted.ingestion}"
             raise LakegateError("ACCEPTED_SINCE", message)
@@ -91,7 +91,7 @@ class Baselines:
         return replace(self, series={**self.series, **new})
 
     def accepting(self, report: AuditReport, by: str, reason: str, at: str) -> "Baselines":
-        """Return the baselines with a run's unusual measures as the new normal; unchanged if they are.
+        """Return the baselines with a run's measures as the new normal; unchanged if they are.
 
         Raises LakegateError if the run has none, or if a later run was accepted since.
         """
@@ -104,7 +104,7 @@ class Baselines:
         return replace(self, series={**self.series, **new})
 
     def accepted(self, ingestion: str) -> Acceptance | None:
-        """Return the name of the person who accepted an ingestion's run, unless a later one was accepted."""
+        """Return who accepted an ingestion's run, unless a later one was accepted."""
         found = (each.accepted for each in self.series.values() if each.accepted)
         return next((each for each in found if each.ingestion == ingestion), None)
 

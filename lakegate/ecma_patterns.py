@@ -28,7 +28,7 @@ _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9A-Fa-f]{2})")
 
 
 class PatternUnsupported(ValueError):
-    """The pattern is invalid in ECMA-262, or uses a part that is not supported; the text says which."""
+    """The pattern is invalid in ECMA-262 or not supported; the text says which part."""
 
 
 def java_pattern(pattern: str) -> str:

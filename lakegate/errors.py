@@ -11,7 +11,7 @@ class LakegateError(Exception):
 
 
 class Transient(LakegateError):
-    """An error that a later retry may resolve: the queue redelivers the message, without an alert."""
+    """An error that a retry may resolve: the queue redelivers the message, without alert."""
 
 
 class Permanent(LakegateError):

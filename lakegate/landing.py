@@ -68,7 +68,7 @@ def ingestion_id(landed: LandedObject) -> str:
 
 @dataclass(frozen=True)
 class IgnoreRule:
-    """The reason why a key is not ingested: a stable code for programs, the written rule for people."""
+    """The reason why a key is ignored: a stable code for programs, the rule for people."""
 
     code: str
     sentence: str
@@ -87,7 +87,7 @@ def batch_of(key: str) -> str:
 
 
 def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
-    """Return the Nessie branch of an attempt: `ingest/<table>/<readable part>-<id part>[-<attempt>]`.
+    """Return an attempt's branch: `ingest/<table>/<readable part>-<id part>[-<attempt>]`.
 
     It has only letters, digits, `-`, `.` and `_`, a subset of Nessie's reference names, and neither
     `..` nor a trailing dot, which Nessie refuses.
@@ -125,7 +125,7 @@ def parse_branch_name(name: str) -> tuple[str, str, int]:
 
 
 def run_name(ingestion: str, attempt: int) -> str:
-    """Return the job run's name and client token; EMR Serverless takes up to 64 of `[A-Za-z0-9._-]`."""
+    """Return the job run's name and client token: up to 64 of `[A-Za-z0-9._-]`, as EMR asks."""
     return f"{ingestion}-{attempt}"
 
 
@@ -159,10 +159,10 @@ def parse_report_key(key: str) -> tuple[str, str, int]:
 def ignore_rule(key: str) -> IgnoreRule | None:
     """Return the written rule by which a key is ignored, None for a key to ingest.
 
-    Markers that tools leave beside data are ignored: folder markers (`…/`) and names that begin with
-    `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason. So are control
-    files (`orders.csv.control.json`), which describe the data beside them. Files in a batch's folder
-    are ingested with its manifest, and never alone.
+    Markers that tools leave beside data are ignored: folder markers (`…/`) and names that begin
+    with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason. So are
+    control files (`orders.csv.control.json`), which describe the data beside them. Files in a
+    batch's folder are ingested with its manifest, and never alone.
     """
     if batch_name(key):
         return None
@@ -181,7 +181,7 @@ def ignore_rule(key: str) -> IgnoreRule | None:
 
 
 def hidden_rule(key: str, prefix: str) -> IgnoreRule | None:
-    """Return the written rule by which a key under its table's prefix is ignored, None if none applies.
+    """Return the rule by which a key under its table's prefix is ignored, None without one.
 
     Folders that begin with `_` or `.` hold unfinished work and logs (Spark's `_temporary/` and
     `_spark_metadata/`, Hive's `.hive-staging…/`, Delta's `_delta_log/`): finished files are renamed

@@ -12,14 +12,15 @@ _PREFIX = "LAKEGATE_"
 class Limits:
     """Anything larger is refused with its reason (docs/limits.md). Sizes are in bytes.
 
-    `largest_object` is a landed file as it lies on S3. `largest_unpacked` is the same without gzip, or
-    the unpacked size of a Parquet file's pages. `longest_line` is a line of a text file, or a cell with
-    line ends in it; `largest_array` is a JSON file that is one array. `largest_contract` and
-    `largest_report` are the sizes of those texts; `most_contract_values` counts the keys and values in
-    a contract, with its aliases resolved. `most_batch_files` counts the files of one manifest.
+    `largest_object` is a landed file as it lies on S3. `largest_unpacked` is the same without gzip,
+    or the unpacked size of a Parquet file's pages. `longest_line` is a line of a text file, or a
+    cell with line ends in it; `largest_array` is a JSON file that is one array. `largest_contract`
+    and `largest_report` are the sizes of those texts; `most_contract_values` counts the keys and
+    values in a contract, with its aliases resolved. `most_batch_files` counts the files of one
+    manifest.
 
-    Two limits refuse nothing by its size: a Parquet file that unpacks to at most `largest_by_rows` is
-    read by the stricter and slower of two readers, and a Spark task without progress for
+    Two limits refuse nothing by its size: a Parquet file that unpacks to at most `largest_by_rows`
+    is read by the stricter and slower of two readers, and a Spark task without progress for
     `longest_stall` seconds ends its file.
     """
 

@@ -105,7 +105,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason why a file was not published: a stable code for programs, a sentence for people."""
+    """The reason for not publishing: a stable code for programs, a sentence for people."""
 
     code: str
     message: str
@@ -136,14 +136,14 @@ class Step:
 class AuditReport:
     """The result of one attempt for one landed object.
 
-    `audited_hash` is the Nessie hash of the branch that holds exactly the audited rows, "" if nothing
-    was written. `rows_written` are the rows on the branch: all `rows_read` of the file except the
-    `rows_rejected`, which were quarantined. `rows_unreadable` have a cell that could not be parsed;
-    `rows_nulled` are those of them that are in the table, on request, with null for each such cell.
-    `files` hold the rows; reports of older releases have none. `transform` is the SQL that made
-    `rows_read` from the file's `source_rows`. `schema_changes` describe changes of the table by the
-    file or the contract, and differences of their columns. `records` are the run's data files for the
-    audit tables. Times are ISO 8601 in UTC.
+    `audited_hash` is the Nessie hash of the branch that holds exactly the audited rows, "" if
+    nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file
+    except the `rows_rejected`, which were quarantined. `rows_unreadable` have a cell that could not
+    be parsed; `rows_nulled` are those of them that are in the table, on request, with null for each
+    such cell. `files` hold the rows; reports of older releases have none. `transform` is the SQL
+    that made `rows_read` from the file's `source_rows`. `schema_changes` describe changes of the
+    table by the file or the contract, and differences of their columns. `records` are the run's
+    data files for the audit tables. Times are ISO 8601 in UTC.
 
     For a change of the table, `source` is the change's text, `rows_written` are the rows that it
     adds, and `effect` is its effect on the table; None for a file.
