@@ -127,7 +127,7 @@ class Check:
 
     @property
     def basis(self) -> "Check":
-        """Return the check whose measure this one needs: itself, or the measure behind its drift."""
+        """Return the check whose measure this one needs: itself, or the one behind its drift."""
         if isinstance(self.rule, Drift):
             return replace(self, metric=self.rule.of, rule=self.rule.rule)
         return self

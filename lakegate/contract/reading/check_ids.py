@@ -45,7 +45,7 @@ def with_window(draft: Draft, properties: list[Property]) -> Draft:
 
 
 def with_ids(drafts: list[Draft]) -> tuple[Check, ...]:
-    """Return the checks with ids: owners' ids first, then preferred ids with `#2`, `#3` on repetition."""
+    """Return the checks with ids: given ids first; repeated preferred ids get `#2`, `#3`."""
     taken: dict[str, Field] = {}
     for draft in filter(lambda draft: draft.own, drafts):
         if draft.stem in taken:
