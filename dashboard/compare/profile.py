@@ -84,7 +84,7 @@ class Values:
         return None if quantiles is None else Spread(low, high, *quantiles)
 
     def binned(self, bins: Bins) -> tuple[int, ...]:
-        """Return the number of values in each bin, with the outer ones at either end, without NaN."""
+        """Return the number of values per bin, outer ones at either end, without NaN."""
         place = f"least(floor((x - {bins.start!r}) / {bins.step!r}), {bins.many - 1})"
         found = self._run(
             f"SELECT CASE WHEN x < {bins.start!r} THEN 0 WHEN x >= {bins.end!r} THEN "
