@@ -2,7 +2,7 @@
 
 It is looked at before each merge, after the branch was cut. A newer version that comes to main
 after the look changes the table after the cut, so main refuses the merge and the look is repeated.
-docs/adr/versions.md has the whole argument.
+docs/adr/0010-versions.md has the whole argument.
 """
 
 from functions.catalog import NotOnMain
