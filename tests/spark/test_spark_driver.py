@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import pyarrow
+import pyarrow as pa
 import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import parquet
@@ -372,7 +372,7 @@ def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: P
     file = tmp_path / "file.parquet"
     file.write_bytes(spinning())
     sound = tmp_path / "sound.parquet"
-    parquet.write_table(pyarrow.table({"id": [1]}), sound)
+    parquet.write_table(pa.table({"id": [1]}), sound)
     script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file), sound=str(sound))
     ended = bench.run(SESSION + script)
     assert ended.said["exit"] == 1
