@@ -20,8 +20,7 @@ from moto.server import ThreadedMotoServer
 from pyarrow import parquet
 
 from infra.local.emr.drivers import Driver
-from infra.local.jars import spark_jars
-from infra.local.java import java_home
+from infra.local.jars import java_home, spark_jars
 from tests.fakes.damaged_parquet import spinning
 from tests.waiting import PATIENCE, eventually
 
@@ -360,7 +359,7 @@ def _group_is_gone(group: int) -> bool:
 SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
-from spark_jobs.stall import watched
+from spark_jobs.spark.stall import watched
 spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
 with watched(spark, 5, pause=0.1):
     spark.read.schema("id bigint").parquet({file!r}).collect()
