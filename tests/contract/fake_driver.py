@@ -2,9 +2,8 @@
 
 The first argument of a run says what: `succeed`, `fail`, `die`, `lose` (says that it died, and
 hangs), `leave` (succeeds, says that the driver ends, and hangs), `hang` (until it is cancelled),
-`ignore` (hangs, and does not heed a cancel), `wait PATH` (until there is such a file), or
-`fail-unless PATH` (fails, and makes that file, where there is none). The order lies in the run's
-stdout.
+`ignore` (hangs, and does not heed a cancel) or `wait PATH` (until there is such a file). The order
+lies in the run's stdout.
 """
 
 import json
@@ -32,9 +31,6 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
     while what == "wait" and not Path(arguments[0]).exists():
         if select.select([sys.stdin], [], [], 0.01)[0]:
             sys.exit("the service is gone")
-    if what == "fail-unless" and not Path(arguments[0]).exists():
-        Path(arguments[0]).touch()
-        return failure
     ends = {
         "lose": {"exit": 1, "lost": "The Spark driver died: its JVM was killed by signal 9."},
         "leave": {"exit": 0, "details": "", "leaving": True},

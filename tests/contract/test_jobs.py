@@ -38,14 +38,18 @@ ACCOUNT = {
     "aws_secret_access_key": "test",
 }
 DRIVER = Path(__file__).with_name("job_driver.py")
-LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1")
+LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1", job_timeout_minutes=10_080)
 
 
 @dataclass(frozen=True)
 class Application:
-    """The adapter, how a run is brought to its end, and where that is told."""
+    """The adapter, how a run is brought to its end, and where that is told.
+
+    The runs of `hasty` may take one minute, which is half a second.
+    """
 
     jobs: Jobs | FakeJobs
+    hasty: Jobs | FakeJobs
     end: Callable[[str, RunState], object]
     told: Path
     now: Callable[[], datetime]
@@ -82,7 +86,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """boto3's client of the stand-in, which runs the driver above."""
     port = free_port(set())
     home = tmp_path_factory.mktemp("emr")
-    flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2}
+    flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2, "minute-seconds": 0.5}
     flags["driver"] = shlex.join([sys.executable, str(DRIVER)])
     command = [sys.executable, "-m", "infra.local.emr"]
     command += [f"--{name}={value}" for name, value in flags.items()]
@@ -109,8 +113,9 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Appl
     if request.param == "in memory":
         clock = FakeClock()
         fake = FakeJobs(clock)
-        details = {RunState.FAILED: "ExitCode: 1.", RunState.CANCELLED: "Cancelled."}
+        details = {RunState.FAILED: "ExitCode: 1.", RunState.CANCELLED: "Job run timed out."}
         yield Application(
+            fake,
             fake,
             lambda run, s: fake.end(run, s, details.get(s, "")),
             tmp_path,
@@ -119,20 +124,21 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Appl
         return
     client = request.getfixturevalue("client")
     (tmp_path / "spark-avro.jar").touch()
-    jobs = Jobs(client, replace(LOCAL, job_code=str(tmp_path)))
+    settings = replace(LOCAL, job_code=str(tmp_path))
+    jobs = Jobs(client, settings)
     yield Application(
         jobs,
-        lambda run, state: _end(client, jobs, tmp_path, run, state),
+        Jobs(client, replace(settings, job_timeout_minutes=1)),
+        lambda run, state: _end(jobs, tmp_path, run, state),
         tmp_path,
         lambda: datetime.now(UTC),
     )
 
 
-def _end(client: Any, jobs: Jobs, told: Path, run: str, state: RunState) -> None:
-    if state is RunState.CANCELLED:
-        client.cancel_job_run(applicationId=LOCAL.emr_application_id, jobRunId=run)
-    else:
-        (told / jobs.get(run).name).write_text("0" if state is RunState.SUCCESS else "1")
+def _end(jobs: Jobs, told: Path, run: str, state: RunState) -> None:
+    exit_codes = {RunState.SUCCESS: "0", RunState.FAILED: "1"}
+    if state in exit_codes:  # a hasty run is cancelled by its time-out
+        (told / jobs.get(run).name).write_text(exit_codes[state])
 
 
 def _described(**more: Any) -> dict[str, Any]:
@@ -153,7 +159,9 @@ def _described(**more: Any) -> dict[str, Any]:
 
 
 def _nobodys() -> Application:
-    return Application(FakeJobs(), lambda *_: None, Path("lake"), lambda: datetime.now(UTC))
+    return Application(
+        FakeJobs(), FakeJobs(), lambda *_: None, Path("lake"), lambda: datetime.now(UTC)
+    )
 
 
 def test_a_run_is_known_by_its_name(application: Application) -> None:
@@ -203,12 +211,13 @@ def test_an_attempt_cannot_become_another(application: Application) -> None:
     [
         (RunState.SUCCESS, ""),
         (RunState.FAILED, "ExitCode: 1."),
-        (RunState.CANCELLED, "Cancelled"),
+        (RunState.CANCELLED, "timed out"),
     ],
 )
 def test_an_end_is_known(application: Application, state: RunState, details: str) -> None:
     """However a run ends, its state says so, with EMR's word on it where it went wrong."""
-    run = application.jobs.start(application.spec())
+    jobs = application.hasty if state is RunState.CANCELLED else application.jobs
+    run = jobs.start(application.spec())
     assert details in application.ended(run, state)
 
 

@@ -1,6 +1,5 @@
 """The HTTP side: EMR Serverless's API for one application, and the stand-in's own two endpoints."""
 
-import base64
 import functools
 import json
 import uuid
@@ -12,23 +11,15 @@ from flask import Flask, request
 
 from infra.local.emr import runs
 from infra.local.emr.faults import Faults, NoSuchFault
-from infra.local.emr.runs import Application, JobRun, WrongState
+from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Scheduler
 from infra.local.emr.shapes import AwsError, invalid, model, parsed
 from infra.local.emr.store import JobRuns, TokenUsed, now
 
 _PAGE = 50
-_MOST_ATTEMPTS = 10
 _MOST_MINUTES = 10_080
-_OPERATIONS = (
-    "StartJobRun",
-    "GetJobRun",
-    "ListJobRuns",
-    "CancelJobRun",
-    "ListJobRunAttempts",
-    "GetApplication",
-    "ListApplications",
-)
+_OPERATIONS = ("StartJobRun", "GetJobRun", "ListJobRuns", "GetApplication")
+_UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # EMR Serverless takes them
 
 
 class Operations:
@@ -49,7 +40,7 @@ class Operations:
         _check_start(given)
         run_id = uuid.uuid4().hex[:16]
         try:
-            run = self._runs.start(runs.submitted(run_id, given, now()))
+            run = self._runs.start(JobRun(run_id, given, created_at := now(), created_at))
         except TokenUsed as error:
             raise AwsError("ConflictException", str(error)) from error
         if run.id == run_id:
@@ -59,56 +50,20 @@ class Operations:
         return {"applicationId": self._application.id, "jobRunId": run.id, "arn": arn}
 
     def get_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Describe a run, with its last attempt or the one asked for."""
-        run = self._find(given)
-        number = given.get("attempt", run.last.number)
-        if number > run.last.number:
-            raise AwsError("ResourceNotFoundException", f"{run.id} has no attempt {number}")
-        attempt = run.attempts[number - 1]
-        return {"jobRun": runs.description(run, attempt, self._application)}
+        """Describe a run."""
+        return {"jobRun": runs.description(self._find(given), self._application)}
 
     def list_job_runs(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List runs, the newest first, grouped by state where states are asked for."""
+        """List the runs that were created since a time, the newest first."""
         self._check_application(given)
-        states = given.get("states", [])
-        after, before = given.get("createdAtAfter", 0), given.get("createdAtBefore", float("inf"))
-        found = [
-            run
-            for run in self._runs.all()
-            if (not states or run.state in states) and after <= run.created_at <= before
-        ]
-        if states:
-            found.sort(key=lambda run: states.index(run.state))
-        return _page("jobRuns", [runs.summary(run, self._application) for run in found], given)
-
-    def cancel_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Cancel a run; one that is being cancelled already stays so."""
-        run = self._find(given)
-        grace = given.get("shutdownGracePeriodInSeconds")
-        if grace and not 15 <= grace <= 1800:
-            raise invalid("shutdownGracePeriodInSeconds must be 0 or between 15 and 1800")
-        try:
-            if run.state != "CANCELLING":
-                self._scheduler.cancel(run.id, "Cancelled by CancelJobRun.", grace)
-        except WrongState as error:
-            raise invalid(f"Job run {run.id} is not in a cancellable state") from error
-        return {"applicationId": self._application.id, "jobRunId": run.id}
-
-    def list_job_run_attempts(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List the attempts at a run, the first one first."""
-        run = self._find(given)
-        shown = [runs.attempt_summary(run, each, self._application) for each in run.attempts]
-        return _page("jobRunAttempts", shown, given, key="attempt")
+        since = given.get("createdAtAfter", 0)
+        found = [run for run in self._runs.all() if run.created_at >= since]
+        return _page([runs.summary(run, self._application) for run in found], given)
 
     def get_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Describe the application."""
         self._check_application(given)
         return {"application": runs.application_description(self._application)}
-
-    def list_applications(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List the one application, which is STARTED."""
-        shown = [runs.application_summary(self._application)]
-        return {"applications": shown if "STARTED" in given.get("states", ["STARTED"]) else []}
 
     def _strike(self, fault: str) -> None:
         if self._faults.strikes(self._faults.requests, fault):
@@ -135,10 +90,8 @@ def _check_start(given: dict[str, Any]) -> None:
     _check_policy(given.get("executionIamPolicy", {}).get("policy"))
     if "sparkSubmit" not in given.get("jobDriver", {}):
         raise invalid("jobDriver must be sparkSubmit: the application is of type Spark")
-    if given.get("mode", "BATCH") != "BATCH":
-        raise invalid("mode must be BATCH: this stand-in runs no streaming jobs")
-    if given.get("retryPolicy", {}).get("maxAttempts", 1) > _MOST_ATTEMPTS:
-        raise invalid(f"retryPolicy.maxAttempts must be between 1 and {_MOST_ATTEMPTS}")
+    if given.get("retryPolicy", {}).get("maxAttempts", 1) > 1:
+        raise invalid("retryPolicy.maxAttempts must be 1: this stand-in does not retry runs")
     if not 1 <= given.get("executionTimeoutMinutes", 1) <= _MOST_MINUTES:
         raise invalid(f"executionTimeoutMinutes must be between 1 and {_MOST_MINUTES}")
 
@@ -155,22 +108,16 @@ def _check_policy(text: str | None) -> None:
         raise invalid("executionIamPolicy.policy is malformed: it is no policy in IAM's language")
 
 
-def _page(
-    name: str, items: list[dict[str, Any]], given: dict[str, Any], key: str = "id"
-) -> dict[str, Any]:
-    """One page of a list: a token names the last item before it, so new items move nothing."""
+def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+    """Return one page of a list: its token is the last item's id, so new items move nothing."""
     if "nextToken" in given:
         try:
-            before = base64.urlsafe_b64decode(given["nextToken"]).decode()
-            items = items[[str(item[key]) for item in items].index(before) + 1 :]
+            items = items[[item["id"] for item in items].index(given["nextToken"]) + 1 :]
         except ValueError as error:
             raise invalid(f"nextToken {given['nextToken']} is not of this list") from error
     size = given.get("maxResults", _PAGE)
-    page: dict[str, Any] = {name: items[:size]}
-    if len(items) > size:
-        last = str(items[size - 1][key]).encode()
-        return page | {"nextToken": base64.urlsafe_b64encode(last).decode()}
-    return page
+    page: dict[str, Any] = {"jobRuns": items[:size]}
+    return page | {"nextToken": items[size - 1]["id"]} if len(items) > size else page
 
 
 def web_app(operations: Operations, scheduler: Scheduler, faults: Faults) -> Flask:
@@ -195,7 +142,10 @@ def _answer(
         body = json.loads(request.get_data() or "{}")
     except ValueError as error:
         raise invalid(f"the body of the request is not JSON: {error}") from error
-    return operation(parsed(name, path, request.args, body))
+    given = parsed(name, path, request.args, body)
+    if unsupported := [member for member in _UNSUPPORTED if member in given]:
+        raise invalid(f"this stand-in does not support {', '.join(unsupported)} of {name}")
+    return operation(given)
 
 
 def _refusal(error: AwsError) -> tuple[dict[str, str], int, dict[str, str]]:

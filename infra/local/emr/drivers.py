@@ -33,7 +33,7 @@ from typing import Any
 
 
 class Driver:
-    """A running driver. One thread uses it; any thread may interrupt that one's waiting."""
+    """A running driver, used by one thread."""
 
     def __init__(self, command: Sequence[str], directory: Path) -> None:
         """Start the command in a new `directory/work`; what it prints goes to `directory/log`."""
@@ -74,8 +74,7 @@ class Driver:
     def answer(self, run_id: str, until: float) -> dict[str, Any]:
         """The next that it says about this run, until that time of the monotonic clock.
 
-        Where it died without a word: `{"run": None, "lost": WHY}`. Where the waiting was
-        interrupted: `{"run": ID, "interrupted": GRACE}`. Raises TimeoutError.
+        Where it died without a word: `{"run": None, "lost": WHY}`. Raises TimeoutError.
         """
         while True:
             try:
@@ -84,10 +83,6 @@ class Driver:
                 raise TimeoutError from None
             if said["run"] in (run_id, None):
                 return said
-
-    def interrupt(self, run_id: str, grace: float) -> None:
-        """End the waiting for this run's answer: it is to be stopped within `grace` seconds."""
-        self._said.put({"run": run_id, "interrupted": grace})
 
     def kill(self) -> None:
         """End the driver and everything that it started."""

@@ -39,31 +39,27 @@ class Bus:
         self._client = boto3.client("events", region_name=application.region, config=_ONE_TRY)
         threading.Thread(target=self._deliver, name="events", daemon=True).start()
 
-    def changed(self, before: JobRun | None, after: JobRun) -> None:
+    def changed(self, before: JobRun | None, run: JobRun) -> None:
         """Tell what a change to a job run means; `before` is None for a new one."""
-        if before and len(before.attempts) < len(after.attempts):
-            self._tell("EMR Serverless Job Run Retry", after, _retry(after))
-        states = {"previousState": before.state} if before else {}
-        self._tell("EMR Serverless Job Run State Change", after, {"state": after.state, **states})
-
-    def _tell(self, detail_type: str, run: JobRun, more: dict[str, Any]) -> None:
         detail = {
             "jobRunId": run.id,
             "applicationId": self._application.id,
             "arn": runs.arn(run, self._application),
             "releaseLabel": self._application.release_label,
             "createdBy": self._application.caller,
-            "updatedAt": _iso(run.last.updated_at),
+            "updatedAt": _iso(run.updated_at),
             "createdAt": _iso(run.created_at),
+            "state": run.state,
+            **({"previousState": before.state} if before else {}),
         }
         event = {
             "Source": self._source,
-            "DetailType": detail_type,
-            "Detail": json.dumps(detail | more),
+            "DetailType": "EMR Serverless Job Run State Change",
+            "Detail": json.dumps(detail),
             "Resources": [],
         }
         faults = self._faults.events
-        if faults.states and more.get("state") not in faults.states:
+        if faults.states and run.state not in faults.states:
             self._waiting.put(([event], 0))
         else:
             self._waiting.put((self._left_of(event), faults.delay_seconds))
@@ -101,18 +97,6 @@ class Bus:
                 continue
             if answer["FailedEntryCount"]:
                 _LOG.warning("lost, the bus refused it: %s %s", answer["Entries"], event["Detail"])
-
-
-def _retry(run: JobRun) -> dict[str, Any]:
-    previous, new = run.attempts[-2:]
-    return {
-        "previousAttempt": previous.number,
-        "previousAttemptState": previous.state,
-        "previousAttemptCreatedAt": _iso(previous.created_at),
-        "previousAttemptEndedAt": _iso(previous.updated_at),
-        "newAttempt": new.number,
-        "newAttemptCreatedAt": _iso(new.created_at),
-    }
 
 
 def _iso(seconds: float) -> str:

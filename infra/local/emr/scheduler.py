@@ -1,4 +1,4 @@
-"""Who runs when: the queue, the drivers, retries, cancellations and time-outs."""
+"""The queue of job runs, the drivers that execute them, and time-outs."""
 
 import contextlib
 import logging
@@ -41,14 +41,6 @@ class _Lost(Exception):
     """The driver died, for the reason given."""
 
 
-class _Interrupted(Exception):
-    """The attempt is to be stopped within `grace` seconds."""
-
-    def __init__(self, grace: float) -> None:
-        super().__init__(grace)
-        self.grace = grace
-
-
 class _Slot:
     """Room for one run at a time, and the driver in it."""
 
@@ -87,9 +79,8 @@ class Scheduler:
         self._artefacts = artefacts
         self._credentials = credentials
         self._pace = pace
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._busy: dict[str, Driver] = {}
         self._slots = [
             _Slot(partial(new_driver, number)) for number in range(application.max_concurrent_runs)
         ]
@@ -118,28 +109,14 @@ class Scheduler:
         with self._lock:
             unfinished = sum(run.state not in runs.FINAL for run in self._runs.all())
             if unfinished > self._application.max_concurrent_runs:
-                with contextlib.suppress(WrongState):  # cancelled already
-                    self._move(run_id, "QUEUED")
+                self._move(run_id, "QUEUED")
             self._queue.put(run_id)
-
-    def cancel(self, run_id: str, details: str, grace: float | None = None) -> None:
-        """End a run, within `grace` seconds where it runs. Raises WrongState where it ended."""
-        with self._lock:
-            waited = self._runs.get(run_id).state in runs.WAITING
-            self._move(run_id, "CANCELLING", details)
-            if waited:
-                self._move(run_id, "CANCELLED", details)
-            elif run_id in self._busy:
-                grace = self._pace.grace if grace is None else grace
-                self._busy[run_id].interrupt(run_id, grace)
 
     def _move(self, run_id: str, state: str, details: str = "") -> None:
         self._runs.change(run_id, lambda run: runs.moved(run, state, now(), details))
 
     def _fail(self, run_id: str, details: str) -> None:
-        run = self._runs.change(run_id, lambda run: runs.failed(run, now(), details))
-        if run.state == "SUBMITTED":
-            self.submit(run_id)
+        self._runs.change(run_id, lambda run: runs.failed(run, now(), details))
 
     def _take_up(self, run: JobRun) -> None:
         """Go on with a run that an earlier process of this service had not finished."""
@@ -154,9 +131,14 @@ class Scheduler:
             time.sleep(min(1, self._pace.minute / 10))
             latest = now() - minutes * self._pace.minute
             for run in self._runs.all():
-                if run.state == "QUEUED" and run.last.updated_at < latest:
-                    with contextlib.suppress(WrongState):
-                        self.cancel(run.id, f"Job run was QUEUED for more than {minutes} minutes.")
+                if run.state == "QUEUED" and run.updated_at < latest:
+                    details = f"Job run was QUEUED for more than {minutes} minutes."
+                    with contextlib.suppress(WrongState):  # it has begun meanwhile
+                        self._expire(run.id, details)
+
+    def _expire(self, run_id: str, details: str) -> None:
+        self._runs.change(run_id, lambda run: runs.expired(run, now(), details))
+        self._move(run_id, "CANCELLED", details)
 
     def _work(self, slot: _Slot, prewarm: bool) -> None:
         while True:
@@ -177,13 +159,13 @@ class Scheduler:
         try:
             self._move(run_id, "PENDING")
         except WrongState:
-            return ""  # it was cancelled while it waited
+            return ""  # it waited for too long
         try:
             self._attempt(self._runs.get(run_id), slot)
         except (CannotSubmit, _Failed) as failure:
             return str(failure)
         except WrongState:
-            self._move(run_id, "CANCELLED", self._runs.get(run_id).last.details)
+            self._move(run_id, "CANCELLED", self._runs.get(run_id).details)
         return ""
 
     def _attempt(self, run: JobRun, slot: _Slot) -> None:
@@ -195,9 +177,7 @@ class Scheduler:
         told = order(run.spark_submit, self._artefacts, environment)
         outputs = {name: str(self._runs.output(run.id, name)) for name in ("stdout", "stderr")}
         driver = slot.ready_driver()
-        with self._lock:
-            self._move(run.id, "SCHEDULED")
-            self._busy[run.id] = driver
+        self._move(run.id, "SCHEDULED")
         try:
             driver.tell({"run": run.id, **told, **outputs})
             self._follow(run, driver)
@@ -207,8 +187,6 @@ class Scheduler:
         except WrongState:
             slot.drop()  # a cancelled run must not write any more
             raise
-        finally:
-            del self._busy[run.id]
 
     def _follow(self, run: JobRun, driver: Driver) -> None:
         """Take the run from SCHEDULED to SUCCESS as the driver says how it goes."""
@@ -221,22 +199,14 @@ class Scheduler:
         except TimeoutError:
             details = f"Job run timed out after {run.timeout_minutes} minutes."
             self._move(run.id, "CANCELLING", details)
-            self._stop(run.id, driver, self._pace.grace)
-        except _Interrupted as interrupted:
-            self._stop(run.id, driver, interrupted.grace)
-
-    def _stop(self, run_id: str, driver: Driver, grace: float) -> None:
-        """Give a run the time to end in order, then raise WrongState: it is CANCELLING."""
-        driver.tell({"cancel": run_id})
-        with contextlib.suppress(TimeoutError):
-            driver.answer(run_id, time.monotonic() + grace)
-        raise WrongState(f"job run {run_id} was stopped")
+            driver.tell({"cancel": run.id})
+            with contextlib.suppress(TimeoutError):
+                driver.answer(run.id, time.monotonic() + self._pace.grace)
+            raise WrongState(f"job run {run.id} was stopped") from None
 
 
 def _heed(said: dict[str, Any]) -> None:
     """Raise what the driver's word means, unless it is good."""
-    if "interrupted" in said:
-        raise _Interrupted(said["interrupted"])
     if "lost" in said:
         raise _Lost(said["lost"])
     if said.get("exit"):

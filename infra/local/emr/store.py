@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
 
-from infra.local.emr import runs
 from infra.local.emr.runs import JobRun
+
+_FILE = "job_run.json"
 
 # Is told of every change: the run before it (None for a new one) and after it.
 Listener = Callable[[JobRun | None, JobRun], None]
@@ -24,7 +25,7 @@ class TokenUsed(Exception):
 
 
 class JobRuns:
-    """The job runs of one home directory, each in `runs/<job run id>/run.json`.
+    """The job runs of one home directory, each in `runs/<job run id>/job_run.json`.
 
     A change is on disk before anybody hears of it. Threads may share this object.
     """
@@ -33,8 +34,8 @@ class JobRuns:
         self._directory = home / "runs"
         self._listener = listener
         self._lock = RLock()
-        files = sorted(self._directory.glob("*/run.json"))
-        loaded = [runs.from_json(json.loads(file.read_text("utf-8"))) for file in files]
+        files = sorted(self._directory.glob(f"*/{_FILE}"))
+        loaded = [JobRun(**json.loads(file.read_text("utf-8"))) for file in files]
         self._runs = {run.id: run for run in loaded}
 
     def all(self) -> list[JobRun]:
@@ -72,7 +73,7 @@ class JobRuns:
         return self._directory / run_id / stream
 
     def _keep(self, before: JobRun | None, after: JobRun) -> None:
-        file = self._directory / after.id / "run.json"
+        file = self._directory / after.id / _FILE
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_suffix(".new")
         fresh.write_text(json.dumps(dataclasses.asdict(after)), encoding="utf-8")
