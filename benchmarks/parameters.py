@@ -55,7 +55,7 @@ class Requests:
     hottest: int = 20
     reads: int = 8
     puts: int = 11
-    gets: int = 31
+    gets: int = 41
     nessie: int = 36
     messages: int = 9
     logged: float = 4.0

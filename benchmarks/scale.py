@@ -80,7 +80,7 @@ def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[L
         Line("DynamoDB, writes", asked.writes * millions, "million", price.dynamodb_write_m),
         Line("DynamoDB, reads", asked.reads * millions, "million", price.dynamodb_read_m),
         Line("S3, PUT and LIST", asked.puts * millions, "million", price.s3_put_m),
-        Line("S3, GET", asked.gets * millions, "million", price.s3_get_m),
+        Line("S3, GET and HEAD", asked.gets * millions, "million", price.s3_get_m),
         Line("SQS", asked.messages * millions, "million", price.sqs_request_m),
         Line("EventBridge", millions, "million", price.event_m),
         Line("Lambda, requests", 3 * millions, "million", price.lambda_request_m),

@@ -60,7 +60,7 @@ def _units(item: Item | None) -> int:
 
 
 def size(value: Any) -> int:
-    """Return the bytes of a value or an item (DynamoDB Developer Guide, "Item sizes and formats")."""
+    """Return the bytes of a value (DynamoDB Developer Guide, "Item sizes and formats")."""
     match value:
         case bool() | None:
             return 1
