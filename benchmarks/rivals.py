@@ -1,4 +1,4 @@
-"""The same twelve checks by Great Expectations and by cuallee, as their guides would write them."""
+"""The same twelve checks by Great Expectations and by cuallee, as in their guides."""
 
 import great_expectations as gx
 from cuallee import Check, CheckLevel

@@ -165,8 +165,8 @@ def places() -> Iterator[str]:
     waiting = int(runs * 60 * QUEUE_MINUTES / (AWS.cold + run_seconds()))
     yield (
         f"A queue that is too long loses its end: as shipped, of more than {waiting:,} "
-        "runs at once the last ones wait longer than `QueueTimeoutMinutes` and time out; people "
-        "are told, and `lakegate replay` starts them again."
+        "runs at once the last ones wait longer than `QueueTimeoutMinutes` and time out; owners "
+        "are notified, and `lakegate replay` starts them again."
     )
 
 
