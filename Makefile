@@ -45,7 +45,7 @@ test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
 test-long: setup ## Tell ten times as many stories of what may happen, others each time
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
-	@.venv/bin/python -m pytest tests/unit/test_machine.py tests/unit/test_schedules.py -n auto
+	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy
@@ -56,7 +56,7 @@ check: setup ## Lint, check the formatting and the types
 	@.venv/bin/mypy
 
 audit: deploy-tools ## Look up known vulnerabilities of all that is pinned (exit 2: not all could be)
-	@.venv/bin/python -m infra.audit
+	@.venv/bin/python -m infra.vulnerabilities
 
 format: setup ## Format the code and mend what lint can mend
 	@.venv/bin/ruff check --fix --exit-zero

@@ -45,9 +45,10 @@ class Requests:
     """The requests of one file of one row group, alone in its batch, published without a rebase.
 
     `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
-    units; counted over the fakes by tests/unit/test_scale.py. `puts` (and one LIST) and `gets`
-    (and HEAD) are S3's, the job's included, and `nessie` the requests to Nessie: counted on the
-    local stack by `make bench-steps`. `messages` are sent, received and deleted in three queues.
+    units; counted over the fakes by tests/unit/benchmarks/test_scale.py. `puts` (and one LIST) and
+    `gets` (and HEAD) are S3's, the job's included, and `nessie` the requests to Nessie: counted on
+    the local stack by `make bench-steps`. `messages` are sent, received and deleted in three
+    queues.
     `logged` are kilobytes of the functions' logs, a guess.
     """
 
@@ -61,8 +62,8 @@ class Requests:
     logged: float = 4.0
 
 
-MOST_TOGETHER = 100  # files that one commit publishes (functions/ledger.py)
-ITEM = 1300  # bytes of an ingestion in the ledger whose job runs (tests/unit/test_scale.py)
+MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
+ITEM = 1300  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 
 @dataclass(frozen=True)

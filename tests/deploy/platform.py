@@ -10,7 +10,7 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import connect
-from infra.aws.wanted import Wanted, bring_platform
+from infra.aws.stack_plan import Wanted, bring_platform
 from infra.cloudformation import Stacks
 from infra.local import ministack, processes
 from infra.local.parts import free_port

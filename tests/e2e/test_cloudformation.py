@@ -9,9 +9,8 @@ import pytest
 from infra import template
 from infra.aws.artifacts import Artifacts
 from infra.aws.site import connect
-from infra.aws.wanted import Wanted, bring
-from infra.cloudformation import Stacks
-from infra.plans import Change
+from infra.aws.stack_plan import Wanted, bring
+from infra.cloudformation import Change, Stacks
 from lakegate.errors import LakegateError
 from tests.e2e.bare import STAGE, ministack_alone
 
