@@ -10,7 +10,7 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import connect
-from infra.aws.stack_plan import Wanted, bring_platform
+from infra.aws.stack_plan import StackSpec, deploy_platform
 from infra.cloudformation import Stacks
 from infra.local import ministack, processes
 from infra.local.parts import free_port
@@ -72,12 +72,12 @@ class Account:
     def begin(self, name: str, **parameters: str) -> Stage:
         """Make the platform's stack of a stage as `lakegate deploy` does the first time."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        whole = Wanted(
+        whole = StackSpec(
             stage.platform_stack,
             tryable(read()),
             {"Stage": name, "DeletionProtection": "true", **parameters},
         )
-        bring_platform(connect(stage, self.client, _unheard), whole)
+        deploy_platform(connect(stage, self.client, _unheard), whole)
         return stage
 
     def reduce(self, stage: Stage) -> None:
