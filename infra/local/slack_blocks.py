@@ -1,7 +1,7 @@
 """Check the blocks of messages and modals as Slack does, by slack_sdk's models.
 
-slack_sdk knows the limits of the Block Kit reference. Three checks are ours: how many blocks a
-message may have, that a header is plain text, and that slack_sdk's model has all that was given.
+slack_sdk knows the limits of the Block Kit reference. Three checks are ours: the number of blocks
+in a message, that a header is plain text, and that slack_sdk's model leaves nothing out.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def _problem_of_block(block: dict[str, Any]) -> str:
 
 
 def _problem(parse: Callable[..., Any], given: dict[str, Any]) -> str:
-    """Return what slack_sdk's model refuses or leaves out of what is given; "" if nothing."""
+    """Return what slack_sdk's model refuses or leaves out, "" if nothing."""
     try:
         model = parse(given)
         known = model.to_dict() if model else {}

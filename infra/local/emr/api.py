@@ -1,4 +1,4 @@
-"""The HTTP side: EMR Serverless's API for one application, and the stand-in's own two endpoints."""
+"""EMR Serverless's API for one application, and the stand-in's own two endpoints."""
 
 import functools
 import json
@@ -21,11 +21,11 @@ from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Scheduler
 from infra.local.emr.store import JobRuns, TokenUsed, now
 
-# Requests as botocore's own service model describes them: read, checked, refused as AWS would.
+# Requests are read and checked by botocore's service model, and refused as AWS does.
 
 
 class AwsError(Exception):
-    """An answer that is an error: `code` is the name of the exception that a client gets."""
+    """An error as answer: `code` is the name of the client's exception."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -33,28 +33,28 @@ class AwsError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that AWS answers this error with."""
+        """Return the HTTP status of this error."""
         return model().shape_for(self.code).metadata["error"]["httpStatusCode"]
 
 
 def invalid(message: str) -> AwsError:
-    """The refusal of a request that is not as it should be."""
+    """Return the error for an invalid request."""
     return AwsError("ValidationException", message)
 
 
 @cache
 def model() -> ServiceModel:
-    """EMR Serverless as botocore knows it."""
+    """Return botocore's service model of EMR Serverless."""
     return botocore.session.get_session().get_service_model("emr-serverless")
 
 
 def parsed(
     operation: str, path: dict[str, str], query: MultiDict[str, str], body: Any
 ) -> dict[str, Any]:
-    """An operation's input, put together from its three places.
+    """Return an operation's input from path, query and body.
 
-    Raises AwsError (ValidationException) where the service model does not allow it. Members that
-    the model does not know are left out.
+    Raises AwsError (ValidationException) if the service model does not allow it. Members that the
+    model does not know are left out.
     """
     shape = model().operation_model(operation).input_shape
     if not isinstance(body, dict):
@@ -103,7 +103,7 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def _problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    """What the service model has against a value, in AWS's words."""
+    """Yield a value's violations of the service model, in AWS's words."""
     if not isinstance(value, _PYTHON_TYPES[shape.type_name]):
         yield f"Value at '{path}' failed to satisfy constraint: Member must be a {shape.type_name}"
         return
@@ -154,11 +154,11 @@ def _inside(shape: Shape, value: Any) -> Iterator[tuple[Shape, Any, str]]:
 _PAGE = 50
 _MOST_MINUTES = 10_080
 _OPERATIONS = ("StartJobRun", "GetJobRun", "ListJobRuns", "GetApplication")
-_UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # EMR Serverless takes them
+_UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # of EMR Serverless's
 
 
 class Operations:
-    """The operations, named as in boto3: each takes its input and gives its output."""
+    """The operations, named as in boto3: each takes its input and returns its output."""
 
     def __init__(
         self, application: Application, job_runs: JobRuns, scheduler: Scheduler, faults: Faults
@@ -169,7 +169,7 @@ class Operations:
         self._faults = faults
 
     def start_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Start a run: a client token starts one, however often it comes."""
+        """Start a run: a client token starts one run, however often it is sent."""
         self._check_application(given)
         self._strike("fail_next_starts")
         _check_start(given)
@@ -202,7 +202,7 @@ class Operations:
 
     def _strike(self, fault: str) -> None:
         if self._faults.strikes(self._faults.requests, fault):
-            raise AwsError(self._faults.requests.fail_with, f"{fault}, as told")
+            raise AwsError(self._faults.requests.fail_with, f"{fault}, as /_control asked")
 
     def _check_application(self, given: dict[str, Any]) -> None:
         if given["applicationId"] != self._application.id:
@@ -221,7 +221,7 @@ class Operations:
 
 
 def _check_start(given: dict[str, Any]) -> None:
-    """What the service asks beyond its model. Raises AwsError."""
+    """Check what the service model does not say. Raises AwsError."""
     _check_policy(given.get("executionIamPolicy", {}).get("policy"))
     if "sparkSubmit" not in given.get("jobDriver", {}):
         raise invalid("jobDriver must be sparkSubmit: the application is of type Spark")
@@ -236,11 +236,11 @@ def _check_policy(text: str | None) -> None:
         return
     try:
         statements = json.loads(text)["Statement"]
-        whole = all({"Effect", "Action", "Resource"} <= each.keys() for each in statements)
+        complete = all({"Effect", "Action", "Resource"} <= each.keys() for each in statements)
     except (ValueError, TypeError, KeyError, AttributeError):
-        whole = False
-    if not whole:
-        raise invalid("executionIamPolicy.policy is malformed: it is no policy in IAM's language")
+        complete = False
+    if not complete:
+        raise invalid("executionIamPolicy.policy is malformed: it is not an IAM policy")
 
 
 def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def web_app(operations: Operations, scheduler: Scheduler, faults: Faults) -> Flask:
-    """The service: the operations where the service model has them, `/_control` and `/_health`."""
+    """Return the service: the operations at the service model's paths, `/_control`, `/_health`."""
     app = Flask("emr-serverless")
     for name in _OPERATIONS:
         http = model().operation_model(name).http
@@ -293,4 +293,4 @@ def _control(faults: Faults) -> tuple[dict[str, Any], int]:
             faults.replace(request.get_json())
         except NoSuchFault as error:
             return {"message": str(error)}, 400
-    return faults.told(), 200
+    return faults.left(), 200

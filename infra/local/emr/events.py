@@ -1,6 +1,6 @@
-"""The events that EMR Serverless would put on EventBridge.
+"""Put EMR Serverless's events on EventBridge.
 
-Delivery is "best effort", as AWS says of them: one that the bus does not take is logged and lost.
+Delivery is "best effort", as on AWS: an event that the bus does not take is logged and lost.
 """
 
 import json
@@ -19,16 +19,14 @@ from infra.local.emr.faults import Faults
 from infra.local.emr.runs import Application, JobRun
 
 _LOG = logging.getLogger(__name__)
-# A bus that is only slow takes the event all the same.
+# A slow bus still takes the event.
 _ONE_TRY = Config(connect_timeout=2, read_timeout=60, retries={"total_max_attempts": 1})
 
 Event = dict[str, Any]
 
 
 class Bus:
-    """The default event bus. The faults of the moment decide what becomes of an event; a thread
-    sends what is left, in order.
-    """
+    """The default event bus. A thread sends the events in order, as the active faults leave them."""
 
     def __init__(self, source: str, application: Application, faults: Faults) -> None:
         self._source = source
@@ -40,7 +38,7 @@ class Bus:
         threading.Thread(target=self._deliver, name="events", daemon=True).start()
 
     def changed(self, before: JobRun | None, run: JobRun) -> None:
-        """Tell what a change to a job run means; `before` is None for a new one."""
+        """Send the event of a job run's change; `before` is None for a new run."""
         detail = {
             "jobRunId": run.id,
             "applicationId": self._application.id,
@@ -65,10 +63,10 @@ class Bus:
             self._waiting.put((self._left_of(event), faults.delay_seconds))
 
     def _left_of(self, event: Event) -> list[Event]:
-        """What is to be sent in the place of an event that the faults concern."""
+        """Return the events to send in place of an event that the faults concern."""
         faults = self._faults.events
         if self._faults.strikes(faults, "lose"):
-            _LOG.warning("lost, as told: %s", event["Detail"])
+            _LOG.warning("lost, as /_control asked: %s", event["Detail"])
             return []
         copies = 2 if self._faults.strikes(faults, "double") else 1
         self._held = [event] * copies + self._held

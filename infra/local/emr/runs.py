@@ -1,4 +1,4 @@
-"""Job runs as values: their states, the moves between them, and how AWS's API shows them."""
+"""Job runs as values: their states, the changes between them, and AWS's form of them."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ _DETAILS_LENGTH = 256
 
 
 class WrongState(Exception):
-    """The move is not possible from the state in which the run is."""
+    """The run cannot change to this state from its own."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """The one application: job runs belong to it, and it says how many run at a time."""
+    """The one application, to which all job runs belong, with its limits."""
 
     id: str
     release_label: str
@@ -38,12 +38,12 @@ class Application:
 
     @property
     def arn(self) -> str:
-        """The application's Amazon Resource Name."""
+        """Return the application's Amazon Resource Name."""
         return f"arn:aws:emr-serverless:{self.region}:{self.account}:/applications/{self.id}"
 
     @property
     def caller(self) -> str:
-        """Who starts every job run here: the stand-in checks no signatures."""
+        """Return the caller of every job run: the stand-in checks no signatures."""
         return f"arn:aws:sts::{self.account}:assumed-role/local/lakegate"
 
 
@@ -75,7 +75,7 @@ class JobRun:
 def moved(run: JobRun, state: str, now: float, details: str = "") -> JobRun:
     """Return the run in its next state. The details of a state that needs none are its name.
 
-    Raises WrongState where the run cannot come to that state from its own.
+    Raises WrongState if the run cannot change to that state from its own.
     """
     if state not in _NEXT.get(run.state, ()):
         raise WrongState(f"job run {run.id} is {run.state}: it cannot become {state}")
@@ -105,7 +105,7 @@ def failed(run: JobRun, now: float, details: str) -> JobRun:
 
 
 def arn(run: JobRun, application: Application) -> str:
-    """The job run's Amazon Resource Name."""
+    """Return the job run's Amazon Resource Name."""
     return f"{application.arn}/jobruns/{run.id}"
 
 
