@@ -26,7 +26,7 @@ Event = dict[str, Any]
 
 
 class Bus:
-    """The default event bus. A thread sends the events in order, as the active faults leave them."""
+    """The default event bus. A thread sends the events that the faults leave, in order."""
 
     def __init__(self, source: str, application: Application, faults: Faults) -> None:
         self._source = source

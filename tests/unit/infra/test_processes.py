@@ -58,7 +58,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 @pytest.mark.parametrize("code", [_SLEEP, _DEAF], ids=["heeds SIGTERM", "ignores SIGTERM"])
 def test_a_started_part_runs_until_it_is_stopped(home: Path, code: str) -> None:
-    """Stopping ends the process, whatever it does, and there is nothing to stop a second time."""
+    """A stopped part has ended, even if it ignores SIGTERM, and cannot be stopped again."""
     process = begin(home, code)
 
     assert processes.stop(home, "part", grace=0.2)
@@ -68,7 +68,7 @@ def test_a_started_part_runs_until_it_is_stopped(home: Path, code: str) -> None:
 
 
 def test_a_killed_part_is_gone_only_with_its_port(home: Path) -> None:
-    """A process of many threads holds its port while it dies; until then it counts as running."""
+    """A dying process of many threads counts as running until its port is free."""
     process = begin(home, _SERVER)
     port = int(log(home).split()[0])
 
@@ -79,9 +79,9 @@ def test_a_killed_part_is_gone_only_with_its_port(home: Path) -> None:
 
 
 def test_children_of_a_crashed_part_are_stopped(home: Path) -> None:
-    """Children of a part that was killed are found and ended, though their parent is gone."""
+    """Children of a killed part are found and ended without their parent."""
     parent = begin(home, _PARENT)
-    eventually(lambda: log(home).count("begun") == 2)  # whichever of the two is first
+    eventually(lambda: log(home).count("begun") == 2)  # in any order
     (child,) = parent.children()
     parent.kill()
     eventually(lambda: processes.running(home, "part") is None)
@@ -92,7 +92,7 @@ def test_children_of_a_crashed_part_are_stopped(home: Path) -> None:
 
 
 def test_a_stranger_with_the_recorded_pid_is_left_alone(home: Path) -> None:
-    """A pid that was given to another process since is neither taken for the part nor killed."""
+    """Another process with the recorded pid is neither taken for the part nor killed."""
     begin(home)
     processes.stop(home, "part")
     stranger = subprocess.Popen([sys.executable, "-c", _SLEEP], stdout=subprocess.DEVNULL)
@@ -108,7 +108,7 @@ def test_a_stranger_with_the_recorded_pid_is_left_alone(home: Path) -> None:
 
 
 def test_a_part_is_found_after_the_clock_was_set(home: Path) -> None:
-    """A running part is known by its environment where its creation time seems another."""
+    """A running part is known by its environment if its creation time seems to differ."""
     process = begin(home)
     file = home / "run" / "part.json"
     record = json.loads(file.read_text())
@@ -130,7 +130,7 @@ def test_another_home_s_part_is_left_alone(
 def test_a_part_whose_command_changed_is_replaced(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A part is another one if its command changed, be it one variable; the terminal's are not."""
+    """A changed variable of the command replaces the part; a terminal's variable does not."""
     old = begin(home)
     monkeypatch.setenv("WINDOWID", "77")
 
@@ -142,7 +142,7 @@ def test_a_part_whose_command_changed_is_replaced(
 
 
 def test_the_error_for_a_part_that_dies_at_its_start_shows_its_log(home: Path) -> None:
-    """The error names the part and its log file and shows what the part said last."""
+    """The error names the part and its log file and shows the log's last lines."""
     processes.start(home, command(home, "print('no such port'); raise SystemExit(3)"))
 
     with pytest.raises(LakegateError) as caught:
@@ -155,7 +155,7 @@ def test_the_error_for_a_part_that_dies_at_its_start_shows_its_log(home: Path) -
 
 
 def test_a_part_that_does_not_answer_in_time_is_an_error(home: Path) -> None:
-    """A process that runs but never serves is an error, not an endless wait."""
+    """A process that never serves is an error, not an endless wait."""
     begin(home)
 
     with pytest.raises(LakegateError, match="did not answer within 0 seconds"):
@@ -163,7 +163,7 @@ def test_a_part_that_does_not_answer_in_time_is_an_error(home: Path) -> None:
 
 
 def test_the_log_is_the_one_of_this_start(home: Path) -> None:
-    """A new start begins a new log and keeps the one before, so an error shows no old lines."""
+    """A start begins a new log and keeps the last one, so an error shows no old lines."""
     begin(home)
     processes.start(home, command(home, "raise SystemExit"))
 
@@ -173,7 +173,7 @@ def test_the_log_is_the_one_of_this_start(home: Path) -> None:
 
 
 def test_no_part_sees_the_user_s_aws_account(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials, profiles and proxies of the terminal are not handed to the local servers."""
+    """The local servers do not get the terminal's credentials, profiles and proxies."""
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("https_proxy", "http://proxy.example")
     monkeypatch.setenv("TERM", "xterm")
