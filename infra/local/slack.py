@@ -41,7 +41,7 @@ from werkzeug.serving import make_server
 
 from infra.local.slack_blocks import problems
 from infra.local.slack_faults import ActiveFaults, Faults, SlackError, Unavailable
-from infra.local.slack_people import People, add_routes
+from infra.local.slack_people import Users, add_routes
 
 Message = dict[str, Any]
 Answer = dict[str, Any]
@@ -88,9 +88,9 @@ class Messages:
 class Slack:
     """The Web API's methods: each takes the arguments of a call and returns its answer."""
 
-    def __init__(self, messages: Messages, token: str, people: People) -> None:
+    def __init__(self, messages: Messages, token: str, users: Users) -> None:
         self.messages = messages
-        self.people = people
+        self.users = users
         self.faults = ActiveFaults(Faults())
         self._token = token
         self._last = 0.0
@@ -102,7 +102,7 @@ class Slack:
             "auth.test": self._auth_test,
             "chat.postMessage": self._post_message,
             "chat.update": self._update,
-            "views.open": self.people.open,
+            "views.open": self.users.open,
         }
         with self._lock:
             self.faults.check_call()
@@ -195,7 +195,7 @@ def web_app(slack: Slack) -> Flask:
     app.add_url_rule("/messages", "messages", lambda: jsonify(slack.messages.all()))
     app.add_url_rule("/messages/<ts>", "delete", partial(_delete, slack), methods=["DELETE"])
     app.add_url_rule("/_control", "control", partial(_control, slack), methods=["PUT"])
-    add_routes(app, slack.people)
+    add_routes(app, slack.users)
     return app
 
 
@@ -227,7 +227,7 @@ def _control(slack: Slack) -> tuple[dict[str, Any], int]:
     except TypeError as error:
         return {"message": str(error)}, 400
     slack.faults = ActiveFaults(faults)
-    slack.people.sends_again, slack.people.patience = faults.sends_again, faults.app_seconds
+    slack.users.sends_again, slack.users.patience = faults.sends_again, faults.app_seconds
     return asdict(faults), 200
 
 
@@ -241,7 +241,7 @@ def main() -> None:
     options.home.mkdir(parents=True, exist_ok=True)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     messages = Messages(options.home / "messages.jsonl")
-    slack = Slack(messages, options.token, People(options.home, messages.get))
+    slack = Slack(messages, options.token, Users(options.home, messages.get))
     make_server("127.0.0.1", options.port, web_app(slack), threaded=True).serve_forever()
 
 

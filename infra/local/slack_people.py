@@ -8,7 +8,7 @@ open one form within 3 seconds.
 `POST /_press` presses a button as a user: {"ts": …, "button": "Replay", "as": "ada"}.
 `POST /_submit` submits a form: {"view": …, "values": {"reason": …}, "as": "ada"}.
 Both answer with `ok`, and if the app succeeded with its `response`; `GET /_person?as=ada` shows
-what only this user sees: open `forms`, and the messages `told` to this user alone.
+what only this user sees: open `forms`, and `private` messages.
 """
 
 import json
@@ -66,7 +66,7 @@ _PATIENCE = 3.0  # seconds
 _MOST_RESPONSES = 5
 
 
-class People:
+class Users:
     """The workspace's users and the one app that they use."""
 
     def __init__(self, home: Path, message: Callable[[str], dict[str, Any]]) -> None:
@@ -78,7 +78,7 @@ class People:
         self._triggers: dict[str, tuple[str, float]] = {}
         self._forms: dict[str, dict[str, Any]] = {}
         self._responses: dict[str, list[str]] = {}
-        self._told: list[tuple[str, str]] = []
+        self._private: list[tuple[str, str]] = []
 
     def press(self, ts: str, button: str, person: str, here: str) -> Answer:
         """Press a button of a message; `here` is this Slack's address. Raises SlackError."""
@@ -133,17 +133,17 @@ class People:
             return "used_url", 404
         if document.get("response_type") != "ephemeral" or document.get("replace_original"):
             return "invalid_payload", 400  # Slack takes it, but no button here needs it
-        self._told.append((left.pop(), document["text"]))
+        self._private.append((left.pop(), document["text"]))
         return "ok", 200
 
-    def seen_by(self, person: str) -> Answer:
+    def visible_to(self, person: str) -> Answer:
         """Return what only this user sees."""
         forms = [
             {"id": id_, "view": form["view"]}
             for id_, form in self._forms.items()
             if form["person"] == person
         ]
-        return {"forms": forms, "told": [words for who, words in self._told if who == person]}
+        return {"forms": forms, "private": [text for user, text in self._private if user == person]}
 
     def _send(self, payload: Answer, person: str) -> Answer:
         """Send to the app, repeatedly if `sends_again` is set; return the first answer."""
@@ -181,30 +181,30 @@ class People:
         return {"ok": True, "response": answer.json() if answer.text else {}}
 
 
-def add_routes(app: Flask, people: People) -> None:
+def add_routes(app: Flask, users: Users) -> None:
     """Add the routes by which users press and submit."""
-    app.add_url_rule("/_press", "press", partial(_answered, _press, people), methods=["POST"])
-    app.add_url_rule("/_submit", "submit", partial(_answered, _submit, people), methods=["POST"])
-    app.add_url_rule("/_person", "person", lambda: people.seen_by(request.args["as"]))
+    app.add_url_rule("/_press", "press", partial(_answered, _press, users), methods=["POST"])
+    app.add_url_rule("/_submit", "submit", partial(_answered, _submit, users), methods=["POST"])
+    app.add_url_rule("/_person", "person", lambda: users.visible_to(request.args["as"]))
     app.add_url_rule(
         "/responses/<response>",
         "responses",
-        lambda response: people.respond(response, request.get_json()),
+        lambda response: users.respond(response, request.get_json()),
         methods=["POST"],
     )
 
 
-def _press(people: People, asked: Answer) -> Answer:
-    return people.press(asked["ts"], asked["button"], asked["as"], request.host_url.rstrip("/"))
+def _press(users: Users, body: Answer) -> Answer:
+    return users.press(body["ts"], body["button"], body["as"], request.host_url.rstrip("/"))
 
 
-def _submit(people: People, asked: Answer) -> Answer:
-    return people.submit(asked["view"], asked["values"], asked["as"])
+def _submit(users: Users, body: Answer) -> Answer:
+    return users.submit(body["view"], body["values"], body["as"])
 
 
-def _answered(do: Callable[[People, Answer], Answer], people: People) -> Answer:
+def _answered(do: Callable[[Users, Answer], Answer], users: Users) -> Answer:
     try:
-        return do(people, request.get_json())
+        return do(users, request.get_json())
     except SlackError as error:
         return error.answer
 
