@@ -164,12 +164,11 @@ def _refusal(jar: Jar, directory: Path) -> Permanent:
     found = sha256(fetched) if fetched.is_file() else "no such file"
     return Permanent(
         "jar_wrong",
-        f"{jar.file_name} is not the file it should be, and was deleted.\n"
+        f"{jar.file_name} has another content than expected and was deleted.\n"
         f"  SHA-256 expected: {jar.sha256}\n"
         f"  SHA-256 found:    {found}\n"
-        "Run `make setup` again. If this comes again, the file was changed where it is served or\n"
-        "on its way here: do not use it. Whoever changes a version in infra/versions.py changes\n"
-        "its sum there too.",
+        "Run `make setup` again. If the sum differs again, the file was changed at its source or\n"
+        "in transit: do not use it. If you changed a version in infra/versions.py, change its sum.",
     )
 
 
