@@ -1,4 +1,4 @@
-"""The quality page's script, which Streamlit runs for each view: which page, and of what."""
+"""The page's script, which Streamlit runs for each view."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ Show = Callable[[Opened], None]
 
 
 def main(choice: Choice) -> None:
-    """Show the page that the address names, of the deployment that was chosen."""
+    """Show the page in the address, of the chosen deployment."""
     st.set_page_config(page_title=f"Lakegate: {choice.name}", layout="wide")
 
     def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:

@@ -1,4 +1,4 @@
-"""The view of one ingestion."""
+"""The page of one ingestion."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import visible
 
-# The pictures of one ingestion.
+# The charts of one ingestion.
 
 
 def checks(results: Sequence[CheckResult]) -> alt.Chart:
-    """How many checks ended in which way, as one bar."""
+    """Return the number of checks by status, as one bar."""
     many = Counter(check.status for check in results)
     rows = [
         {"result": charts.RESULT_WORDS[status], "checks": many[status], "order": number}
@@ -45,7 +45,7 @@ def checks(results: Sequence[CheckResult]) -> alt.Chart:
 
 
 def way(steps: Sequence[Step]) -> alt.Chart:
-    """The phases between the steps, one under the other, as long as each of them took."""
+    """Return the phases between the steps, one below the other, as long as each took."""
     first = datetime.fromisoformat(steps[0].at)
     rows = [
         {
@@ -79,7 +79,7 @@ _RECENT = 10
 
 
 def show(opened: Opened) -> None:
-    """Show the ingestion that the address names, or ask for one."""
+    """Show the ingestion in the address, or ask for one."""
     wanted = st.query_params.get("id", "").strip()
     if not wanted:
         _ask(opened)
@@ -177,7 +177,7 @@ def _failed(check: CheckResult, told: Account) -> None:
 
 
 def _looked_up(check: CheckResult, told: Account) -> None:
-    """Where the rows are found that the audit did not note, as of keys that are there twice."""
+    """Show where to find the rows that the report lacks, as of duplicate keys."""
     one = told.ingestion
     asked = code(f"lakegate inspect {one.id} --check {quote(check.id)}")
     st.caption(f"The audit noted no rows of it. {asked} looks for them on the branch.")
@@ -198,7 +198,7 @@ def _way(told: Account) -> None:
 
 
 def _facts(told: Mapping[str, Sequence[str]]) -> None:
-    """All in one element: of each the browser makes a good deal."""
+    """Show all facts in one element: each element costs the browser time."""
     shown = ("  \n".join([f":gray[{name}]", *map(code, lines)]) for name, lines in told.items())
     st.markdown("\n\n".join(shown))
 

@@ -1,4 +1,4 @@
-"""The view of what landed lately."""
+"""The page of recent files."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, o
 from dashboard.session import Opened
 from functions.model.ingestion_summary import IngestionSummary
 
-# The overview's pictures.
+# The charts of the overview.
 
-# What failed lies at the base of a bar, where also a little is seen and compared.
+# Failures lie at the base of a bar, where small numbers are visible and comparable.
 _COLOURS = {
     Outcome.REJECTED: charts.ORANGE,
     Outcome.ERRORED: charts.PINK,
@@ -27,7 +27,7 @@ _MOST_TABLES = 12
 
 
 def landed_chart(found: Overview, span: Span) -> alt.Chart:
-    """What landed, by hour or day, in the colours of its outcome."""
+    """Return the files by hour or day, in the colours of their outcomes."""
     parts = [
         {"begin": begin, "outcome": outcome, "many": many}
         for (begin, outcome), many in sorted(found.by_time.items(), key=lambda e: _order(e[0][1]))
@@ -43,7 +43,7 @@ def landed_chart(found: Overview, span: Span) -> alt.Chart:
 
 
 def by_table(found: Overview) -> alt.Chart:
-    """What landed, by table, the busiest tables first."""
+    """Return the files by table, the busiest tables first."""
     totals: Counter[str] = Counter()
     for (table, _), many in found.by_table.items():
         totals[table] += many
@@ -69,7 +69,7 @@ def by_table(found: Overview) -> alt.Chart:
 
 
 def paces(found: Overview, span: Span) -> alt.LayerChart | alt.FacetChart:
-    """Seconds from landing to published, by hour or day: the median, and up to 95 of 100 files."""
+    """Return seconds from landing to publishing, by hour or day: median and 95th percentile."""
     rows = [
         {**span.bar(begin), "median": pace.median, "slow": pace.slow}
         for begin, pace in sorted(found.paces.items())
@@ -96,7 +96,7 @@ def _named(table: str) -> str:
 
 
 def _by_outcome(found: Iterable[Outcome], *, legend: bool = True) -> alt.Color:
-    """The colours of those outcomes that there are."""
+    """Return the colours of the outcomes that occur."""
     there = set(found)
     shown = [outcome for outcome in _COLOURS if outcome in there]
     scale = alt.Scale(domain=shown, range=[_COLOURS[outcome] for outcome in shown])
@@ -111,7 +111,7 @@ _EVERY_TABLE = "All tables"
 
 
 def show(opened: Opened) -> None:
-    """Show what landed, what came of it, how long it took, and what failed last."""
+    """Show recent files, their outcomes and durations, and the last failures."""
     adapters = opened.adapters
     now = adapters.now()
     st.header("Overview", anchor=False)

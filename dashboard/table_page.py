@@ -1,4 +1,4 @@
-"""The view of one table."""
+"""The page of one table."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,13 +17,13 @@ from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredContract
 from lakegate.report import Status
 
-# The pictures of one table.
+# The charts of one table.
 
 _ORDER = [status.value for status in charts.RESULT_COLOURS]
 
 
 def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
-    """How many rows a table had after each of its commits, up to now; `entries` newest first."""
+    """Return the table's rows after each commit, up to now; `entries` newest first."""
     first, last = entries[-1], entries[0]
     rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
     before = {"time": first.at, "rows": first.after - first.gained}
@@ -36,7 +36,7 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.F
     )
     point = {"color": charts.GREEN, "size": 24}
     return alt.layer(
-        # With an order Vega takes each row for an area of its own.
+        # With an order, Vega draws each row as an area of its own.
         base.mark_area(interpolate="step-after", color=charts.GREEN, opacity=0.25),
         base.mark_line(interpolate="step-after", color=charts.GREEN, point=point).encode(
             order="number:Q"
@@ -45,7 +45,7 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.F
 
 
 def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
-    """How the checks of a table's runs ended, by day."""
+    """Return the checks of a table's runs by day and status."""
     parts = [
         {"begin": each.day, "result": charts.RESULT_WORDS[Status(each.status)], "many": each.checks}
         for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
@@ -66,7 +66,7 @@ _YES = {True: "yes", False: ""}
 
 
 def show(opened: Opened) -> None:
-    """Show the table that the address names, or which there are."""
+    """Show the table in the address, or the list of tables."""
     name = st.query_params.get("name", "").strip()
     reader = opened.reader(MAIN)
     if not name:
@@ -177,7 +177,7 @@ def _commits(entries: Sequence[Entry]) -> None:
 
 
 def _checks(opened: Opened, reader: Reader, name: str) -> None:
-    """Read from main's table of results, only when it is asked for: it may have many files."""
+    """Read the checks from main's audit table, only on request: it may have many files."""
     if not st.toggle("Read how the checks of the last 30 days ended"):
         return
     span = Span(*checks_within(opened.adapters.now()), timedelta(days=1))

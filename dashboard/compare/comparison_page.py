@@ -1,4 +1,4 @@
-"""The view of a failed branch: what its rows are beside main's, which break a check, what to do."""
+"""The page of a failed branch: its rows beside main's, failing rows, and possible actions."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -43,7 +43,7 @@ _STYLE = """<style>
 
 
 def show(opened: Opened) -> None:
-    """Show the branch that the address names, or that is picked from those that wait."""
+    """Show the branch in the address, or the one chosen from those that wait."""
     st.header("A branch against main", anchor=False)
     ingestion = _picked(opened)
     if not ingestion:
@@ -63,9 +63,9 @@ def show(opened: Opened) -> None:
 
 
 def _picked(opened: Opened) -> Ingestion | None:
-    """The one that the address names; where it names none, the oldest, which it names from then on.
+    """Return the ingestion in the address; without one the oldest, which the address then names.
 
-    What is picked from the list only changes the address: labels are texts, which may be alike.
+    A choice from the list only changes the address: labels are texts, which may be equal.
     """
     oldest = islice(opened.adapters.ledger.open_failures(), _MOST_LISTED)
     waiting = {brief.id: brief for brief in oldest}
@@ -93,7 +93,7 @@ def _go() -> None:
 
 
 def _label(brief: IngestionSummary) -> str:
-    """What it is, and what tells it from its twins; the same as long as it is in that state."""
+    """Return a label that stays the same as long as the ingestion is in its state."""
     gone = ", discarded" if brief.discarded else ""
     what = f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone}"
     return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
@@ -113,7 +113,7 @@ def _head(ingestion: Ingestion) -> None:
 
 
 def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
-    """Why the branch that was audited cannot be looked at, "" where it is there."""
+    """Return why the audited branch cannot be read, "" if it can."""
     try:
         adapters.catalog.head(branch)
     except UnknownBranch:
@@ -133,7 +133,7 @@ def _why(ingestion: Ingestion) -> str:
 
 
 def _of_one_table(report: AuditReport) -> AuditReport:
-    """The report, or of a batch that of the file that is picked."""
+    """Return the report, or for a batch that of the chosen file."""
     if not report.parts:
         return report
     files = [
@@ -198,7 +198,7 @@ def _loaded(
 
 
 def _ordered(found: Comparison, report: AuditReport) -> list[Column]:
-    """Those first that a failed check is about."""
+    """Return the columns with those of failed checks first."""
     asked = {name for check in report.failed for name in check.columns}
     return sorted(found.columns, key=lambda column: column.name not in asked)
 
