@@ -21,8 +21,8 @@ from functions.operations.preconditions import (
 )
 from functions.operations.withdrawal import withdrawn
 from functions.pipeline.finish import finish, report_of
-from functions.pipeline.intake import submit
 from functions.pipeline.publish import publish
+from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name

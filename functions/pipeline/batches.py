@@ -82,8 +82,8 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         raise Permanent("MANIFEST_GONE", message) from error
     listed = read_manifest(text, adapters.settings.limits)
     prefix = folder(manifest.key)
-    there = adapters.landing.newest(prefix, at)
-    if ingestion.tries_from:  # it was replayed, so a person may have brought what was missing
+    there = _files_in(adapters, prefix, at)
+    if ingestion.tries_from:  # a replay also takes files that were uploaded since
         there = adapters.landing.newest(prefix) | there
     found = [(each, there.get(prefix + each.key)) for each in listed]
     if missing := [each.key for each, landed in found if landed is None]:
@@ -91,6 +91,11 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         todo = "upload the files first, then the manifest once more"
         raise Permanent("FILE_NOT_THERE", f"{message}; {todo}")
     return tuple(_part(adapters, each, landed) for each, landed in found if landed)
+
+
+def _files_in(adapters: Adapters, prefix: str, at: str) -> dict[str, LandedObject]:
+    """Return the newest version of each key under a prefix at a time."""
+    return adapters.landing.newest(prefix, at)
 
 
 def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile:

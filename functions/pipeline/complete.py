@@ -9,9 +9,10 @@ from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish, report_of
-from functions.pipeline.intake import run_again, submit
 from functions.pipeline.publish import publish, publish_next
 from functions.pipeline.replace import CANNOT_REPLACE
+from functions.pipeline.retry import run_again
+from functions.pipeline.submit import submit
 from functions.pipeline.versions import SUPERSEDED
 from functions.telemetry import logger
 from lakegate.batch import BatchFile
@@ -215,7 +216,7 @@ def conclude(adapters: Adapters, run_id: str) -> None:
     ingestion = judge(adapters, run_id)
     if ingestion:
         with logger.append_context_keys(ingestion=ingestion.id):
-            if ingestion.ended or ingestion.state is State.AUDITED:
+            if _is_judged(ingestion):
                 resume(adapters, ingestion)
             else:
                 publish_next(adapters, ingestion)
@@ -234,9 +235,9 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
         return None
     with logger.append_context_keys(ingestion=ingestion_id):
         ingestion = adapters.ledger.get(ingestion_id)
-        if ingestion.ended or ingestion.state is State.AUDITED:
+        if _is_judged(ingestion):
             return ingestion
-        if attempt == ingestion.attempt and run.state.terminal:
+        if _is_current(run, attempt, ingestion):
             _check_own(adapters, ingestion, run)
             return _judge(adapters, ingestion.but(job_run=run.id), run)
         logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
@@ -262,10 +263,20 @@ def _resumed(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         run = adapters.jobs.get(ingestion.job_run)
     except UnknownRun as error:
         return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-    if not run.state.terminal:
+    if not run.has_ended:
         return ingestion
     judged = _judge(adapters, ingestion, run)
     return publish(adapters, judged) if judged.state is State.AUDITED else judged
+
+
+def _is_judged(ingestion: Ingestion) -> bool:
+    """Return whether the current attempt has its verdict."""
+    return ingestion.ended or ingestion.state is State.AUDITED
+
+
+def _is_current(run: JobRun, attempt: int, ingestion: Ingestion) -> bool:
+    """Return whether a run of an attempt has ended, and the attempt is the current one."""
+    return attempt == ingestion.attempt and run.has_ended
 
 
 def _check_own(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> None:

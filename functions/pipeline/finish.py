@@ -12,6 +12,7 @@ from functions.model.alert import (
     Kind,
 )
 from functions.model.announcement import announcements
+from functions.model.commits import Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.notifications.alert_text import (
     alert,
@@ -127,13 +128,17 @@ def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
 
 
 def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
+    """Delete the branches that were made for these, and note that in the ledger."""
+    if ended:
+        _delete_branches(adapters, ended)
+        _note_cleaned(adapters, ended)
+
+
+def _delete_branches(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
     """Delete the branches that were made for these, those that a crash left behind included."""
-    if not ended:
-        return
     left = _branches(adapters, ended)
     for branch in sorted(left | {each.branch for each in ended if each.branch}):
         adapters.catalog.delete_branch(branch)
-    _note_cleaned(adapters, ended)
 
 
 def _delete_crashed(adapters: Adapters, failed: Ingestion) -> None:
@@ -196,13 +201,16 @@ def _tell(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 def _announce(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Have readers hear of its end; of what was published, with where its tables stand now."""
-    tip, metadata = None, {}
-    if ingestion.state is State.PUBLISHED:
-        tip = adapters.catalog.tip()
-        metadata = {name: adapters.catalog.metadata(tip.hash, name) for name in ingestion.tables}
+    tip = adapters.catalog.tip() if ingestion.state is State.PUBLISHED else None
+    metadata = _metadata(adapters, tip, ingestion.tables) if tip else {}
     for told in announcements(ingestion, tip, metadata):
         adapters.announcements.send(told)
     return adapters.ledger.save(ingestion.step("announced", adapters.now(), announced=True))
+
+
+def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, str]:
+    """Return the metadata file of each table at one commit on main."""
+    return {name: adapters.catalog.metadata(tip.hash, name) for name in tables}
 
 
 def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:

@@ -30,12 +30,13 @@ from functions.model.commits import (
     NotOnMain,
 )
 from functions.model.ingestion import Ingestion, Intent, State
-from functions.model.merge_commit import AlreadyPublished
+from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.batches import enter_again
+from functions.pipeline.contract_terms import current_requirements
 from functions.pipeline.finish import end, end_published, finish
-from functions.pipeline.intake import current_requirements, run_again
 from functions.pipeline.reaudit import audit_again
 from functions.pipeline.replace import given_way, prepare
+from functions.pipeline.retry import run_again
 from functions.pipeline.table_queue import must_wait, next_in_line
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError, Transient
@@ -117,7 +118,7 @@ def _dead(adapters: Adapters, units: Sequence[Unit]) -> Iterator[Unit]:
     since = _Since()
     for commit in adapters.catalog.log() if cut_at else ():
         for unit in cut_at.pop(commit.hash, ()):
-            if unit.members[0].table in since.tables and not since.names(unit):
+            if since.changed(unit) and not since.names(unit):
                 yield unit
         if not cut_at:
             return
@@ -131,6 +132,9 @@ class _Since:
 
     tables: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+
+    def changed(self, unit: Unit) -> bool:
+        return unit.members[0].table in self.tables
 
     def names(self, unit: Unit) -> bool:
         return any(member.id in self.published for member in unit.members)
@@ -218,22 +222,32 @@ def _merge(adapters: Adapters, unit: Unit) -> str:
     Raises MergeConflict, NotOnMain or SetBack, and _Unaudited where the branch holds other rows.
     """
     members, merged = unit.members, ""
-    if not unit.complete:
-        # Merged now, it would publish rows that its commit does not name.
-        adapters.catalog.delete_branch(unit.intent.branch)
+    _delete_incomplete(adapters, unit)
     try:
         if unit.intent.branch.startswith(WRITTEN_BY_JOBS):
             _require_audited(adapters, unit)
-        merged = adapters.catalog.merge(
-            unit.intent.branch,
-            unit.intent.hash,
-            members[0].base_hash,
-            merge_commit.message(members),
-            merge_commit.properties(members),
-        )
+        merged = _merge_intent(adapters, unit)
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
     return merged or merge_commit.commit_of(adapters.catalog.log(), members[0]).hash
+
+
+def _delete_incomplete(adapters: Adapters, unit: Unit) -> None:
+    """Delete the branch of a unit whose commit would not name all ingestions that it publishes."""
+    if not unit.complete:
+        adapters.catalog.delete_branch(unit.intent.branch)
+
+
+def _merge_intent(adapters: Adapters, unit: Unit) -> str:
+    """Merge the audited hash; return the commit on main, "" where main has these rows already."""
+    members = unit.members
+    return adapters.catalog.merge(
+        unit.intent.branch,
+        unit.intent.hash,
+        members[0].base_hash,
+        merge_commit.message(members),
+        merge_commit.properties(members),
+    )
 
 
 def _require_audited(adapters: Adapters, unit: Unit) -> None:
@@ -309,7 +323,7 @@ def _swap(
     entered, AlreadyPublished when main has some of them, Moved when another process was quicker.
     """
     first = refused.members[0]
-    merge_commit.require_unpublished(adapters.catalog.log(), refused.members)
+    require_unpublished(adapters.catalog.log(), refused.members)
     if any(m.requirements_digest != current_requirements(adapters, m) for m in refused.members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
     if first.parts:
@@ -320,11 +334,17 @@ def _swap(
         raise failed[refused.intent]
     entered = [unit for unit in units if unit.intent not in failed]
     members = [member for unit in entered for member in unit.members]
-    intent = Intent(fresh, adapters.catalog.head(fresh))
+    _set_intent(adapters, members, Intent(fresh, adapters.catalog.head(fresh)), base)
+    return [unit.intent.branch for unit in entered]
+
+
+def _set_intent(
+    adapters: Adapters, members: Sequence[Ingestion], intent: Intent, base: str
+) -> None:
+    """Give all members the intent, whose branch was created at `base`, in one conditional write."""
     group = tuple(member.id for member in members) if len(members) > 1 else ()
     at = adapters.now()
     adapters.ledger.save_all([member.rebased(at, intent, base, group) for member in members])
-    return [unit.intent.branch for unit in entered]
 
 
 def _swap_batch(adapters: Adapters, batch: Ingestion, fresh: str, base: str) -> Sequence[str]:

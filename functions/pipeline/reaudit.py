@@ -9,8 +9,10 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import CannotRebase
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
+from functions.pipeline.contract_terms import current_requirements
 from functions.pipeline.finish import end_published
-from functions.pipeline.intake import current_requirements, may_try_again, run_again, submit
+from functions.pipeline.retry import may_try_again, run_again
+from functions.pipeline.submit import submit
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError
 from lakegate.landing import fresh_branch, report_key

@@ -20,8 +20,9 @@ from functions.model.commits import (
 )
 from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import AlreadyPublished, commit_of, require_unpublished
+from functions.pipeline.contract_terms import current_requirements
 from functions.pipeline.finish import delete_replaced, end, end_published, report_of
-from functions.pipeline.intake import current_requirements, run_again
+from functions.pipeline.retry import run_again
 from functions.pipeline.versions import SUPERSEDED, Standing, is_on_main, look, newest_newer
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError, Permanent

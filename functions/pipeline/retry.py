@@ -1,0 +1,43 @@
+"""Run an ingestion again on a fresh branch, as long as it may have another attempt."""
+
+from functions.adapters.all import Adapters
+from functions.model.ingestion import Ingestion, State
+from functions.pipeline.finish import end
+from functions.pipeline.submit import submit
+from functions.telemetry import metrics
+from lakegate.report import Reason
+
+
+def may_try_again(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Whether it may have one more attempt."""
+    return ingestion.attempt - ingestion.tries_from < adapters.settings.max_branches
+
+
+def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """This branch will never be merged: start over on a fresh one.
+
+    Raises Moved where another process took the ingestion further meanwhile: the branch is its now,
+    and may be evidence. So it is deleted only once the ledger has given it up.
+    """
+    if not may_try_again(adapters, ingestion):
+        return _give_up(adapters, ingestion)
+    metrics.add_metric("RunsAgain", "Count", 1)
+    fresh = ingestion.step(
+        "run again", adapters.now(), state=State.LANDED, audited_hash="", group=()
+    )
+    # Without the branch that will be gone: the next one may never be cut.
+    saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
+    adapters.catalog.delete_branch(ingestion.branch)
+    return submit(adapters, saved)
+
+
+def _give_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """End it errored; it keeps its branch, unless that is a group's, which the others give up."""
+    if ingestion.group:
+        ingestion = adapters.ledger.save(ingestion)  # whoever took it further needs its branch
+        adapters.catalog.delete_branch(ingestion.branch)
+        ingestion = ingestion.but(branch="", audited_hash="", group=())
+    tries = ingestion.attempt - ingestion.tries_from
+    message = f"none of {tries} attempts could be published; replay it"
+    reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
+    return end(adapters, ingestion, State.ERRORED, reason)
