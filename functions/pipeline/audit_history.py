@@ -15,14 +15,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice, takewhile
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MergeConflict, SetBack
 from functions.adapters.s3 import Missing, Overwritten
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.complete import WITHOUT_REPORT
 from functions.pipeline.finish import report_of, save_unmoved
+from functions.pipeline.fresh_branch import merge_fresh_branch
 from functions.pipeline.seed import SEEDING, is_seeded
 from functions.telemetry import logger, metrics
 from lakegate import times
@@ -94,7 +95,6 @@ def _change(adapters: Adapters, table: str, change: Callable[[Baselines], Baseli
 
 RUNS = "lakegate.runs"
 BATCH = 100  # what the ledger reads and saves at once
-_MOST_TRIES = 5
 _LATE, _LATEST = "reported late", timedelta(days=1)
 
 
@@ -159,7 +159,9 @@ def record(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
     """
     runs = [run for ingestion in ended for run in _runs(adapters, ingestion)]
     if any(single.records for run in runs for single in run.report.singles):
-        _enter(adapters, ended[0], runs)
+        prefix = fresh_branch(RESULTS.name, ended[0].id, "")
+        busy = f"{RESULTS.name} moved on each time that {ended[0].id} was recorded"
+        merge_fresh_branch(adapters, prefix, partial(_register, adapters, runs), busy)
     add_published(adapters, [run.report for run in runs if run.published])
     at = adapters.now()
     saved = save_unmoved(adapters, [i.step("recorded", at, recorded=i.attempt) for i in ended])
@@ -196,28 +198,10 @@ def _runs(adapters: Adapters, ingestion: Ingestion) -> Iterator[Run]:
             yield Run(report, published=is_last and ingestion.state is State.PUBLISHED)
 
 
-def _enter(adapters: Adapters, first: Ingestion, runs: Sequence[Run]) -> None:
-    for _ in range(_MOST_TRIES):
-        branch = fresh_branch(RESULTS.name, first.id, adapters.token())
-        base = adapters.catalog.create_branch(branch)
-        try:
-            _enter_on(adapters, branch, base, runs)
-        except (MergeConflict, SetBack):
-            adapters.catalog.delete_branch(branch)
-        except Exception:
-            adapters.catalog.delete_branch(branch)
-            raise
-        else:
-            adapters.catalog.delete_branch(branch)
-            return
-    message = f"{RESULTS.name} moved on main {_MOST_TRIES} times while {first.id} was recorded"
-    raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
+def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -> None:
+    """Register the data files that main lacks on the branch, created at `base`, and merge it.
 
-
-def _enter_on(adapters: Adapters, branch: str, base: str, runs: Sequence[Run]) -> None:
-    """Enter on the branch, cut at `base`, what main lacks, and merge it.
-
-    Raises MergeConflict or SetBack.
+    Raise MergeConflict or SetBack.
     """
     named = _named(adapters, runs)
     new = {run.id: run.published for run in runs if named.get(run.id) != run.published}

@@ -7,7 +7,7 @@ and merge nothing can have happened. docs/adr/versions.md has the whole argument
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import (
@@ -19,12 +19,11 @@ from functions.model.commits import (
     NotOnMain,
 )
 from functions.model.ingestion import Ingestion, Intent, State
-from functions.model.merge_commit import AlreadyPublished, commit_of, require_unpublished
-from functions.pipeline.contract_terms import current_requirements
+from functions.model.merge_commit import commit_of
 from functions.pipeline.finish import delete_replaced, end, end_published, report_of
-from functions.pipeline.retry import run_again
+from functions.pipeline.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
 from functions.pipeline.versions import SUPERSEDED, Standing, is_on_main, look, newest_newer
-from functions.telemetry import logger, metrics
+from functions.telemetry import metrics
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
 from lakegate.report import Reason
@@ -36,10 +35,6 @@ class CannotReplace(LakegateError):
     """The rows of an earlier version cannot be told from others any more."""
 
 
-class _Overtaken(LakegateError):
-    """Main took another version of the key in between."""
-
-
 def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Ingestion:
     """Have an audited ingestion's intent leave main with the newest version's rows alone.
 
@@ -47,12 +42,12 @@ def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Inges
     be merged where it is still audited.
     """
     while ingestion.state is State.AUDITED:
-        seen = look(adapters, ingestion)
-        if seen.newer:
+        status = look(adapters, ingestion)
+        if status.newer:
             return _superseded(adapters, ingestion)
-        if seen.is_settled_by(ingestion) and not refused:
+        if status.is_settled_by(ingestion) and not refused:
             return ingestion
-        before, ingestion = ingestion, _afresh(adapters, ingestion, seen)
+        before, ingestion = ingestion, _on_fresh_branch(adapters, ingestion, status)
         refused = refused and ingestion.intent == before.intent
     return ingestion
 
@@ -66,52 +61,39 @@ def _superseded(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     return end_published(adapters, [ingestion], commit.hash)  # it was there first, and was replaced
 
 
-def _afresh(adapters: Adapters, ingestion: Ingestion, seen: Standing) -> Ingestion:
-    """Give the ingestion a fresh intent that replaces the versions seen; returns it as it is."""
+def _on_fresh_branch(adapters: Adapters, ingestion: Ingestion, status: Standing) -> Ingestion:
+    """Give the ingestion an intent that replaces the versions on main; return it as it is then."""
     fresh = fresh_branch(ingestion.table, ingestion.id, adapters.token())
-    base = adapters.catalog.create_branch(fresh)
+    register = partial(_register, adapters, ingestion, status)
     try:
-        swapped = _swap(adapters, ingestion, seen, fresh, base)
-    except (CannotRebase, UnknownBranch) as why:
-        logger.info("the job must run again", extra={"why": why.message})
-        adapters.catalog.delete_branch(fresh)
-        return run_again(adapters, ingestion)
+        return on_fresh_branch(adapters, fresh, [ingestion], register)
     except CannotReplace as why:
-        delete_replaced(adapters, ingestion)  # this fresh one, and any that a crash left
+        delete_replaced(adapters, ingestion)  # the fresh branches that a crash left
         return end(adapters, ingestion, State.REJECTED, Reason(CANNOT_REPLACE, why.message))
-    except AlreadyPublished as found:
-        adapters.catalog.delete_branch(fresh)
-        return end_published(adapters, [ingestion], found.commits[ingestion.id])
-    except Exception as error:
-        # A save that timed out may have been done: then the fresh branch is the intent.
-        now = adapters.ledger.get(ingestion.id)
-        if now.branch != fresh:
-            adapters.catalog.delete_branch(fresh)
-        if not isinstance(error, LakegateError):
-            raise
-        if now.revision == ingestion.revision and not isinstance(error, _Overtaken):
-            raise
-        return now
-    adapters.catalog.delete_branch(ingestion.branch)
-    metrics.add_metric("Replacements", "Count", len(swapped.replaced))
-    return swapped
 
 
-def _swap(
-    adapters: Adapters, ingestion: Ingestion, seen: Standing, fresh: str, base: str
-) -> Ingestion:
-    require_unpublished(adapters.catalog.log(), [ingestion])
-    if ingestion.requirements_digest != current_requirements(adapters, ingestion):
-        raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
-    adapters.catalog.head(ingestion.branch)  # raises UnknownBranch where somebody deleted it
-    now = look(adapters, ingestion)
-    if now.on_main != seen.on_main:
-        raise _Overtaken("OVERTAKEN", "main took another version of the key in between")
-    rows = _exchange(adapters, ingestion, now.live, fresh)
-    intent = Intent(fresh, adapters.catalog.head(fresh))
+def _register(
+    adapters: Adapters, ingestion: Ingestion, status: Standing, fresh: FreshBranch
+) -> list[str]:
+    """Replace the rows of earlier versions on the fresh branch, and save it as the intent.
+
+    Return the branch that it replaces. Raise CannotRebase, CannotReplace, Moved, or Overtaken where
+    main took another version since `status` was read.
+    """
+    try:
+        adapters.catalog.head(ingestion.branch)
+        now = look(adapters, ingestion)
+        if now.on_main != status.on_main:
+            raise Overtaken("OVERTAKEN", "main took another version of the key in between")
+        rows = _exchange(adapters, ingestion, now.live, fresh.name)
+        intent = Intent(fresh.name, adapters.catalog.head(fresh.name))
+    except UnknownBranch as gone:
+        raise CannotRebase(gone.code, gone.message) from gone
     replaced = tuple(each.id for each in now.live)
-    moved = ingestion.rebased(adapters.now(), intent, base, ())
-    return adapters.ledger.save(replace(moved, replaced=replaced, replaced_rows=rows))
+    moved = ingestion.rebased(adapters.now(), intent, fresh.base, ())
+    adapters.ledger.save(moved.but(replaced=replaced, replaced_rows=rows))
+    metrics.add_metric("Replacements", "Count", len(replaced))
+    return [ingestion.branch]
 
 
 def _exchange(

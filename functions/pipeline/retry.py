@@ -1,10 +1,13 @@
 """Run an ingestion again on a fresh branch, as long as it may have another attempt."""
 
+from collections.abc import Sequence
+
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.finish import end
 from functions.pipeline.submit import submit
-from functions.telemetry import metrics
+from functions.telemetry import logger, metrics
+from lakegate.errors import LakegateError
 from lakegate.report import Reason
 
 
@@ -29,6 +32,20 @@ def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
     adapters.catalog.delete_branch(ingestion.branch)
     return submit(adapters, saved)
+
+
+def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion:
+    """Run the jobs of all members again; return the first.
+
+    Each of the others has a message of its own, or the sweep.
+    """
+    first, *others = members
+    for other in others:
+        try:
+            run_again(adapters, other)
+        except LakegateError as error:
+            logger.warning("left to the sweep", extra={"other": other.id, "why": error.message})
+    return run_again(adapters, first)
 
 
 def _give_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
