@@ -66,7 +66,7 @@ def replay(
 
     replayed = _decided(adapters, ingestion, decide)
     try:
-        return Outcome(submit(adapters, replayed))
+        return Outcome(finish(adapters, submit(adapters, replayed)))
     except LakegateError as error:
         return Outcome(_latest(adapters, replayed), f"{error.message}; {_SWEEP}")
 
@@ -102,7 +102,9 @@ def publish_anyway(
 
     approved = _decided(adapters, ingestion, decide)
     try:
-        return Outcome((publish if as_wanted else submit)(adapters, approved))
+        if as_wanted:
+            return Outcome(publish(adapters, approved))
+        return Outcome(finish(adapters, submit(adapters, approved)))
     except LakegateError as error:
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
 

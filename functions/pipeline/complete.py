@@ -245,28 +245,27 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
 
 
 def resume(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Carry on with an ingestion where an earlier try stopped, and with who waits for it."""
-    resumed = _resumed(adapters, ingestion)
-    if resumed.state is not State.PUBLISHED:  # which saw to the next itself
-        publish_next(adapters, resumed)
-    return resumed
+    """Continue where an earlier try stopped, finish it, and publish those that waited for it."""
+    current = _continued(adapters, ingestion)
+    if current.state is State.AUDITED:
+        return publish(adapters, current)
+    current = finish(adapters, current)
+    if current.state is not State.PUBLISHED:  # `publish` published those already
+        publish_next(adapters, current)
+    return current
 
 
-def _resumed(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    if ingestion.ended:
-        return finish(adapters, ingestion)
-    if ingestion.state is State.AUDITED:
-        return publish(adapters, ingestion)
-    if ingestion.state is not State.SUBMITTED:
+def _continued(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Start the job run of an ingestion, or judge it if it has ended."""
+    if ingestion.state in NOT_STARTED:
         return submit(adapters, ingestion)
+    if ingestion.state is not State.SUBMITTED:
+        return ingestion
     try:
         run = adapters.jobs.get(ingestion.job_run)
     except UnknownRun as error:
         return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-    if not run.has_ended:
-        return ingestion
-    judged = _judge(adapters, ingestion, run)
-    return publish(adapters, judged) if judged.state is State.AUDITED else judged
+    return _judge(adapters, ingestion, run) if run.has_ended else ingestion
 
 
 def _is_judged(ingestion: Ingestion) -> bool:

@@ -38,18 +38,18 @@ def end(
     state: State,
     reason: Reason,
 ) -> Ingestion:
-    """Record that an ingestion ended without reaching main, then do what its end asks for."""
+    """Record that an ingestion ended without reaching main; `finish` does what is due then."""
     brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
     ended = ingestion.step(state.value, adapters.now(), state=state, reason=brief, announced=False)
     metrics.add_metric(state.capitalize(), "Count", 1)
     logger.info(f"ended {state}", extra={"reason": asdict(reason)})
-    return finish(adapters, adapters.ledger.save(ended))
+    return adapters.ledger.save(ended)
 
 
 def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: str) -> Ingestion:
-    """Record that one commit on main published the members; returns the first as it then stands.
+    """Record that one commit on main published the members; return the first as it is then.
 
-    What another process recorded in between stays as it is.
+    What another process recorded in between stays as it is. `finish` does what is due then.
     """
     at = adapters.now()
     end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
@@ -57,26 +57,20 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     saved = save_unmoved(adapters, ended)
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
-    _clean_up(adapters, saved)
-    first = adapters.ledger.get(members[0].id)
-    try:
-        return finish(adapters, first)
-    except LakegateError as error:  # who is told must not delay who waits for the table
-        logger.warning("the rest is left to the sweep", extra={"why": error.message})
-        return adapters.ledger.get(first.id)
+    return adapters.ledger.get(members[0].id)
 
 
 def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Do what is still due after the end: delete what nobody needs, tell people and readers.
+    """Do what is still due in a final state: delete branches, alert owners, announce.
 
-    Raises LakegateError where that is not done yet: it is tried again.
+    Raise LakegateError where that is not done yet: the next message or the sweep tries again.
     """
     if ingestion.needs_cleanup:
         if ingestion.state in ALERTED:
             _delete_crashed(adapters, ingestion)
             _note_cleaned(adapters, [ingestion])
         else:
-            _clean_up(adapters, [ingestion])
+            _clean_up(adapters, _published_together(adapters, ingestion))
         ingestion = adapters.ledger.get(ingestion.id)
     if ingestion.needs_alert:
         ingestion = _tell(adapters, _closed(adapters, ingestion))
@@ -84,6 +78,17 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         _close_older(adapters, ingestion)
         ingestion = _announce(adapters, ingestion)
     return ingestion
+
+
+def finish_or_leave(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Finish an ingestion; leave what fails to the sweep, so that it delays no other ingestion."""
+    try:
+        return finish(adapters, ingestion)
+    except LakegateError as error:
+        logger.warning(
+            "the rest is left to the sweep", extra={"of": ingestion.id, "why": error.message}
+        )
+        return adapters.ledger.get(ingestion.id)
 
 
 def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
@@ -125,6 +130,14 @@ def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
         return adapters.lake.report(ingestion.report_key)
     except Missing:
         return None
+
+
+def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
+    """Return the ingestions of the same commit whose branches are still to be deleted."""
+    if not published.group:
+        return [published]
+    members = adapters.ledger.together(published.group)
+    return [m for m in members if m.needs_cleanup and m.merge_hash == published.merge_hash]
 
 
 def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:

@@ -24,7 +24,7 @@ from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.contract_terms import current_requirements
-from functions.pipeline.finish import end_published
+from functions.pipeline.finish import end_published, finish_or_leave
 from functions.pipeline.retry import run_all_again
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
@@ -103,9 +103,10 @@ def _end_published(
 
     Return the first member as it is then.
     """
-    for member in members:
-        if member.id in found.commits:
-            end_published(adapters, [member], found.commits[member.id])
+    for member in (m for m in members if m.id in found.commits):
+        published = end_published(adapters, [member], found.commits[member.id])
+        if member is not members[0]:
+            finish_or_leave(adapters, published)
     if others := [member for member in members if member.id not in found.commits]:
         run_all_again(adapters, others)
     return adapters.ledger.get(members[0].id)

@@ -24,8 +24,9 @@ def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
         ingestion = adapters.ledger.begin(first.step("landed", timed.landed_at))
         if _needs_job(ingestion):
-            return submit(adapters, ingestion)
-        logger.info("known already", extra={"state": ingestion.state})
+            ingestion = submit(adapters, ingestion)
+        else:
+            logger.info("known already", extra={"state": ingestion.state})
         return finish(adapters, ingestion)
 
 

@@ -25,7 +25,7 @@ from functions.model.commits import (
     NotOnMain,
 )
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import end, end_published, finish
+from functions.pipeline.finish import end, end_published, finish, finish_or_leave
 from functions.pipeline.reaudit import audit_again
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
@@ -73,6 +73,12 @@ def publish_next(adapters: Adapters, done: Ingestion) -> None:
 
 
 def _publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    done = _merged(adapters, ingestion)
+    # What fails after the merge must not delay those that wait for the table.
+    return (finish_or_leave if done.state is State.PUBLISHED else finish)(adapters, done)
+
+
+def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     elsewhere: set[str] = set()
     refused = False
     for _ in range(_MOST_TRIES):
@@ -107,9 +113,8 @@ def _looked_at(
         return late, False
     if ingestion.replaces:
         ingestion = prepare(adapters, ingestion, refused=refused)
-    if ingestion.state is not State.AUDITED:
-        return finish(adapters, ingestion), False
-    return ingestion, not must_wait(adapters, ingestion)
+    may_merge = ingestion.state is State.AUDITED and not must_wait(adapters, ingestion)
+    return ingestion, may_merge
 
 
 def _merge(adapters: Adapters, unit: Unit) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import end
+from functions.pipeline.finish import end, finish
 from functions.pipeline.submit import submit
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError
@@ -42,7 +42,7 @@ def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion
     first, *others = members
     for other in others:
         try:
-            run_again(adapters, other)
+            finish(adapters, run_again(adapters, other))
         except LakegateError as error:
             logger.warning("left to the sweep", extra={"other": other.id, "why": error.message})
     return run_again(adapters, first)
