@@ -2,7 +2,7 @@
 
 The files are registered on a fresh branch off main, by metadata alone; a job run then scans what
 main gained since, and only that. Until it has passed, the ingestion is not audited, so it cannot be
-merged. docs/adr/beyond-the-file.md has the whole argument.
+merged. docs/adr/0012-whole-table-checks.md has the whole argument.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Register the files of refused intents on one fresh branch, so that one merge publishes them all.
 
 An intent is replaced only once main is known to refuse its branch for ever, so of a branch and its
-successor only one can be published. docs/adr/publishing-together.md has the whole argument.
+successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
 from collections import defaultdict
