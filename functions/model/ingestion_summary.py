@@ -100,3 +100,20 @@ def _rows_by_table(parts: Iterable[BatchFile]) -> dict[str, int]:
     for part in parts:
         found[part.table] = found.get(part.table, 0) + part.rows
     return found
+
+
+def status_text(ingestion: Ingestion) -> str:
+    """Return the ingestion's state in words, to say why it cannot be changed otherwise."""
+    state, times = ingestion.state, ingestion.times
+    since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
+    words = f"it is {state} now"
+    if ingestion.approval:
+        words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
+    elif ingestion.discarded:
+        words += f", and was discarded ({times.get('discarded', '')})"
+    elif ingestion.superseded_by:
+        words += f", and superseded by {ingestion.superseded_by}, a newer version of it"
+        words += f" that is published ({times.get('superseded', '')})"
+    elif ingestion.tries_from and state in IN_FLIGHT:
+        words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
+    return words

@@ -6,10 +6,11 @@ that write can be done again: by the sweep, or by running the command once more.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Approval, Ingestion, State, standing
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.model.unreadable import must_run_again
 from functions.operations.discard import Removal, remove
 from functions.operations.preconditions import (
@@ -163,12 +164,12 @@ def _decided(
             return adapters.ledger.save(wanted)
         except Transient:
             found = adapters.ledger.get(ingestion.id)
-            if found == replace(wanted, revision=found.revision):
+            if found == wanted.but(revision=found.revision):
                 return found
             if found.revision == ingestion.revision:
                 raise
             if found.attempt != ingestion.attempt:
-                message = f"somebody was faster: {standing(found)}"
+                message = f"somebody was faster: {status_text(found)}"
                 raise LakegateError("MOVED_ON", message) from None
             ingestion = found
     raise Transient("LEDGER_MOVED", f"ingestion {ingestion.id} is being changed all the time")
@@ -198,8 +199,7 @@ def _read_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
 
 def _afresh(now: Ingestion) -> Ingestion:
     """Return the ingestion at the begin of its next attempt; the branch of the last one stays."""
-    return replace(
-        now,
+    return now.but(
         state=State.LANDED,
         tries_from=now.attempt,
         attempt=now.attempt + 1,
@@ -243,9 +243,9 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     if now.branches_to_delete:
         return now
     if now.discarded:
-        raise LakegateError("DISCARDED", f"there is nothing left to discard: {standing(now)}")
+        raise LakegateError("DISCARDED", f"there is nothing left to discard: {status_text(now)}")
     if now.ended_at >= before:
-        raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
+        raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())
     at = adapters.now()
     asked = now.acted("discard", by.strip(), at)

@@ -1,18 +1,17 @@
 """Batches: from a manifest to files with their contracts, and their files on a fresh branch."""
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, Intent
 from lakegate.batch import BatchFile, Listed, folder, read_manifest, tables_of
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
-from lakegate.landing import BATCH, LandedObject
+from lakegate.landing import LandedObject
 from lakegate.text import one_line
 
 # Characters of its parts' JSON: with the rest of what a job is told they are one argument, which
@@ -20,42 +19,31 @@ from lakegate.text import one_line
 _LONGEST = 7_500
 
 
-def told(adapters: Adapters, ingestion: Ingestion) -> dict[str, Any]:
-    """What a batch's ingestion is to know of its files and contracts: its fields, by name.
+def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Return a batch's ingestion with its files, and with the terms of their contracts.
 
-    The files' versions are those that were there when the manifest landed, whenever that is asked.
-    Only in a replay what was not there then is taken as it is now. Raises Permanent, with what to
-    do, where the manifest is none, or a file or a contract is not there or will not do.
+    The files' versions are those that were there when the manifest landed; a replay also takes
+    files that were uploaded since. Raise Permanent, with what to do, where the manifest cannot be
+    read, or where a file or a contract is missing or does not fit.
     """
     parts = ingestion.parts or _pinned(adapters, ingestion)
     stored = _contracts(adapters, ingestion, parts)
     parts = tuple(_under(stored[part.table], part) for part in parts)
     if len(json.dumps([asdict(part) for part in parts])) > _LONGEST:
-        message = "the names of its files are too long together: give shorter ones, or make"
-        raise Permanent("TOO_LARGE", f"{message} several batches of them")
-    return {"table": BATCH, "parts": parts, **terms(stored.values())}
-
-
-def terms(stored: Iterable[StoredContract]) -> dict[str, Any]:
-    """What the contracts of a batch ask together, as fields of its ingestion."""
-    contracts = [each.contract for each in stored]
-    requirements_digest = json.dumps(
-        sorted((each.table, each.requirements_digest) for each in contracts)
-    )
-    return {
-        "requirements_digest": hashlib.sha256(requirements_digest.encode()).hexdigest()[:32],
-        "channel": next((each.channel for each in contracts if each.channel), ""),
-        "owner": next((each.owner for each in contracts if each.owner), ""),
-        "checks_whole_table": any(each.checks_whole_table for each in contracts),
-        "reads_others": any(each.reads_others for each in contracts),
-    }
+        message = (
+            "the names of its files are too long together: give shorter ones, "
+            "or make several batches of them"
+        )
+        raise Permanent("TOO_LARGE", message)
+    terms = ContractTerms.of_batch([each.contract for each in stored.values()])
+    return ingestion.under(terms).but(parts=parts)
 
 
 def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
-    """The digest of what the contracts of a batch ask by now. Raises Permanent."""
-    return str(
-        terms(_contracts(adapters, ingestion, ingestion.parts).values())["requirements_digest"]
-    )
+    """Return the digest of what the contracts of a batch require now. Raise Permanent."""
+    stored = _contracts(adapters, ingestion, ingestion.parts)
+    terms = ContractTerms.of_batch([each.contract for each in stored.values()])
+    return terms.requirements_digest
 
 
 def enter_again(adapters: Adapters, ingestion: Ingestion, fresh: str) -> tuple[BatchFile, ...]:

@@ -23,7 +23,7 @@ from functions.adapters.nessie import CannotRebase, MergeConflict, SetBack
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
-from functions.pipeline.contract_terms import current_requirements
+from functions.pipeline.contracts import current_requirements
 from functions.pipeline.finish import end_published, finish_or_leave
 from functions.pipeline.retry import run_all_again
 from functions.telemetry import logger

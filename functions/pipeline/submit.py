@@ -5,13 +5,12 @@ from dataclasses import replace
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
-from functions.pipeline import batches
-from functions.pipeline.contract_terms import Hidden, terms_of
+from functions.pipeline.contracts import Hidden, with_terms
 from functions.pipeline.finish import delete_replaced, end, end_published
 from functions.telemetry import logger
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.landing import batch_name, branch_name, ignore_rule, report_key
+from lakegate.landing import branch_name, ignore_rule, report_key
 from lakegate.report import Reason
 
 
@@ -22,7 +21,7 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
     try:
         _check_size(ingestion.landed.size, adapters.settings.limits.largest_object)
-        branched = _cut_branch(adapters, ingestion)
+        branched = _create_branch(adapters, ingestion)
     except Hidden as error:
         return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
@@ -38,38 +37,30 @@ def _check_size(size: int, largest: int) -> None:
         raise Permanent("TOO_LARGE", f"{message} parts, or raise the limit LargestObject")
 
 
-def _cut_branch(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Return the ingestion with its branch; published, where main has an earlier attempt of it."""
+def _create_branch(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Return the ingestion with its branch, or as published where main has an earlier attempt."""
     if ingestion.state is State.BRANCHED:
         if ingestion.is_reaudit:
             delete_replaced(adapters, ingestion)
         return ingestion
-    told = (batches.told if _is_batch(adapters, ingestion) else terms_of)(adapters, ingestion)
-    table = told["table"]
-    branch = branch_name(table, ingestion.landed.key, ingestion.id, ingestion.attempt)
+    known = with_terms(adapters, ingestion)
+    branch = branch_name(known.table, known.landed.key, known.id, known.attempt)
     base = adapters.catalog.create_branch(branch)
-    if ingestion.base_hash:  # an earlier attempt had a branch, which somebody may have merged
+    if ingestion.base_hash:  # an earlier attempt had a branch, which may have been merged
         try:
             require_unpublished(adapters.catalog.log(), [ingestion])
         except AlreadyPublished as found:
-            merged = ingestion.but(branch=branch, **told)
-            return end_published(adapters, [merged], found.commits[ingestion.id])
-    branched = ingestion.step(
+            return end_published(adapters, [known.but(branch=branch)], found.commits[known.id])
+    branched = known.step(
         "branched",
         adapters.now(),
         state=State.BRANCHED,
         reaudit_base="",
         branch=branch,
         base_hash=base,
-        report_key=report_key(table, ingestion.id, ingestion.attempt),
-        **told,
+        report_key=report_key(known.table, known.id, known.attempt),
     )
     return adapters.ledger.save(branched)
-
-
-def _is_batch(adapters: Adapters, ingestion: Ingestion) -> bool:
-    landed = ingestion.landed
-    return landed.bucket != adapters.lake.bucket and bool(batch_name(landed.key))
 
 
 def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -1,7 +1,5 @@
 """Find the contract of an ingestion, and the terms that the ingestion keeps of it."""
 
-from typing import Any
-
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.ingestion import Ingestion
@@ -9,34 +7,42 @@ from functions.pipeline import batches
 from lakegate.change import Change
 from lakegate.contract.claims import claiming
 from lakegate.errors import Permanent
-from lakegate.landing import hidden_rule
+from lakegate.landing import batch_name, hidden_rule
 
 
 class Hidden(Permanent):
     """What landed is work in progress of some tool's, and not to be ingested."""
 
 
-def terms_of(adapters: Adapters, ingestion: Ingestion) -> dict[str, Any]:
-    """What the ingestion of one file, or of a change, is to know of its contract."""
+def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Return the ingestion with the terms of its contract, and with its batch's files or change.
+
+    Raise Hidden or another Permanent where it cannot be ingested.
+    """
+    landed = ingestion.landed
+    if landed.bucket != adapters.lake.bucket and batch_name(landed.key):
+        return batches.with_terms(adapters, ingestion)
     change = _asked(adapters, ingestion)
     stored = _contract(adapters, ingestion, change)
-    contract = stored.contract
-    rule = hidden_rule(ingestion.landed.key, contract.landing_prefix)
+    rule = hidden_rule(landed.key, stored.contract.landing_prefix)
     if rule and not change:
         raise Hidden(rule.code, rule.sentence)
-    return {
-        "table": contract.table,
-        "contract_key": stored.key,
-        "contract_version": stored.version,
-        "requirements_digest": contract.requirements_digest,
-        "channel": contract.channel,
-        "owner": contract.owner,
-        "on_duplicate": "publish" if change else contract.on_duplicate,
-        "on_new_version": "add" if change else contract.on_new_version,
-        "change": change,
-        "checks_whole_table": contract.checks_whole_table,
-        "reads_others": change is not None or contract.reads_others,
-    }
+    return ingestion.under(stored.terms(is_change=change is not None)).but(change=change)
+
+
+def contract_for(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
+    """Return the contract that a job run of it would use now. Raise Permanent without one."""
+    return _contract(adapters, ingestion, ingestion.change)
+
+
+def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
+    """Return the digest of what its contract requires of the rows now, "" without a contract."""
+    try:
+        if ingestion.parts:
+            return batches.current_requirements(adapters, ingestion)
+        return contract_for(adapters, ingestion).contract.requirements_digest
+    except Permanent:
+        return ""
 
 
 def _asked(adapters: Adapters, ingestion: Ingestion) -> Change | None:
@@ -70,18 +76,3 @@ def _original(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
     except Missing as error:
         message = f"the contract to replay it by is gone: {error.message}"
         raise Permanent("CONTRACT_GONE", message) from error
-
-
-def contract_for(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
-    """The contract that a job run of it would go by now. Raises Permanent where there is none."""
-    return _contract(adapters, ingestion, ingestion.change)
-
-
-def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
-    """The digest of what its contract asks of the rows by now, "" where none can be told."""
-    try:
-        if ingestion.parts:
-            return batches.current_requirements(adapters, ingestion)
-        return _contract(adapters, ingestion, ingestion.change).contract.requirements_digest
-    except Permanent:
-        return ""
