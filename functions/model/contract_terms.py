@@ -11,10 +11,10 @@ from lakegate.landing import BATCH
 
 @dataclass(frozen=True)
 class ContractTerms:
-    """What a contract says of an ingestion, as it was when the branch was created.
+    """The terms of a contract, as they were when an ingestion's branch was created.
 
-    `table` is where its rows go; BATCH, which is no table, for a batch, whose files have contracts
-    of their own. `contract_key` and `contract_version` name the contract's text.
+    `table` is where its rows go; for a batch it is BATCH, which is no table: its files have
+    contracts of their own. `contract_key` and `contract_version` name the contract's text.
     `requirements_digest` is the digest of what it requires of the rows. Alerts go to `channel` and
     name the `owner`. `on_duplicate` and `on_new_version` are the contract's settings of those
     names. `checks_whole_table` says that it has checks of the whole table, `reads_others` that the

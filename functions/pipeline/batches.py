@@ -1,4 +1,4 @@
-"""Batches: from a manifest to files with their contracts, and their files on a fresh branch."""
+"""Read a batch's manifest, pin its files and contracts, and register its files again."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 from lakegate.text import one_line
 
-# Characters of its parts' JSON: with the rest of what a job is told they are one argument, which
+# Characters of the files' JSON: with the rest of the job's specification it is one argument, which
 # has 10,280 at most (EMR Serverless API reference, SparkSubmit, entryPointArguments).
 _LONGEST = 7_500
 
@@ -47,9 +47,9 @@ def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
 
 
 def enter_again(adapters: Adapters, ingestion: Ingestion, fresh: str) -> tuple[BatchFile, ...]:
-    """Enter the files of all parts on a fresh branch; returns the parts as they lie there.
+    """Register the files of a batch on a fresh branch; return them with their new hash.
 
-    Raises CannotRebase where a table on the branch cannot take them, or what the catalog answered.
+    Raise CannotRebase if a table cannot take them, or the catalog's error.
     """
     for table in ingestion.tables:
         mine = [part.hash for part in ingestion.parts if part.table == table]
@@ -61,7 +61,7 @@ def enter_again(adapters: Adapters, ingestion: Ingestion, fresh: str) -> tuple[B
 
 
 def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
-    """The files that a manifest names, in the versions that were there when it landed."""
+    """Return the files that a manifest names, in the versions that were there when it landed."""
     manifest = ingestion.landed
     try:
         text, at = adapters.landing.manifest(manifest)
@@ -107,7 +107,7 @@ def _under(stored: StoredContract, part: BatchFile) -> BatchFile:
 def _contracts(
     adapters: Adapters, ingestion: Ingestion, parts: Sequence[BatchFile]
 ) -> Mapping[str, StoredContract]:
-    """The contract of each part's table: the one in force, or, where they are pinned, its own."""
+    """Return the contract of each table: the pinned version, or the one in force."""
     if ingestion.contract_pinned:
         return {part.table: _original(adapters, part) for part in parts}
     in_force = {stored.contract.table: stored for stored in adapters.lake.contracts()}
@@ -130,7 +130,7 @@ def _original(adapters: Adapters, part: BatchFile) -> StoredContract:
 
 
 def _require_able(contract: Contract) -> None:
-    """What depends on a key's or a file's past is not looked at for files of a batch."""
+    """Raise Permanent for settings of comparison with earlier files, which a batch cannot keep."""
     asked = {"onNewVersion: replace": contract.on_new_version == "replace"}
     asked |= {"onDuplicate: hold": contract.on_duplicate == "hold"}
     for name, given in asked.items():

@@ -11,7 +11,7 @@ from lakegate.landing import batch_name, hidden_rule
 
 
 class Hidden(Permanent):
-    """What landed is work in progress of some tool's, and not to be ingested."""
+    """The landed object is a tool's work in progress, and is ignored."""
 
 
 def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
@@ -46,7 +46,7 @@ def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
 
 
 def _asked(adapters: Adapters, ingestion: Ingestion) -> Change | None:
-    """The change that a person asked for, None where a file landed."""
+    """Return the change that was requested, None for a file."""
     if ingestion.change or ingestion.landed.bucket != adapters.lake.bucket:
         return ingestion.change
     try:

@@ -1,4 +1,4 @@
-"""How an ingestion ends, and what is due after it: clean up, tell the people, tell the readers."""
+"""Record final states, and do what is due then: delete branches, alert owners, announce."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -28,7 +28,7 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import AuditReport, Reason
 
-# Characters that the ledger keeps of a reason: an item of it has 400 KB at most.
+# Characters that the ledger keeps of a reason: one item has 400 KB at most.
 _LONGEST, _LONGEST_CODE = 5_000, 100
 
 
@@ -38,7 +38,7 @@ def end(
     state: State,
     reason: Reason,
 ) -> Ingestion:
-    """Record that an ingestion ended without reaching main; `finish` does what is due then."""
+    """Record the final state of an ingestion that is not published; `finish` does the rest."""
     brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
     ended = ingestion.step(state.value, adapters.now(), state=state, reason=brief, announced=False)
     metrics.add_metric(state.capitalize(), "Count", 1)
@@ -92,9 +92,9 @@ def finish_or_leave(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 
 def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
-    """Tell people, once, of an ingestion that passed its audit hours ago and is not on main.
+    """Alert owners once of an ingestion that passed its audit hours ago and is not on main.
 
-    `why` is what the last try to publish it met, "" where it met nothing.
+    `why` is the error of the last try to publish it, "" without one.
     """
     longest = timedelta(minutes=adapters.settings.overdue_minutes)
     since = times.text(datetime.fromisoformat(adapters.now()) - longest)
@@ -106,7 +106,7 @@ def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
 
 
 def save_unmoved(adapters: Adapters, changed: Sequence[Ingestion]) -> list[Ingestion]:
-    """Save those that no other process moved on in between, by as many writes as it takes."""
+    """Save those that no other process changed meanwhile, by as many writes as it takes."""
     if not fit_together(changed):
         half = len(changed) // 2
         return [*save_unmoved(adapters, changed[:half]), *save_unmoved(adapters, changed[half:])]
@@ -119,13 +119,13 @@ def save_unmoved(adapters: Adapters, changed: Sequence[Ingestion]) -> list[Inges
 
 
 def delete_replaced(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Delete the branches that were made for the ingestion, but for the one that it names."""
+    """Delete the branches that were created for the ingestion, except the one that it names."""
     for branch in sorted(_branches(adapters, [ingestion]) - {ingestion.branch}):
         adapters.catalog.delete_branch(branch)
 
 
 def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
-    """The last attempt's audit report, None where its run left none. Raises Permanent."""
+    """Return the last attempt's audit report, None if its run left none. Raise Permanent."""
     try:
         return adapters.lake.report(ingestion.report_key)
     except Missing:
@@ -141,21 +141,21 @@ def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingest
 
 
 def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    """Delete the branches that were made for these, and note that in the ledger."""
+    """Delete the branches that were created for these, and note that in the ledger."""
     if ended:
         _delete_branches(adapters, ended)
         _note_cleaned(adapters, ended)
 
 
 def _delete_branches(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    """Delete the branches that were made for these, those that a crash left behind included."""
+    """Delete the branches that were created for these, including those that a crash left."""
     left = _branches(adapters, ended)
     for branch in sorted(left | {each.branch for each in ended if each.branch}):
         adapters.catalog.delete_branch(branch)
 
 
 def _delete_crashed(adapters: Adapters, failed: Ingestion) -> None:
-    """Delete the fresh branches that a crash left behind; what the ingestion names is evidence."""
+    """Delete the fresh branches that a crash left; the branch it names is evidence."""
     for branch in adapters.catalog.branches(fresh_branch(failed.table, failed.id, "")):
         if branch != failed.branch:
             adapters.catalog.delete_branch(branch)
@@ -167,7 +167,7 @@ def _note_cleaned(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
 
 
 def _branches(adapters: Adapters, ingestions: Sequence[Ingestion]) -> set[str]:
-    """The branches that are there of those that were made for these ingestions of one table."""
+    """Return the existing branches that were created for these ingestions of one table."""
     own = {prefix for ingestion in ingestions for prefix in _own_branches(ingestion)}
     table = ingestions[0].table
     where = own if len(ingestions) == 1 else (f"ingest/{table}/", f"publish/{table}/")
@@ -177,13 +177,13 @@ def _branches(adapters: Adapters, ingestions: Sequence[Ingestion]) -> set[str]:
 
 
 def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
-    """How the names of the branches begin that were made for this ingestion."""
+    """Return the prefixes of the branches that were created for this ingestion."""
     first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
     return first, fresh_branch(ingestion.table, ingestion.id, "")
 
 
 def _closed(adapters: Adapters, failed: Ingestion) -> Ingestion:
-    """Return what failed, as superseded where a newer version of its key is published already."""
+    """Return the failed ingestion, as superseded if a newer version of its key is published."""
     newer = newest_newer(adapters, failed, [State.PUBLISHED]) if failed.is_open else None
     if newer is None or newer.id == failed.despite:
         return failed
@@ -191,10 +191,10 @@ def _closed(adapters: Adapters, failed: Ingestion) -> Ingestion:
 
 
 def _close_older(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Close the failed older versions of what was published, and tell people so.
+    """Mark failed older versions of a published ingestion as superseded, and alert their owners.
 
-    The write that says that readers were told says that this is done, too. Whoever of the two
-    versions ends last finds the other one: each is saved before it looks.
+    The write that notes the announcement notes this as well. Each of two versions is saved before
+    it looks for the other, so the one that ends last finds the other.
     """
     if ingestion.state is State.PUBLISHED:
         for failed in older_failures(adapters, ingestion):
@@ -213,7 +213,7 @@ def _tell(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 
 def _announce(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Have readers hear of its end; of what was published, with where its tables stand now."""
+    """Announce the final state to consumers; if published, with its tables as they are on main."""
     tip = adapters.catalog.tip() if ingestion.state is State.PUBLISHED else None
     metadata = _metadata(adapters, tip, ingestion.tables) if tip else {}
     for told in announcements(ingestion, tip, metadata):

@@ -1,4 +1,4 @@
-"""Begin the ingestion of what landed, or of a change that was requested.
+"""Begin the ingestion of a landed object, or of a change that was requested.
 
 Each step first reads what is there, so it can be repeated: after a crash at any point, or for an
 event that comes twice, a repetition ends as an undisturbed run does.
@@ -18,7 +18,7 @@ from lakegate.landing import LandedObject, ingestion_id
 
 
 def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:
-    """Begin the ingestion of a landed object, or carry on where an earlier try stopped."""
+    """Begin the ingestion of a landed object, or continue it where an earlier try stopped."""
     timed = replace(landed, landed_at=landed.landed_at or adapters.now())
     first = Ingestion(id=ingestion_id(landed), landed=timed)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
@@ -36,16 +36,15 @@ def _needs_job(ingestion: Ingestion) -> bool:
 
 
 def arrivals(adapters: Adapters) -> Iterator[LandedObject]:
-    """Every landed object, and every change's text."""
+    """Yield every landed object, and every change's text."""
     yield from adapters.landing.landed()
     yield from adapters.lake.changes()
 
 
 def ask(adapters: Adapters, change: Change) -> Ingestion:
-    """Put a change's text and begin its ingestion; asked for before, it is found and carried on.
+    """Put a change's text and begin its ingestion; a repeated request continues the first one.
 
-    The sweep finishes what a crash leaves once the text is put. Raises LakegateError where it can
-    be told at once that it would come to nothing.
+    The sweep continues what a crash left. Raise LakegateError if the change cannot be run.
     """
     tables = sorted(stored.contract.table for stored in adapters.lake.contracts())
     if change.table not in tables:

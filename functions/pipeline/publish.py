@@ -1,15 +1,15 @@
-"""From a passed audit to main, by as few commits as it takes.
+"""Publish an ingestion that passed its audit: merge its intent into main.
 
-    intent := (branch, hash), kept in the ledger, changed only by a guarded write
-    merge the intent → applied now, or applied before: published
-                     → refused, for main's table moved on: enter the files of all intents that wait
-                       for the table, and that main refuses too, into one fresh branch off main;
-                       swap all these intents for it in one write; delete the branches they named;
+intent := (branch, hash), kept in the ledger, changed only by a conditional write
+    merge the intent → applied now or before: published
+                     → refused, since main's table changed: register the files of all intents that
+                       wait for the table, and that main refuses too, on one fresh branch off main;
+                       make it the intent of all of them in one write; delete the old branches;
                        merge again
-                     → refused, for main was set back past the branch's base: run the job again
+                     → refused, since main was set back past the branch's base: run the job again
 
-An intent is swapped only once main is known to refuse its branch for ever, so that of a branch and
-its successor only one can publish. docs/adr/0008-publishing-together.md has the whole argument.
+An intent is replaced only once main is known to refuse its branch for ever, so of a branch and its
+successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
 from functions.adapters.all import Adapters
@@ -40,7 +40,7 @@ _MOST_TRIES = 20
 
 
 class _Unaudited(LakegateError):
-    """A branch holds something else than what its report says was audited."""
+    """A branch holds other rows than its audit report says."""
 
     def __init__(self, ingestion: Ingestion, found: str) -> None:
         message = f"branch {ingestion.branch} holds more than was audited: {found}"
@@ -49,11 +49,11 @@ class _Unaudited(LakegateError):
 
 
 def publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Merge the intent into main: exactly what was audited, and nothing else.
+    """Merge exactly what was audited into main, finish, and publish those that waited for it.
 
-    Who goes first is waited for. Where checks look beyond the file it is audited again where main
-    refuses it, a change is made again; either leaves its place in the line to the next. Raises
-    Transient TABLE_BUSY when main's table moved on again each time that it was tried.
+    Wait for ingestions of the table that have priority. Where main refuses it, audit it again if it
+    has checks of the whole table, or run a change again: both then leave their place to the next.
+    Raise Transient TABLE_BUSY if main's table changed again at each of several tries.
     """
     done = _publish(adapters, ingestion)
     publish_next(adapters, done)
@@ -61,7 +61,7 @@ def publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 
 def publish_next(adapters: Adapters, done: Ingestion) -> None:
-    """Publish those that waited for an ingestion which is in their way no more, one by one."""
+    """Publish, one by one, the ingestions that waited for `done`."""
     tried = {done.id}
     while following := next_in_line(adapters, done, tried):
         tried.add(following.id)
@@ -104,10 +104,10 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 def _looked_at(
     adapters: Adapters, ingestion: Ingestion, *, refused: bool
 ) -> tuple[Ingestion, bool]:
-    """Return the ingestion as it then is, and whether it is to be merged now.
+    """Return the ingestion as it is then, and whether it may be merged now.
 
-    Other versions of its key may keep it from main, or have to be replaced, and others of its table
-    may go first.
+    Other versions of its key may keep it from main, or may have to be replaced. Others of its table
+    may have priority.
     """
     if ingestion.is_decided and (late := given_way(adapters, ingestion)):
         return late, False
@@ -118,9 +118,9 @@ def _looked_at(
 
 
 def _merge(adapters: Adapters, unit: Unit) -> str:
-    """The hash of the commit on main, made now or before.
+    """Return the hash of the commit on main that published the unit, now or before.
 
-    Raises MergeConflict, NotOnMain or SetBack, and _Unaudited where the branch holds other rows.
+    Raise MergeConflict, NotOnMain or SetBack, and _Unaudited if the branch holds other rows.
     """
     members, merged = unit.members, ""
     _delete_incomplete(adapters, unit)
@@ -152,10 +152,10 @@ def _merge_intent(adapters: Adapters, unit: Unit) -> str:
 
 
 def _require_audited(adapters: Adapters, unit: Unit) -> None:
-    """Raise _Unaudited unless the intent changes its tables alone, by the rows of the report.
+    """Raise _Unaudited unless the intent changes only its tables, by the rows of the report.
 
-    The job itself reports nothing else. This is the second look, at a branch that others with the
-    job's token could write to.
+    The job checks the same; this is a second check, since others with the job's token can write
+    there.
     """
     first, at = unit.members[0], unit.intent.hash
     if strange := adapters.catalog.changed_tables(first.base_hash, at) - set(first.tables):
@@ -169,7 +169,7 @@ def _require_audited(adapters: Adapters, unit: Unit) -> None:
 
 
 def _renewed(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
-    """What main refused, after the first step towards another intent."""
+    """Take the first step towards another intent for a unit that main refused."""
     first = refused.members[0]
     if first.replaces:
         return first  # which `prepare` will see to

@@ -1,9 +1,9 @@
-"""A version of a key whose contract has it replace the earlier ones: one commit does both.
+"""Replace the earlier versions of a key by the newest one, in one commit, if the contract says so.
 
-Before each merge the versions that main has had are looked at. A newer one among them: this one
-ends ignored. Earlier ones whose rows are there: a fresh branch enters this one's files and takes
-theirs out, by metadata alone. Main refuses what was cut before its table changed, so between look
-and merge nothing can have happened. docs/adr/0010-versions.md has the whole argument.
+Before each merge, the versions that main has are read. If one of them is newer, this one ends
+ignored. If rows of earlier ones are there, a fresh branch registers this one's files and removes
+theirs, by metadata alone. Main refuses a branch created before its table changed, so nothing can
+happen between the read and the merge. docs/adr/0010-versions.md has the whole argument.
 """
 
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ CANNOT_REPLACE = "CANNOT_REPLACE"
 
 
 class CannotReplace(LakegateError):
-    """The rows of an earlier version cannot be told from others any more."""
+    """The rows of an earlier version cannot be told from other rows any more."""
 
 
 def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Ingestion:
-    """Have an audited ingestion's intent leave main with the newest version's rows alone.
+    """Give an audited ingestion an intent that leaves only the newest version's rows on main.
 
-    `refused` says that main has refused the intent. Returns the ingestion as it then stands: to
-    be merged where it is still audited.
+    `refused` says that main has refused the present intent. Return the ingestion as it is then: it
+    can be merged if it is still audited.
     """
     while ingestion.state is State.AUDITED:
         status = look(adapters, ingestion)
@@ -99,7 +99,7 @@ def _register(
 def _exchange(
     adapters: Adapters, ingestion: Ingestion, earlier: Sequence[Ingestion], fresh: str
 ) -> int:
-    """Enter its files on the fresh branch and take out the earlier ones': returns their rows."""
+    """Register its files on the fresh branch and remove earlier ones; return the rows removed."""
     decided = _is_decided(ingestion)
     rows = {path: n for each in earlier for path, n in _files(adapters, each, decided).items()}
     try:
@@ -119,7 +119,7 @@ def _exchange(
 
 
 def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, int]:
-    """The rows of each data file that was published for an earlier version."""
+    """Return the rows of each data file that was published for an earlier version."""
     try:
         report = report_of(adapters, earlier)
     except Permanent:
@@ -132,23 +132,22 @@ def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, i
 
 
 def _is_decided(ingestion: Ingestion) -> bool:
-    """Whether a person answers for earlier rows that cannot be told: who publishes it anyway."""
+    """Return whether it is published by decision, although earlier rows cannot be found."""
     code = ingestion.reason.code if ingestion.reason else ""
     return ingestion.approval is not None and code == CANNOT_REPLACE
 
 
-# A decision on a failed version of a key, when a newer version has come since.
-#
-# It is looked at before each merge, after the branch was cut. A newer version that comes to main
-# after the look changes the table after the cut, so main refuses the merge and the look is
-# repeated. docs/adr/0010-versions.md has the whole argument.
+# A decision on a failed version of a key, when a newer version has come since. The versions are
+# read before each merge, after the branch was created. A newer version that comes to main later
+# changes the table, so main refuses the merge and the versions are read again.
+# docs/adr/0010-versions.md has the whole argument.
 
 
 def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Return an audited ingestion as it then is where a newer version keeps it from main.
+    """Return an audited ingestion as it is then, if a newer version keeps it from main.
 
-    Where that one is on its way it waits; where it is on main it ends rejected, with its branch.
-    None where nothing keeps it from main.
+    While the newer version is in flight it waits; once that one is on main it ends rejected, with
+    its branch. Return None if nothing keeps it from main.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or newer.id == ingestion.despite:

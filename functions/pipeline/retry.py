@@ -12,15 +12,15 @@ from lakegate.report import Reason
 
 
 def may_try_again(adapters: Adapters, ingestion: Ingestion) -> bool:
-    """Whether it may have one more attempt."""
+    """Return whether it may have one more attempt."""
     return ingestion.attempt - ingestion.tries_from < adapters.settings.max_branches
 
 
 def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """This branch will never be merged: start over on a fresh one.
+    """Start another attempt on a fresh branch, since this branch will never be merged.
 
-    Raises Moved where another process took the ingestion further meanwhile: the branch is its now,
-    and may be evidence. So it is deleted only once the ledger has given it up.
+    Raise Moved if another process changed the ingestion meanwhile: its branch may then be evidence.
+    So the branch is deleted only after the ledger no longer names it.
     """
     if not may_try_again(adapters, ingestion):
         return _give_up(adapters, ingestion)
@@ -28,7 +28,7 @@ def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     fresh = ingestion.step(
         "run again", adapters.now(), state=State.LANDED, audited_hash="", group=()
     )
-    # Without the branch that will be gone: the next one may never be cut.
+    # Without a branch: this one will be gone, and the next one may never be created.
     saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
     adapters.catalog.delete_branch(ingestion.branch)
     return submit(adapters, saved)
@@ -37,7 +37,7 @@ def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion:
     """Run the jobs of all members again; return the first.
 
-    Each of the others has a message of its own, or the sweep.
+    What fails for the others is left to their own messages, or to the sweep.
     """
     first, *others = members
     for other in others:
@@ -49,7 +49,7 @@ def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion
 
 
 def _give_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """End it errored; it keeps its branch, unless that is a group's, which the others give up."""
+    """Record that it errored; it keeps its branch, unless a group shares that one."""
     if ingestion.group:
         ingestion = adapters.ledger.save(ingestion)  # whoever took it further needs its branch
         adapters.catalog.delete_branch(ingestion.branch)

@@ -1,4 +1,4 @@
-"""What a deployment's catalog has before its first file: a first commit, and the ops tables."""
+"""Give a new catalog its first commit on main, and the ops tables."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -14,23 +14,23 @@ SEEDING = fresh_branch(RESULTS.name, "seed", "")  # how the names of its branche
 
 @dataclass(frozen=True)
 class Seeded:
-    """What was done: whether main got its first commit, and the names of the tables it got."""
+    """The result: whether main got its first commit, and the names of the tables it got."""
 
     first_commit: bool
     tables: tuple[str, ...]
 
 
 def seed(adapters: Adapters) -> Seeded:
-    """Give main what it lacks; safe to do again, and by two at once.
+    """Give main what it lacks; repeating it is safe, also by two processes at once.
 
-    Raises Permanent where another table has the name of one of these.
+    Raise Permanent if another table has one of these names.
     """
     began = adapters.catalog.begin(RESULTS.name.partition(".")[0])
     return Seeded(began, _tables(adapters))
 
 
 def is_seeded(adapters: Adapters) -> bool:
-    """Whether main has all that it gets."""
+    """Return whether main has all of it."""
     return not _lacking(adapters, adapters.catalog.head(MAIN))
 
 

@@ -15,7 +15,7 @@ from lakegate.report import Reason
 
 
 def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Cut the attempt's branch and start its job run; what cannot be run ends errored."""
+    """Create the attempt's branch and start its job run; record why if it cannot run."""
     rule = ignore_rule(ingestion.landed.key)
     if rule:
         return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))

@@ -1,13 +1,13 @@
-"""Whose turn it is among the ingestions of a table.
+"""Queue the ingestions of a table that cannot be published at once.
 
-Where checks look beyond the file, each one that main takes has all the others audited again. So
-they go one after the other: first who is being audited again, then who landed first. A change that
-main refused goes first as well, and every file of its table waits for it: it has to run as a whole
-once more, and a stream of files would refuse it for ever.
+With checks of the whole table, each ingestion that main takes makes all others audit again. So they
+are published one after the other: first those in a re-audit, then by the time they landed. A change
+that main refused has priority as well, and every file of its table waits for it: the whole change
+has to run again, and a stream of files would refuse it for ever.
 
-Nobody waits for one that has not moved for longer than a job may take, so what is stuck holds up
-no other for ever. Turns only save work: whoever acts out of turn, because an index lagged behind,
-breaks nothing.
+An ingestion that has not changed for longer than a job may take is not waited for, so a stuck one
+blocks no other for ever. The queue only saves work: an ingestion published out of turn, because an
+index lagged behind, breaks nothing.
 """
 
 from collections.abc import Callable, Collection
@@ -22,7 +22,7 @@ _MOST = 100  # that the ledger reads at once
 
 
 def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
-    """Whether it is another one's turn."""
+    """Return whether another ingestion has to be published first."""
     since = _patience(adapters)
     listed = [each for table in ingestion.tables for each in in_line(adapters, table)]
     line = [each for each in listed if each.has_priority or ingestion.checks_whole_table]
@@ -34,7 +34,7 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
 
 
 def next_in_line(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
-    """Who is to be published now that `done` is in nobody's way; None where that is nobody."""
+    """Return the next ingestion to publish after `done`, if any."""
     if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
         return None
     lines = (in_line(adapters, table, _may_wait) for table in done.tables)
@@ -45,7 +45,7 @@ def next_in_line(adapters: Adapters, done: Ingestion, tried: Collection[str]) ->
 def in_line(
     adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
 ) -> list[Ingestion]:
-    """The ingestions of a table that are in line, or the first hundred of them, in their order."""
+    """Return the first hundred ingestions in the table's queue, in their order."""
     listed = [*adapters.ledger.going_first(table), *adapters.ledger.waiting(table)]
     first = sorted(filter(belongs, listed), key=_place)[:_MOST]
     now = adapters.ledger.together([each.id for each in first])  # the index that listed them lags
@@ -57,7 +57,7 @@ def _may_wait(ingestion: Ingestion) -> bool:
 
 
 def _waits_itself(older: Ingestion, ingestion: Ingestion) -> bool:
-    """Return whether it is an older version that waits for how this one ends (see stale.py)."""
+    """Return whether it is an older version that waits for this one to end (see replace.py)."""
     same = (older.landed.bucket, older.landed.key) == (
         ingestion.landed.bucket,
         ingestion.landed.key,
