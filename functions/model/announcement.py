@@ -64,9 +64,9 @@ class Announcement:
         Fields that a newer release added are left out.
         """
         try:
-            told = json.loads(text)
-            known = {field.name: told[field.name] for field in fields(cls) if field.name in told}
-            return cls(**{**known, "state": State(told["state"])})
+            found = json.loads(text)
+            known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
+            return cls(**{**known, "state": State(found["state"])})
         except (ValueError, TypeError, KeyError) as error:
             message = f"this is no announcement ({error!r}): {text[:300]}"
             raise Permanent("BAD_ANNOUNCEMENT", message) from error
@@ -83,18 +83,18 @@ def announcements(
 
     If it was published, `metadata` maps each table to its metadata file on main at `tip`.
     """
-    standing = metadata or {}
+    locations = metadata or {}
     tables = ingestion.tables or ("",)
-    told = [_of_end(ingestion, table, tip, standing.get(table, "")) for table in tables]
-    return [_of_part(ingestion, each) for each in told] if ingestion.parts else told
+    found = [_of_end(ingestion, table, tip, locations.get(table, "")) for table in tables]
+    return [_of_part(ingestion, each) for each in found] if ingestion.parts else found
 
 
-def _of_part(ingestion: Ingestion, whole: Announcement) -> Announcement:
+def _of_part(ingestion: Ingestion, of_batch: Announcement) -> Announcement:
     """Return the announcement of one table of a batch."""
-    mine = [part for part in ingestion.parts if part.table == whole.table]
+    mine = [part for part in ingestion.parts if part.table == of_batch.table]
     return replace(
-        whole,
-        id=f"{whole.id}-{whole.table}",
+        of_batch,
+        id=f"{of_batch.id}-{of_batch.table}",
         kind="batch",
         rows=sum(part.rows for part in mine),
         contract=f"{mine[0].contract_key}@{mine[0].contract_version}",
@@ -106,10 +106,10 @@ def _of_end(
 ) -> Announcement:
     reason, approval = ingestion.reason, ingestion.approval
     waits = ingestion.state is not State.PUBLISHED
-    again = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
+    approved = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
     version = ingestion.contract_version
     return Announcement(
-        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}{again}",
+        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}{approved}",
         ingestion=ingestion.id,
         attempt=ingestion.attempt,
         state=ingestion.state,
@@ -151,8 +151,8 @@ class Refresh:
     def read(cls, text: str) -> "Refresh":
         """Return the refresh in a message's body. Raise Permanent BAD_REFRESH."""
         try:
-            told = json.loads(text)
-            return cls(str(told["table"]), int(told["position"]), str(told["metadata"]))
+            found = json.loads(text)
+            return cls(str(found["table"]), int(found["position"]), str(found["metadata"]))
         except (ValueError, TypeError, KeyError) as error:
             message = f"this is no refresh ({error!r}): {text[:300]}"
             raise Permanent("BAD_REFRESH", message) from error

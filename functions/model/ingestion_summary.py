@@ -59,15 +59,15 @@ class IngestionSummary:
 
     def to_json(self) -> str:
         """Return it as one text, which is read far faster than a dozen attributes of each item."""
-        told = {name: value for name, value in asdict(self).items() if value or name == "rows"}
-        return json.dumps(told, separators=(",", ":"))
+        document = {name: value for name, value in asdict(self).items() if value or name == "rows"}
+        return json.dumps(document, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "IngestionSummary":
         """Return the summary that `to_json` of any release wrote."""
-        told, names = json.loads(text), {each.name for each in fields(cls)}
-        known = {name: value for name, value in told.items() if name in names}
-        return cls(**{"table": ""} | known | {"state": State(told["state"])})
+        document, names = json.loads(text), {each.name for each in fields(cls)}
+        known = {name: value for name, value in document.items() if name in names}
+        return cls(**{"table": ""} | known | {"state": State(document["state"])})
 
     @property
     def tables(self) -> tuple[str, ...]:

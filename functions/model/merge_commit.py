@@ -155,12 +155,12 @@ def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) 
     Ask between creating a fresh branch and registering files there: until then main may still take
     an older intent, and later it refuses the fresh branch if it does.
     """
-    cut_at = {each.base_hash for each in ingestions}
+    bases = {each.base_hash for each in ingestions}
     ids = {each.id for each in ingestions}
     found: dict[str, str] = {}
     for commit in log:
-        cut_at.discard(commit.hash)
-        if not cut_at:
+        bases.discard(commit.hash)
+        if not bases:
             break
         found |= {each.id: commit.hash for each in published(commit) if each.id in ids}
     if found:
@@ -170,10 +170,10 @@ def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) 
 def _document(published: Published) -> dict[str, Any]:
     """Return the fields of an ingestion that are not as usual."""
     found = ((field, getattr(published, field.name)) for field in fields(published))
-    told = {field.name: value for field, value in found if value != field.default}
+    document = {field.name: value for field, value in found if value != field.default}
     if published.parts:
-        told["parts"] = [asdict(part) for part in published.parts]
-    return told
+        document["parts"] = [asdict(part) for part in published.parts]
+    return document
 
 
 @lru_cache(maxsize=1_000)  # who reads main's log asks the same commits more than once

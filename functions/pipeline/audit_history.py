@@ -176,7 +176,7 @@ def strays(adapters: Adapters) -> Iterator[str]:
     """
     there = adapters.catalog.branches(
         f"publish/{RESULTS.name}/"
-    )  # what is cut from now on is in use
+    )  # branches created from now on are in use
     due = tuple(
         fresh_branch(RESULTS.name, each.id, "") for each in adapters.ledger.needs_recording()
     )
@@ -224,11 +224,11 @@ def _named(adapters: Adapters, runs: Sequence[Run]) -> dict[str, bool]:
     Commits before that cannot name them.
     """
     named: dict[str, bool] = {}
-    cut_at = {run.report.base_hash for run in runs}
+    bases = {run.report.base_hash for run in runs}
     for commit in adapters.catalog.log():
         named = json.loads(commit.properties.get(RUNS, "{}")) | named
-        cut_at.discard(commit.hash)
-        if not cut_at:
+        bases.discard(commit.hash)
+        if not bases:
             break
     return named
 

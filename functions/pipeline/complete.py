@@ -65,8 +65,8 @@ def decide(
     """
     if report is None:
         reason = Reason(*_without_report(run))
-        again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
-        return RunAgain(reason) if again else Refuse(State.ERRORED, reason)
+        may_run_again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
+        return RunAgain(reason) if may_run_again else Refuse(State.ERRORED, reason)
     if not _belongs(report, ingestion):
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:
@@ -111,8 +111,8 @@ def _as_found(
     """Return the files with their rows and hashes, unchanged if the report has other files."""
     if len(parts) != len(found):
         return parts
-    told = zip(parts, found, strict=True)
-    return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in told)
+    pairs = zip(parts, found, strict=True)
+    return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in pairs)
 
 
 def _brief(value: Any) -> Any:
@@ -189,8 +189,8 @@ def _without_report(run: JobRun) -> tuple[str, str]:
 
 def _belongs(report: AuditReport, ingestion: Ingestion) -> bool:
     known = ingestion.id, ingestion.attempt, ingestion.branch
-    told = [(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)]
-    return set(told) == {known} and _files(report) == _own_files(ingestion)
+    named = {(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)}
+    return named == {known} and _files(report) == _own_files(ingestion)
 
 
 def _files(report: AuditReport) -> list[tuple[str, str, str]]:
@@ -282,8 +282,8 @@ def _check_own(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> None:
     """
     if ingestion.state not in NOT_STARTED:
         return
-    told = adapters.jobs.spec(run.id)
-    if (told.base_hash, told.branch) != (ingestion.base_hash, ingestion.branch):
+    spec = adapters.jobs.spec(run.id)
+    if (spec.base_hash, spec.branch) != (ingestion.base_hash, ingestion.branch):
         message = f"the ledger had lost {ingestion.id}; the sweep restores it"
         raise Transient("LOST_INGESTION", message)
 
@@ -305,7 +305,7 @@ def _judge(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
 
 
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    first = _before(adapters, ingestion)
+    first = _earlier(adapters, ingestion)
     code = ingestion.reason.code if ingestion.reason else ""
     needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
     audited = ingestion.step(
@@ -323,7 +323,7 @@ def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> In
     return adapters.ledger.save(audited)
 
 
-def _before(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+def _earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """Return the ingestion that brought the same bytes, or files of the same batch, before."""
     if ingestion.parts:  # whose manifest may be alike from day to day
         return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))

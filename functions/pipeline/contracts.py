@@ -22,7 +22,7 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     landed = ingestion.landed
     if landed.bucket != adapters.lake.bucket and batch_name(landed.key):
         return batches.with_terms(adapters, ingestion)
-    change = _asked(adapters, ingestion)
+    change = _requested_change(adapters, ingestion)
     stored = _contract(adapters, ingestion, change)
     rule = hidden_rule(landed.key, stored.contract.landing_prefix)
     if rule and not change:
@@ -45,7 +45,7 @@ def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
         return ""
 
 
-def _asked(adapters: Adapters, ingestion: Ingestion) -> Change | None:
+def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None:
     """Return the change that was requested, None for a file."""
     if ingestion.change or ingestion.landed.bucket != adapters.lake.bucket:
         return ingestion.change

@@ -216,8 +216,8 @@ def _announce(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Announce the final state to consumers; if published, with its tables as they are on main."""
     tip = adapters.catalog.tip() if ingestion.state is State.PUBLISHED else None
     metadata = _metadata(adapters, tip, ingestion.tables) if tip else {}
-    for told in announcements(ingestion, tip, metadata):
-        adapters.announcements.send(told)
+    for announcement in announcements(ingestion, tip, metadata):
+        adapters.announcements.send(announcement)
     return adapters.ledger.save(ingestion.step("announced", adapters.now(), announced=True))
 
 

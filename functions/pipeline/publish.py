@@ -30,7 +30,7 @@ from functions.pipeline.reaudit import audit_again
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
 from functions.pipeline.retry import run_again, run_all_again
-from functions.pipeline.table_queue import must_wait, next_in_line
+from functions.pipeline.table_queue import must_wait, next_in_queue
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import WRITTEN_BY_JOBS
@@ -63,7 +63,7 @@ def publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 def publish_next(adapters: Adapters, done: Ingestion) -> None:
     """Publish, one by one, the ingestions that waited for `done`."""
     tried = {done.id}
-    while following := next_in_line(adapters, done, tried):
+    while following := next_in_queue(adapters, done, tried):
         tried.add(following.id)
         try:
             done = _publish(adapters, following)
@@ -82,7 +82,7 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     elsewhere: set[str] = set()
     refused = False
     for _ in range(_MOST_TRIES):
-        ingestion, may_merge = _looked_at(adapters, ingestion, refused=refused)
+        ingestion, may_merge = _prepared(adapters, ingestion, refused=refused)
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
@@ -90,7 +90,7 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
             return end_published(adapters, unit.members, _merge(adapters, unit))
         except MergeConflict:
             refused = True
-            ingestion = _renewed(adapters, unit, elsewhere)
+            ingestion = _next_intent(adapters, unit, elsewhere)
         except (NotOnMain, SetBack) as why:
             logger.warning("the job must run again", extra={"why": why.message})
             return run_all_again(adapters, unit.members)
@@ -101,9 +101,7 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
 
 
-def _looked_at(
-    adapters: Adapters, ingestion: Ingestion, *, refused: bool
-) -> tuple[Ingestion, bool]:
+def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:
     """Return the ingestion as it is then, and whether it may be merged now.
 
     Other versions of its key may keep it from main, or may have to be replaced. Others of its table
@@ -168,7 +166,7 @@ def _require_audited(adapters: Adapters, unit: Unit) -> None:
             raise _Unaudited(first, f"{table} gains {after - before:,} rows, not {expected:,}")
 
 
-def _renewed(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
+def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Take the first step towards another intent for a unit that main refused."""
     first = refused.members[0]
     if first.replaces:

@@ -22,7 +22,13 @@ from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import commit_of
 from functions.pipeline.finish import delete_replaced, end, end_published, report_of
 from functions.pipeline.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
-from functions.pipeline.versions import SUPERSEDED, Standing, is_on_main, look, newest_newer
+from functions.pipeline.versions import (
+    SUPERSEDED,
+    VersionStatus,
+    is_on_main,
+    newest_newer,
+    read_status,
+)
 from functions.telemetry import metrics
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
@@ -42,7 +48,7 @@ def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Inges
     can be merged if it is still audited.
     """
     while ingestion.state is State.AUDITED:
-        status = look(adapters, ingestion)
+        status = read_status(adapters, ingestion)
         if status.newer:
             return _superseded(adapters, ingestion)
         if status.is_settled_by(ingestion) and not refused:
@@ -61,7 +67,7 @@ def _superseded(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     return end_published(adapters, [ingestion], commit.hash)  # it was there first, and was replaced
 
 
-def _on_fresh_branch(adapters: Adapters, ingestion: Ingestion, status: Standing) -> Ingestion:
+def _on_fresh_branch(adapters: Adapters, ingestion: Ingestion, status: VersionStatus) -> Ingestion:
     """Give the ingestion an intent that replaces the versions on main; return it as it is then."""
     fresh = fresh_branch(ingestion.table, ingestion.id, adapters.token())
     register = partial(_register, adapters, ingestion, status)
@@ -73,7 +79,7 @@ def _on_fresh_branch(adapters: Adapters, ingestion: Ingestion, status: Standing)
 
 
 def _register(
-    adapters: Adapters, ingestion: Ingestion, status: Standing, fresh: FreshBranch
+    adapters: Adapters, ingestion: Ingestion, status: VersionStatus, fresh: FreshBranch
 ) -> list[str]:
     """Replace the rows of earlier versions on the fresh branch, and save it as the intent.
 
@@ -82,7 +88,7 @@ def _register(
     """
     try:
         adapters.catalog.head(ingestion.branch)
-        now = look(adapters, ingestion)
+        now = read_status(adapters, ingestion)
         if now.on_main != status.on_main:
             raise Overtaken("OVERTAKEN", "main took another version of the key in between")
         rows = _exchange(adapters, ingestion, now.live, fresh.name)

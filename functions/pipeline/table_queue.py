@@ -24,25 +24,25 @@ _MOST = 100  # that the ledger reads at once
 def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether another ingestion has to be published first."""
     since = _patience(adapters)
-    listed = [each for table in ingestion.tables for each in in_line(adapters, table)]
-    line = [each for each in listed if each.has_priority or ingestion.checks_whole_table]
+    listed = [each for table in ingestion.tables for each in queued(adapters, table)]
+    queue = [each for each in listed if each.has_priority or ingestion.checks_whole_table]
     return any(
         _place(each) < _place(ingestion) and each.saved_at > since
-        for each in line
-        if each.id != ingestion.id and not _waits_itself(each, ingestion)
+        for each in queue
+        if each.id != ingestion.id and not _waits_for(each, ingestion)
     )
 
 
-def next_in_line(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
+def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the next ingestion to publish after `done`, if any."""
     if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
         return None
-    lines = (in_line(adapters, table, _may_wait) for table in done.tables)
-    firsts = (next((each for each in line if each.id not in tried), None) for line in lines)
+    queues = (queued(adapters, table, _may_wait) for table in done.tables)
+    firsts = (next((each for each in queue if each.id not in tried), None) for queue in queues)
     return next((each for each in firsts if each and each.state is State.AUDITED), None)
 
 
-def in_line(
+def queued(
     adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
 ) -> list[Ingestion]:
     """Return the first hundred ingestions in the table's queue, in their order."""
@@ -56,7 +56,7 @@ def _may_wait(ingestion: Ingestion) -> bool:
     return ingestion.is_queued or ingestion.state is State.AUDITED
 
 
-def _waits_itself(older: Ingestion, ingestion: Ingestion) -> bool:
+def _waits_for(older: Ingestion, ingestion: Ingestion) -> bool:
     """Return whether it is an older version that waits for this one to end (see replace.py)."""
     same = (older.landed.bucket, older.landed.key) == (
         ingestion.landed.bucket,

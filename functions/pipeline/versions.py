@@ -14,7 +14,7 @@ SUPERSEDED = "SUPERSEDED"
 
 
 @dataclass(frozen=True)
-class Standing:
+class VersionStatus:
     """The other versions of a key that main has had, compared with one version.
 
     `on_main` are the ids of all that were published; `newer` says that one of them is newer; `live`
@@ -43,23 +43,23 @@ def is_newer(one: Ingestion, other: Ingestion) -> bool:
     return (a.landed_at, a.version) > (b.landed_at, b.version)
 
 
-def standing(ingestion: Ingestion, published: Iterable[Ingestion]) -> Standing:
+def status_among(ingestion: Ingestion, published: Iterable[Ingestion]) -> VersionStatus:
     """Return the status of `ingestion` among all `published` versions of its key."""
     others = list(published)
     gone = {id_ for each in others for id_ in each.replaced}
     newer = {each.id for each in others if is_newer(each, ingestion)}
-    return Standing(
+    return VersionStatus(
         on_main=frozenset(each.id for each in others),
         newer=bool(newer),
         live=tuple(each for each in others if each.id not in gone | newer),
     )
 
 
-def look(adapters: Adapters, ingestion: Ingestion) -> Standing:
+def read_status(adapters: Adapters, ingestion: Ingestion) -> VersionStatus:
     """Return the status of the ingestion among the versions of its key in its table now."""
     versions = adapters.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
-    return standing(ingestion, [each for each in others if is_on_main(adapters, each)])
+    return status_among(ingestion, [each for each in others if is_on_main(adapters, each)])
 
 
 def newest_newer(
