@@ -75,9 +75,11 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         there = adapters.landing.newest(prefix) | there
     found = [(each, there.get(prefix + each.key)) for each in listed]
     if missing := [each.key for each, landed in found if landed is None]:
-        message = f"not in the manifest's folder when it landed: {one_line(', '.join(missing))}"
-        todo = "upload the files first, then the manifest once more"
-        raise Permanent("FILE_NOT_THERE", f"{message}; {todo}")
+        message = (
+            f"not in the manifest's folder when it landed: {one_line(', '.join(missing))}; "
+            "upload the files first, then the manifest once more"
+        )
+        raise Permanent("FILE_NOT_THERE", message)
     return tuple(_part(adapters, each, landed) for each, landed in found if landed)
 
 
@@ -89,11 +91,17 @@ def _files_in(adapters: Adapters, prefix: str, at: str) -> dict[str, LandedObjec
 def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile:
     largest = adapters.settings.limits.largest_object
     if landed.size == 0:
-        message = f"{one_line(listed.key)} has no bytes: was its upload cut short? Upload it, then"
-        raise Permanent("EMPTY_OBJECT", f"{message} the manifest once more")
+        message = (
+            f"{one_line(listed.key)} has no bytes: was its upload cut short? "
+            "Upload it, then the manifest once more"
+        )
+        raise Permanent("EMPTY_OBJECT", message)
     if landed.size > largest:
-        message = f"{one_line(listed.key)} has {landed.size:,} bytes, and {largest:,} at most are"
-        raise Permanent("TOO_LARGE", f"{message} taken: split it, or raise the limit LargestObject")
+        message = (
+            f"{one_line(listed.key)} has {landed.size:,} bytes, and {largest:,} at most are taken: "
+            "split it, or raise the limit LargestObject"
+        )
+        raise Permanent("TOO_LARGE", message)
     version, etag, size = landed.version, landed.etag, landed.size
     return BatchFile(
         listed.key, version, etag, size, listed.table, contract_key="", contract_version=""
@@ -113,9 +121,12 @@ def _contracts(
     in_force = {stored.contract.table: stored for stored in adapters.lake.contracts()}
     tables = tables_of(parts)
     if unknown := [table for table in tables if table not in in_force]:
-        message = f"the manifest names tables that have no contract: {one_line(', '.join(unknown))}"
         known = ", ".join(sorted(in_force)) or "none"
-        raise Permanent("NO_CONTRACT", f"{message}; there are contracts for: {known}")
+        message = (
+            f"the manifest names tables that have no contract: {one_line(', '.join(unknown))}; "
+            f"there are contracts for: {known}"
+        )
+        raise Permanent("NO_CONTRACT", message)
     for table in tables:
         _require_able(in_force[table].contract)
     return {table: in_force[table] for table in tables}
@@ -135,5 +146,8 @@ def _require_able(contract: Contract) -> None:
     asked |= {"onDuplicate: hold": contract.on_duplicate == "hold"}
     for name, given in asked.items():
         if given:
-            message = f"the contract of {contract.table} has {name}, which a batch cannot keep yet"
-            raise Permanent("NOT_IN_BATCH", f"{message}: land its files by themselves")
+            message = (
+                f"the contract of {contract.table} has {name}, which a batch cannot keep yet: "
+                "land its files by themselves"
+            )
+            raise Permanent("NOT_IN_BATCH", message)

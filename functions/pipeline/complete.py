@@ -318,7 +318,7 @@ def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> In
     held = ingestion.parts or ingestion.on_duplicate == "hold"
     if first and held and not audited.approval:
         what = "some of its files" if ingestion.parts else "the same bytes"
-        message = f"{first.landed.uri} brought {what} before; a person must decide"
+        message = f"{first.landed.uri} brought {what} before; it needs a decision"
         return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
     return adapters.ledger.save(audited)
 

@@ -52,7 +52,7 @@ def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None
     try:
         return adapters.lake.change(ingestion.landed.key)
     except Missing as error:
-        message = f"what was asked for is gone: {error.message}; ask for it once more"
+        message = f"the requested change is gone: {error.message}; request it once more"
         raise Permanent("CHANGE_GONE", message) from error
 
 

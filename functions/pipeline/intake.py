@@ -54,7 +54,9 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
     if not change.statement.strip():
         raise LakegateError("NO_STATEMENT", "there is no statement: give a DELETE, UPDATE or MERGE")
     if len(change.statement) > MOST_CHARACTERS:
-        message = f"the statement has {len(change.statement):,} characters, {MOST_CHARACTERS:,} at"
-        todo = "most are kept: put its rows into a table, and MERGE from there"
-        raise LakegateError("STATEMENT_TOO_LONG", f"{message} {todo}")
+        message = (
+            f"the statement has {len(change.statement):,} characters, {MOST_CHARACTERS:,} at most "
+            "are kept: put its rows into a table, and MERGE from there"
+        )
+        raise LakegateError("STATEMENT_TOO_LONG", message)
     return take_in(adapters, adapters.lake.put_change(change))

@@ -43,9 +43,11 @@ class _Unaudited(LakegateError):
     """A branch holds other rows than its audit report says."""
 
     def __init__(self, ingestion: Ingestion, found: str) -> None:
-        message = f"branch {ingestion.branch} holds more than was audited: {found}"
-        todo = f"find out who wrote there, then `lakegate replay {ingestion.id}`"
-        super().__init__("UNAUDITED_ROWS", f"{message}; {todo}")
+        message = (
+            f"branch {ingestion.branch} holds more than was audited: {found}; "
+            f"find out who wrote there, then `lakegate replay {ingestion.id}`"
+        )
+        super().__init__("UNAUDITED_ROWS", message)
 
 
 def publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
@@ -96,9 +98,12 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
             return run_all_again(adapters, unit.members)
         except (_Unaudited, CannotRebase) as why:
             return end(adapters, ingestion, State.ERRORED, Reason(why.code, why.message))
-    moved = f"{' or '.join(ingestion.tables)} moved on main {_MOST_TRIES} times"
-    message = f"{moved} while {ingestion.id} waited"
-    raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
+    tables = " or ".join(ingestion.tables)
+    message = (
+        f"{tables} changed on main {_MOST_TRIES} times while {ingestion.id} waited; "
+        "it will be tried again"
+    )
+    raise Transient("TABLE_BUSY", message)
 
 
 def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:

@@ -117,8 +117,11 @@ def _exchange(
         raise
     except FilesGone as gone:
         if not decided:
-            message = "the earlier rows of this key are not in the files that were published"
-            raise CannotReplace(CANNOT_REPLACE, f"{message}: was the table compacted?") from gone
+            message = (
+                "the earlier rows of this key are not in the files that were published: "
+                "was the table compacted?"
+            )
+            raise CannotReplace(CANNOT_REPLACE, message) from gone
         rows = {path: n for path, n in rows.items() if path not in gone.paths}
         adapters.tables().replace(ingestion.table, ingestion.intent, rows.keys(), fresh)
     return sum(rows.values())

@@ -55,6 +55,7 @@ def _give_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         adapters.catalog.delete_branch(ingestion.branch)
         ingestion = ingestion.but(branch="", audited_hash="", group=())
     tries = ingestion.attempt - ingestion.tries_from
-    message = f"none of {tries} attempts could be published; replay it"
-    reason = Reason("TOO_MANY_ATTEMPTS", f"{message} when fewer files are on their way")
-    return end(adapters, ingestion, State.ERRORED, reason)
+    message = (
+        f"none of {tries} attempts could be published; replay it when fewer files are in flight"
+    )
+    return end(adapters, ingestion, State.ERRORED, Reason("TOO_MANY_ATTEMPTS", message))

@@ -33,8 +33,11 @@ def _check_size(size: int, largest: int) -> None:
     if size == 0:
         raise Permanent("EMPTY_OBJECT", "the file has no bytes: was its upload cut short?")
     if size > largest:
-        message = f"the file has {size:,} bytes, and {largest:,} at most are taken: land it in"
-        raise Permanent("TOO_LARGE", f"{message} parts, or raise the limit LargestObject")
+        message = (
+            f"the file has {size:,} bytes, and {largest:,} at most are taken: land it in parts, "
+            "or raise the limit LargestObject"
+        )
+        raise Permanent("TOO_LARGE", message)
 
 
 def _create_branch(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
