@@ -65,7 +65,7 @@ PROPERTIES = [
     ("logicalType: string, required: yes", "required", "true or false"),
     ("logicalType: string, required: null", "required", "is null"),
     ("logicalType: string, semanticType: measure", "semanticType", "not a column"),
-    ("logicalType: string, relationships: [{to: a}]", "relationships[0].to", "does not name a column"),
+    ("logicalType: string, relationships: [{to: a}]", "relationships[0].to", "does not name"),
     ("logicalType: integer, physicalType: smallint", "physicalType", "write int"),
     ("logicalType: integer, physicalType: NUMBER(9)", "physicalType", "no translation"),
     ("logicalType: integer, physicalType: text", "physicalType", "not a type for a column"),
