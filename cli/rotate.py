@@ -117,7 +117,7 @@ def _stage_here() -> str:
 
 def _verified(done: Rotated) -> str:
     """What Nessie says to the new tokens. Raises LakegateError TOKEN_REFUSED."""
-    ask = NessieProbe(done.nessie).standing
+    ask = NessieProbe(done.nessie).token_status
     try:
         refused = [role for role, token in done.keys.tokens.items() if ask(token).reading != 200]
     except Transient:

@@ -150,7 +150,7 @@ def test_people_act_in_slack(gate: Gate) -> None:
     assert by == [("publish", "ada (U0ADA)")]
     assert gate.rows(name).count((7, 101.0)) == 2
     assert is_answered(gate, ended, "Published after replay")
-    eventually(lambda: is_answered(gate, ended, "ada (U0ADA) has bad.parquet replayed"))
+    eventually(lambda: is_answered(gate, ended, "ada (U0ADA) replayed bad.parquet"))
 
 
 def pressed(ingestion: Ingestion, *person: str) -> str:

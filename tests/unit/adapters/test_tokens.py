@@ -75,7 +75,7 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def spec(url: str) -> JobSpec:
-    """A run at that Nessie."""
+    """Return a run at that Nessie."""
     landed = LandedObject("landing", "k", "v", "e", 1)
     names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
     more = ("contract_version", "report_key", "token_secret")
