@@ -15,13 +15,12 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE, Tier
 from spark_jobs.audit import check_sql, tier_scan
 from spark_jobs.audit.main_table import BASE
-from spark_jobs.audit.run import Measured, Run
-from spark_jobs.audit.tiers import Rows
+from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.errors import Quoting, explain
 from spark_jobs.files.open import BAD_ROW, Source
 from spark_jobs.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
-from spark_jobs.schema.evolution import growth
+from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm
 from spark_jobs.spark.iceberg import quoted, table_name
@@ -30,7 +29,7 @@ from spark_jobs.spark.session import add_catalog
 # Rows that are kept out of the table, so that the rest of their file can be published.
 
 
-def condition(contract: Contract, *, nulled: bool = False) -> str:
+def quarantine_condition(contract: Contract, *, nulled: bool = False) -> str:
     """That a row of the file is kept out, in Spark SQL; "" where none can be.
 
     Rows with a cell that cannot be read are, unless these cells are to be `nulled`.
@@ -38,7 +37,7 @@ def condition(contract: Contract, *, nulled: bool = False) -> str:
     return " OR ".join(reason for _, reason in _reasons(contract, nulled=nulled))
 
 
-def kept_out(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
+def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
     """The rows that are kept out: `row`, as JSON or as it stands in the file, and `reasons`.
 
     `reasons` are the ids of the checks that a row breaks.
@@ -48,7 +47,7 @@ def kept_out(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> Da
     reasons = f"array_compact(array({', '.join(named)}))"
     columns = F.struct(*[F.col(quoted(column.name)) for column in contract.columns])
     row = F.coalesce(F.col(BAD_ROW), F.to_json(columns))
-    broken = rows.where(F.expr(condition(contract, nulled=nulled)))
+    broken = rows.where(F.expr(quarantine_condition(contract, nulled=nulled)))
     return broken.select(row.alias("row"), F.expr(reasons).alias("reasons"))
 
 
@@ -56,7 +55,7 @@ def _reasons(contract: Contract, *, nulled: bool) -> list[tuple[str, str]]:
     """What keeps a row out: the id of the check, and the condition."""
     bad = [] if nulled else [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")]
     checks = [check for check in contract.checks if check.quarantine]
-    return [*bad, *((check.id, check_sql.counted(check, contract)) for check in checks)]
+    return [*bad, *((check.id, check_sql.counts_row(check, contract)) for check in checks)]
 
 
 # The append on the branch: the table as the contract has it, and the file's rows in it.
@@ -112,19 +111,21 @@ def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Con
     if table is None:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
         spark.sql(_create_statement(name, contract))
-        return _altered(spark, spec, branch, iceberg.find_iceberg_table(spark, name))
+        return _opened_after_change(spark, spec, branch, iceberg.find_iceberg_table(spark, name))
     schema = iceberg.schema_of(spark, table)
-    changes = growth(name, struct_of(schema), list(not_null(schema)), contract)
+    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract)
     for change in changes:
         spark.sql(change.statement)
     if changes:
-        return _altered(spark, spec, branch, table, tuple(change.told for change in changes))
+        return _opened_after_change(
+            spark, spec, branch, table, tuple(change.sentence for change in changes)
+        )
     if branch.head() != spec.base_hash:
         raise shared(spec.branch)
     return Opened(table, spec.base_hash)
 
 
-def _altered(
+def _opened_after_change(
     spark: SparkSession, spec: JobSpec, branch: Target, table: Any, changes: tuple[str, ...] = ()
 ) -> Opened:
     """Return the table that this run made or altered, if its rows are still main's."""
@@ -196,24 +197,24 @@ def _create_statement(name: str, contract: Contract) -> str:
     return f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({properties})"
 
 
-_ROWS, _BAD, _KEPT_OUT = "rows", "bad_rows", "kept_out"
+_ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
 Found = dict[str, Any]
 
 
 def append_watched(
     spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
-) -> tuple[Run, Rows, dict[str, Measured]]:
+) -> tuple[Run, RowCounts, dict[str, Measured]]:
     """Append the file's rows, all but those that go into quarantine.
 
     Returns the run, the file's rows, and the measures that were taken on the way, by check id.
     Raises Permanent when rows are lost between the file, the audit and the table.
     """
     spark = source.rows.sparkSession
-    split = _condition(source.rows, contract, nulled=spec.null_unreadable)
+    split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
     keeping = [check for check in contract.checks if check.quarantine]
-    riding = tier_scan.riding(contract)
+    observable = tier_scan.observable(contract)
     first = second = Observation("file")
-    rows, of_table = source.rows, list(tier_scan.aggregates(riding, contract))
+    rows, of_table = source.rows, list(tier_scan.aggregates(observable, contract))
     if split:
         rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(keeping, contract))
         second = Observation("table")
@@ -222,47 +223,47 @@ def append_watched(
         rows = rows.observe(first, *_counts(split), *of_table)
     files, audited_hash = append(rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
     found, kept = dict(first.get), dict(second.get)
-    read, bad, kept_out = (int(found[name]) for name in (_ROWS, _BAD, _KEPT_OUT))
-    counted = Rows(read, bad, kept_out, spec.null_unreadable)
+    read, bad, quarantined = (int(found[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
-    _require_all(source, counted, kept[_ROWS], run.written)
-    return run, counted, _measured(keeping, found, riding, kept)
+    _require_all_rows(source, counted, kept[_ROWS], run.written)
+    return run, counted, _measured(keeping, found, observable, kept)
 
 
-def _condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
-    split = condition(contract, nulled=nulled)
+def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
+    split = quarantine_condition(contract, nulled=nulled)
     for check in filter(lambda check: check.quarantine, contract.checks):
-        tier_scan.require_own_sql(rows.sparkSession, check)
+        tier_scan.check_own_sql(rows.sparkSession, check)
     try:
         rows.where(F.expr(split or "true"))
     except jvm.JavaError as error:
         what = "it cannot be told which rows go into quarantine"
-        plain, shown = f"{what}: {jvm.refusal(error)}", f"{what}: {jvm.said(error)}"
+        plain, shown = f"{what}: {jvm.error_condition(error)}", f"{what}: {jvm.root_message(error)}"
         raise Quoting("BAD_CONDITION", plain, shown) from error
     return split
 
 
 def _counts(split: str) -> list[Expression]:
     bad = F.count_if(F.col(BAD_ROW).isNotNull()).alias(_BAD)
-    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_KEPT_OUT)]
+    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_QUARANTINED)]
 
 
 def _count() -> Expression:
     return F.count(F.lit(1)).alias(_ROWS)
 
 
-def _require_all(source: Source, counted: Rows, audited: int, written: int) -> None:
+def _require_all_rows(source: Source, counted: RowCounts, audited: int, written: int) -> None:
     """That the rows of the file, of the audit and of the table are the same, each counted apart."""
     if not counted.written == audited == written:
         message = f"{counted.written:,} rows were read, {audited:,} audited, {written:,} written"
         raise Permanent("COUNT_MISMATCH", message)
-    if source.promised_rows not in (None, counted.read):
-        message = f"the file promises {source.promised_rows:,} rows; {counted.read:,} can be read"
+    if source.declared_rows not in (None, counted.read):
+        message = f"the file promises {source.declared_rows:,} rows; {counted.read:,} can be read"
         raise Permanent("CORRUPT_FILE", message)
 
 
 def _measured(
-    keeping: Sequence[Check], found: Found, riding: Sequence[Check], kept: Found
+    keeping: Sequence[Check], found: Found, observable: Sequence[Check], kept: Found
 ) -> dict[str, Measured]:
     of_file = tier_scan.read(keeping, found, int(found[_ROWS]), Tier.APPEND)
-    return of_file | tier_scan.read(riding, kept, int(kept[_ROWS]), Tier.APPEND)
+    return of_file | tier_scan.read(observable, kept, int(kept[_ROWS]), Tier.APPEND)

@@ -9,11 +9,11 @@ from lakegate.change import Change, Effect
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from spark_jobs.audit import tiers, whole_table
+from spark_jobs.audit import verdict, whole_table
 from spark_jobs.audit.run import Run
 from spark_jobs.audit.samples import with_samples
-from spark_jobs.audit.whole_table import Whole
-from spark_jobs.errors import explain, told
+from spark_jobs.audit.whole_table import WholeTable
+from spark_jobs.errors import explain, masked
 from spark_jobs.files.open import Source
 from spark_jobs.nessie_branch import Branch
 from spark_jobs.report import report
@@ -51,7 +51,9 @@ def read_statement(spark: SparkSession, change: Change) -> Statement:
     try:
         plan = sql_parser.parsed(spark, change.statement)
     except jvm.JavaError as error:
-        raise Permanent("BAD_STATEMENT", f"Spark cannot read it: {jvm.sentence(error)}") from error
+        raise Permanent(
+            "BAD_STATEMENT", f"Spark cannot read it: {jvm.short_message(error)}"
+        ) from error
     kind = jvm.class_name(plan)
     if kind not in _TARGETS:
         what = f"this is none ({kind})"
@@ -72,7 +74,7 @@ def _check_target(target: Any, table: str) -> None:
         target = target.child()
     named: list[str] = []
     if jvm.class_name(target) == "UnresolvedRelation":
-        named = jvm.texts(target.multipartIdentifier())
+        named = jvm.strings(target.multipartIdentifier())
     wanted = table.split(".")
     if named not in (wanted, [CATALOG, *wanted]):
         found = ".".join(named) or "something else"
@@ -105,12 +107,12 @@ def make_change(
         results = (whole_table.has_effect(effect), *whole_table.judge(after, before))
     with meter.step("samples"):
         results = with_samples(results, after, Source(after.rows, (), None))
-    verdict, reason = tiers.verdict(results)
+    outcome, reason = verdict.verdict(results)
     return report(
         spec,
         meter,
         contract,
-        verdict=verdict,
+        verdict=outcome,
         reason=reason,
         audited_hash=audited_hash,
         format="sql",
@@ -121,16 +123,16 @@ def make_change(
     )
 
 
-def _at(run: Run, catalog: str, at: str) -> Whole:
+def _at(run: Run, catalog: str, at: str) -> WholeTable:
     """The table as it is at a hash of the branch, which `catalog` names from then on."""
     add_catalog(run.spark, catalog, run.spec.nessie_uri, run.spec.branch, at, run.token)
     table = iceberg.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
     if table is None:
         raise Permanent("TABLE_GONE", f"there is no table {run.contract.table} to change")
-    return Whole(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
+    return WholeTable(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
-def _statement(before: Whole, storage: Storage) -> Statement:
+def _statement(before: WholeTable, storage: Storage) -> Statement:
     there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
     if missing := [c.name for c in columns if c.name.lower() not in there]:
@@ -151,13 +153,13 @@ def _changed(run: Run, statement: Statement) -> int:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""
         explained = explain(error, "the statement could not be run", otherwise)
         if explained.code == otherwise:
-            message = f"Spark refuses it: {jvm.sentence(error)}"
+            message = f"Spark refuses it: {jvm.short_message(error)}"
             raise Permanent(otherwise, message) from error
-        raise told(explained, run.contract) from error
+        raise masked(explained, run.contract) from error
     return updated
 
 
-def _effect(after: Whole, statement: Statement, updated: int, before: int) -> Effect:
+def _effect(after: WholeTable, statement: Statement, updated: int, before: int) -> Effect:
     """What became of the rows: Spark itself counts for a MERGE, the table tells of a DELETE."""
     if statement.is_update:
         added = removed = updated

@@ -27,7 +27,7 @@ class Quoting(Permanent):
         self.in_full = in_full
 
 
-def told(error: LakegateError, contract: Contract) -> LakegateError:
+def masked(error: LakegateError, contract: Contract) -> LakegateError:
     """The error as people may have it who are told of a file under the contract."""
     if isinstance(error, Quoting) and contract.quotes_files:
         return Permanent(error.code, error.in_full)
@@ -35,15 +35,15 @@ def told(error: LakegateError, contract: Contract) -> LakegateError:
 
 
 @contextmanager
-def telling(contract: Contract) -> Iterator[None]:
+def masking_errors(contract: Contract) -> Iterator[None]:
     """Have errors be as people may have them who are told of a file under the contract."""
     try:
         yield
     except Quoting as error:
-        raise told(error, contract) from error
+        raise masked(error, contract) from error
 
 
-def numbered(differing: Sequence[Difference], contract: Contract) -> list[Difference]:
+def mask_names(differing: Sequence[Difference], contract: Contract) -> list[Difference]:
     """Differences from the contract as people may have them, in the same order.
 
     Where their names may not be told, `#1`, `#2`, … stand for the columns that it does not declare,

@@ -22,8 +22,8 @@ from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.change import make_change
 from spark_jobs.ingest import ingest, ingest_batch
 from spark_jobs.nessie_branch import Branch
-from spark_jobs.reaudit import audit_again
-from spark_jobs.report import errored, quarantined, with_results
+from spark_jobs.reaudit import reaudit
+from spark_jobs.report import errored, with_results, write_quarantine
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
@@ -33,7 +33,7 @@ _SECONDS = 600.0
 _PAUSE = 5.0
 
 
-def admitted(
+def wait_for_token(
     spec: JobSpec,
     read: Callable[[], str],
     monotonic: Callable[[], float] = time.monotonic,
@@ -67,16 +67,16 @@ def main(argument: str) -> int:
     """Carry out one job run; returns its exit code."""
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)
-    report = storage.put_report(_recorded(storage, _run(spec, storage)))
+    report = storage.put_report(_with_results(storage, _run(spec, storage)))
     why = report.reason.message if report.reason else "all checks hold"
     print(one_line(f"{report.verdict}: {why}"))
     return EXIT_CODES[report.verdict]
 
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
-    token = admitted(spec, storage.nessie_token)
+    token = wait_for_token(spec, storage.nessie_token)
     if spec.reaudit_base:
-        return _run_again(spec, storage, token)
+        return _reaudit(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here
         finished = storage.finished_report()
@@ -99,22 +99,22 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
 def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
     if spec.parts:
         return ingest_batch(spec, storage, spark, branch)
-    return ingest(spec, storage, spark, branch, partial(quarantined, storage))
+    return ingest(spec, storage, spark, branch, partial(write_quarantine, storage))
 
 
-def _run_again(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
+def _reaudit(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
     try:
-        return audit_again(spec, storage, open_session(spec, token), token)
+        return reaudit(spec, storage, open_session(spec, token), token)
     except Permanent as error:
         return errored(spec, error)
 
 
-def _recorded(storage: Storage, report: AuditReport) -> AuditReport:
+def _with_results(storage: Storage, report: AuditReport) -> AuditReport:
     """The report with its results in a file; one that an earlier try finished has its own."""
     if has_results(report, storage.spec.lake_bucket):
         return report
     if report.parts:
-        return replace(report, parts=tuple(_recorded(storage, part) for part in report.parts))
+        return replace(report, parts=tuple(_with_results(storage, part) for part in report.parts))
     return with_results(SparkSession.builder.getOrCreate(), storage, report)
 
 

@@ -178,6 +178,6 @@ def _skipped(check: Check) -> CheckResult:
         severity=check.severity.value,
         status=Status.SKIPPED,
         expected=check.expected,
-        found="was not asked",
+        found="skipped",
         message=f"{_beside(check)}, which is not here",
     )

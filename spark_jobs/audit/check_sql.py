@@ -16,18 +16,18 @@ _UNDECODED = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F\uFFFD]"
 _FLOATING = ("float", "double")
 _INTEGERS = ("int", "bigint")
 _RANKS = 10_000
-_Test = Callable[[str], str]
+_ValueTest = Callable[[str], str]
 
 
-def counted(check: Check, contract: Contract) -> str:
+def counts_row(check: Check, contract: Contract) -> str:
     """That a row is one of those that the check, one of `OF_ROWS`, counts."""
     broken = _violation(check, contract)
-    return f"({broken} AND {looked_at(check)})" if check.where else broken
+    return f"({broken} AND {checks_row(check)})" if check.where else broken
 
 
-def looked_at(check: Check) -> str:
+def checks_row(check: Check) -> str:
     """That a row is one of those that the check looks at."""
-    return f"coalesce({_own(check.where)}, false)" if check.where else "true"
+    return f"coalesce({_in_parentheses(check.where)}, false)" if check.where else "true"
 
 
 def value(check: Check, contract: Contract) -> str:
@@ -39,13 +39,13 @@ def value(check: Check, contract: Contract) -> str:
     """
     column = contract.column(check.columns[0])
     name = quoted(column.name)
-    given = f"CASE WHEN {looked_at(check)} THEN {name} END" if check.where else name
+    given = f"CASE WHEN {checks_row(check)} THEN {name} END" if check.where else name
     number = f"nanvl({given}, NULL)" if column.type in _FLOATING else given
     match check.metric, check.rule:
         case Metric.SUM, _:
-            return f"try_sum({_wide(number, column)})"
+            return f"try_sum({_widened(number, column)})"
         case Metric.MEAN, _:
-            total = f"CAST(try_sum({_wide(number, column)}) AS DOUBLE)"
+            total = f"CAST(try_sum({_widened(number, column)}) AS DOUBLE)"
             return f"try_divide({total}, count({number}))"
         case Metric.STDDEV, _:
             return f"stddev_samp(CAST({number} AS DOUBLE))"
@@ -56,14 +56,14 @@ def value(check: Check, contract: Contract) -> str:
             return f"(unix_micros(current_timestamp()) - {newest}) / 3600000000D"
 
 
-def finding(check: Check, contract: Contract, named: Callable[[str], str]) -> str:
+def evidence_query(check: Check, contract: Contract, named: Callable[[str], str]) -> str:
     """A query for the rows behind a check's measure, "" where there are none.
 
     `named` gives a table's name in Spark SQL.
     """
     table = named(contract.table)
     keys = [_path(contract.column(name)) for name in check.columns]
-    given = " AND ".join([looked_at(check), *(f"{key} IS NOT NULL" for key in keys)])
+    given = " AND ".join([checks_row(check), *(f"{key} IS NOT NULL" for key in keys)])
     match check.metric, check.rule:
         case Metric.DUPLICATE, _:
             names = ", ".join(keys)
@@ -77,7 +77,7 @@ def finding(check: Check, contract: Contract, named: Callable[[str], str]) -> st
         case Metric.QUERY, Query(text):
             return text
         case _ if check.metric in OF_ROWS:
-            return f"SELECT * FROM {table} WHERE {counted(check, contract)}"
+            return f"SELECT * FROM {table} WHERE {counts_row(check, contract)}"
         case _:
             return ""
 
@@ -97,7 +97,7 @@ def string(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _wide(number: str, column: Column) -> str:
+def _widened(number: str, column: Column) -> str:
     """A number as a type in which sums overflow late; a decimal keeps its scale."""
     if column.kind == "decimal":
         scale = column.type.rstrip(")").rpartition(",")[2]
@@ -105,19 +105,19 @@ def _wide(number: str, column: Column) -> str:
     return f"CAST({number} AS {'DECIMAL(38,0)' if column.type in _INTEGERS else 'DOUBLE'})"
 
 
-def _own(condition: str) -> str:
+def _in_parentheses(condition: str) -> str:
     """A data owner's condition in parentheses, which a comment at its end leaves alone."""
     return f"({condition}\n)" if "--" in condition else f"({condition})"
 
 
 def _violation(check: Check, contract: Contract) -> str:
     if isinstance(check.rule, Condition):
-        return f"coalesce(NOT {_own(check.rule.sql)}, false)"
+        return f"coalesce(NOT {_in_parentheses(check.rule.sql)}, false)"
     column = contract.column(check.columns[0])
-    return f"coalesce({_somewhere(column.steps, _test(check, column))}, false)"
+    return f"coalesce({_any_value_fails(column.steps, _value_test(check, column))}, false)"
 
 
-def _test(check: Check, column: Column) -> _Test:
+def _value_test(check: Check, column: Column) -> _ValueTest:
     """What to ask of one value of the column."""
     rule = check.rule if isinstance(check.rule, Rule) else Rule()
     match check.metric:
@@ -131,7 +131,9 @@ def _test(check: Check, column: Column) -> _Test:
             return lambda value: _any(_broken(value, rule, column))
 
 
-def _somewhere(steps: Sequence[str], test: _Test, within: str = "", depth: int = 0) -> str:
+def _any_value_fails(
+    steps: Sequence[str], test: _ValueTest, within: str = "", depth: int = 0
+) -> str:
     """That the test holds for a value at the end of the way, or for any one of an array's items.
 
     A value whose parent is null is not looked at: whether the parent may be is the parent's check.
@@ -140,15 +142,15 @@ def _somewhere(steps: Sequence[str], test: _Test, within: str = "", depth: int =
     if head in (ITEM, KEY, VALUE):
         items = {KEY: f"map_keys({within})", VALUE: f"map_values({within})"}.get(head, within)
         item = f"x{depth}"
-        return f"exists({items}, {item} -> {_there(rest, test, item, depth + 1)})"
-    return _there(rest, test, f"{within}.{quoted(head)}" if within else quoted(head), depth)
+        return f"exists({items}, {item} -> {_test_here(rest, test, item, depth + 1)})"
+    return _test_here(rest, test, f"{within}.{quoted(head)}" if within else quoted(head), depth)
 
 
-def _there(rest: Sequence[str], test: _Test, here: str, depth: int) -> str:
+def _test_here(rest: Sequence[str], test: _ValueTest, here: str, depth: int) -> str:
     """That the test holds for what is `here`, or for something further on the way from it."""
     if not rest:
         return test(here)
-    return f"({here} IS NOT NULL AND {_somewhere(rest, test, here, depth)})"
+    return f"({here} IS NOT NULL AND {_any_value_fails(rest, test, here, depth)})"
 
 
 def _missing(value: str, rule: Rule, column: Column) -> Iterator[str]:
@@ -168,8 +170,8 @@ def _broken(value: str, rule: Rule, column: Column) -> Iterator[str]:
     for comparison, bound in rule.bounds:
         yield f"{value} {comparison} {literal(bound, column.type)}"
     if rule.multiple_of is not None:
-        yield _no_multiple(value, rule.multiple_of, column)
-    yield from _of_other_size(value, rule, column.fields)
+        yield _not_a_multiple(value, rule.multiple_of, column)
+    yield from _wrong_size(value, rule, column.fields)
     if rule.unique_items:
         # Spark tells 0.0 and -0.0 apart here, as it does nowhere else.
         floating = column.type in ("array<float>", "array<double>")
@@ -179,7 +181,7 @@ def _broken(value: str, rule: Rule, column: Column) -> Iterator[str]:
         yield f"isnan({value})"
 
 
-def _of_other_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[str]:
+def _wrong_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[str]:
     """What is wrong with the size of a text, an array, a map, a struct."""
     present = " + ".join(f"int({value}.{quoted(name)} IS NOT NULL)" for name in fields) or "0"
     for size, low, high in (
@@ -193,7 +195,7 @@ def _of_other_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[st
         yield f"({value} IS NOT NULL AND {value}.{quoted(name)} IS NULL)"
 
 
-def _no_multiple(value: str, step: str, column: Column) -> str:
+def _not_a_multiple(value: str, step: str, column: Column) -> str:
     """Exact, by the digits that a number is written with: 0.3 is a multiple of 0.1."""
     if column.type in _INTEGERS and "." not in step:
         return f"{value} % {step}L <> 0"

@@ -35,8 +35,8 @@ def answer(run: Run, sql: str, rows: DataFrame) -> Number:
     Raises Permanent BAD_QUERY where it does anything but read, or does not answer one number.
     """
     view = run.contract.table.rpartition(".")[2]
-    text = _placed(run, sql, view)
-    main_table.main(run)  # gives the session the catalog of the other tables
+    text = _with_resolved_tables(run, sql, view)
+    main_table.open_table(run)  # gives the session the catalog of the other tables
     rows.createOrReplaceTempView(quoted(view))
     try:
         found = run.spark.sql(text).limit(2).collect()
@@ -48,7 +48,7 @@ def answer(run: Run, sql: str, rows: DataFrame) -> Number:
     return _number(found[0][0])
 
 
-def _placed(run: Run, sql: str, view: str) -> str:
+def _with_resolved_tables(run: Run, sql: str, view: str) -> str:
     """The query with each table by the name that it has in this session."""
     read = sql_parser.tables_read(run.spark, sql)
     parts = {(part.lower(),) for part in read.parts}
@@ -56,11 +56,11 @@ def _placed(run: Run, sql: str, view: str) -> str:
         raise Permanent("BAD_QUERY", f"WITH cannot give the table's own name {view} to a part")
     for place in sorted(read.tables, key=lambda place: place.start, reverse=True):
         if tuple(map(str.lower, place.name)) not in parts:
-            sql = sql[: place.start] + _here(run, place, view) + sql[place.end :]
+            sql = sql[: place.start] + _resolved(run, place, view) + sql[place.end :]
     return sql
 
 
-def _here(run: Run, place: sql_parser.Place, view: str) -> str:
+def _resolved(run: Run, place: sql_parser.Place, view: str) -> str:
     own = run.contract.table
     full = str(place) if len(place.name) > 1 else f"{own.partition('.')[0]}.{place}"
     if len(place.name) > 2 or any(map(_OF_PATHS.search, place.name)):
@@ -81,47 +81,49 @@ _ROWS = "rows"
 _CLOSE = Fraction(1, 10**9)  # relative: sums of floats depend on their order
 
 
-def differing(run: Run, control: Control, text: str) -> tuple[int, str]:
+def control_differences(run: Run, control: Control, text: str) -> tuple[int, str]:
     """How many of a control file's numbers are not those of the file, and which.
 
     Raises Permanent BAD_CONTROL where it does not tell exactly what it has to.
     """
-    told, found = _told(control, text), _found(run, control)
-    apart = [name for name in told if not _same(told[name], found[name])]
+    stated, found = _stated(control, text), _found(run, control)
+    apart = [name for name in stated if not _same(stated[name], found[name])]
     hidden = [f"sum({c.name})" for c in run.contract.columns if c.sensitive]
     words = [
         f"{name} is another"
         if name in hidden
-        else f"{name} is {_shown(found[name])}, not {told[name]}"
+        else f"{name} is {_shown(found[name])}, not {stated[name]}"
         for name in apart
     ]
     return len(apart), "; ".join(words)
 
 
-def _told(control: Control, text: str) -> Mapping[str, Decimal]:
-    given = _parsed(control, text)
+def _stated(control: Control, text: str) -> Mapping[str, Decimal]:
+    given = _parsed_control(control, text)
     wanted = [_ROWS, *(f"sum({name})" for name in control.sums)]
     if sorted(given) != sorted(wanted):
         others = len(set(given).difference(wanted))
-        raise _bad(f"it must tell {', '.join(wanted)}, all of them, and tells {others} others")
+        raise _bad_control(
+            f"it must tell {', '.join(wanted)}, all of them, and tells {others} others"
+        )
     try:
         return {name: Decimal(str(given[name])) for name in wanted}
     except InvalidOperation:
-        raise _bad("what it tells are not all numbers") from None
+        raise _bad_control("what it tells are not all numbers") from None
 
 
-def _parsed(control: Control, text: str) -> Mapping[str, object]:
+def _parsed_control(control: Control, text: str) -> Mapping[str, object]:
     if control.format == "csv":
         lines = [line for line in csv.reader(io.StringIO(text)) if line]
         if len(lines) != 2 or len(lines[0]) != len(lines[1]):
-            raise _bad("it must be a header and one line of as many numbers")
+            raise _bad_control("it must be a header and one line of as many numbers")
         return {name.strip(): value.strip() for name, value in zip(*lines, strict=True)}
     try:
         given = json.loads(text, parse_float=Decimal)
     except ValueError as error:
-        raise _bad(f"it is no JSON: {error}") from error
+        raise _bad_control(f"it is no JSON: {error}") from error
     if not isinstance(given, dict):
-        raise _bad("it must be one JSON object")
+        raise _bad_control("it must be one JSON object")
     return given
 
 
@@ -133,17 +135,17 @@ def _found(run: Run, control: Control) -> Mapping[str, Decimal | float | None]:
     return {_ROWS: Decimal(run.written), **named}
 
 
-def _same(told: Decimal, found: Decimal | float | None) -> bool:
-    if found is None or not (told.is_finite() and isfinite(found)):
+def _same(stated: Decimal, found: Decimal | float | None) -> bool:
+    if found is None or not (stated.is_finite() and isfinite(found)):
         return False
     if isinstance(found, float):
-        return abs(Fraction(found) - Fraction(told)) <= abs(Fraction(told)) * _CLOSE
-    return told == found
+        return abs(Fraction(found) - Fraction(stated)) <= abs(Fraction(stated)) * _CLOSE
+    return stated == found
 
 
 def _shown(found: Decimal | float | None) -> str:
     return "without a value" if found is None else str(found)
 
 
-def _bad(reason: str) -> Permanent:
+def _bad_control(reason: str) -> Permanent:
     return Permanent("BAD_CONTROL", f"the control file cannot be used: {reason}")

@@ -48,8 +48,8 @@ def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
 
 def keys_of(rows: DataFrame, key: Sequence[Expression]) -> DataFrame:
     """The keys of those rows that have one, in columns `key0`, `key1`, …"""
-    whole = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
-    return rows.where(whole).select([part.alias(f"key{n}") for n, part in enumerate(key)])
+    complete = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
+    return rows.where(complete).select([part.alias(f"key{n}") for n, part in enumerate(key)])
 
 
 def count(keys: DataFrame) -> Keys:
@@ -74,15 +74,15 @@ def count(keys: DataFrame) -> Keys:
     return Keys(distinct, compared.repeated, compared.rows)
 
 
-def found_in(keys: DataFrame, counted: Keys, there: DataFrame) -> DataFrame:
-    """Those of the keys, each once, that are among the keys `there`.
+def found_in(keys: DataFrame, counted: Keys, others: DataFrame) -> DataFrame:
+    """Those of the keys, each once, that are among the keys `others`.
 
-    While the keys are few enough every core gets them all, so that nothing of `there` is moved.
+    While the keys are few enough every core gets them all, so that nothing of `others` is moved.
     """
     wanted = keys if counted.excess == 0 else keys.distinct()
     if counted.distinct <= _BROADCAST:
         wanted = F.broadcast(wanted)
-    return there.join(wanted, keys.columns, "left_semi").distinct()
+    return others.join(wanted, keys.columns, "left_semi").distinct()
 
 
 def _column(column: Column) -> Expression:
@@ -109,7 +109,7 @@ def _summed(groups: DataFrame) -> Keys:
 # A null in a key refers to nothing. The other table is main's as it was where the branch was cut;
 # a table that refers to itself is looked at with the file's rows in it.
 
-_WHOLE = ("int", "bigint", "decimal")
+_EXACT = ("int", "bigint", "decimal")
 _FLOATING = ("float", "double")
 
 
@@ -122,12 +122,16 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     groups = of_rows.groupBy(*of_rows.columns).agg(F.count(F.lit(1)).alias("n")).persist()
     try:
         distinct = groups.count()
-        there = _there(run, check, reference, whole=rows is not run.rows) if distinct else None
-        if there is None:
+        others = (
+            _target_keys(run, check, reference, whole_table=rows is not run.rows)
+            if distinct
+            else None
+        )
+        if others is None:
             lost = groups
         else:
             known = groups.select(*of_rows.columns)
-            met = found_in(known, Keys(distinct, 0, 0), there)
+            met = found_in(known, Keys(distinct, 0, 0), others)
             lost = groups.join(met, of_rows.columns, "left_anti")
         gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
     finally:
@@ -135,37 +139,41 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
 
 
-def _there(run: Run, check: Check, reference: Reference, *, whole: bool) -> DataFrame | None:
+def _target_keys(
+    run: Run, check: Check, reference: Reference, *, whole_table: bool
+) -> DataFrame | None:
     """The keys that are there to be referred to; None where statistics rule all of them out."""
     columns = [run.contract.column(name) for name in check.columns]
     if reference.table == run.contract.table:
-        rows: DataFrame | None = main_table.whole(run)
+        rows: DataFrame | None = main_table.whole_table(run)
         targets = of_check(reference.columns, run.contract)
     else:
-        other = main_table.main(run, reference.table)
+        other = main_table.open_table(run, reference.table)
         if other.table is None:
             raise Permanent("NO_REFERENCE", f"there is no table {reference.table} on main")
         _compare_types(run, check, reference, other)
-        bounds = "" if whole else main_table.between(run, columns, reference.columns)
-        rows = other.had(bounds)
+        bounds = "" if whole_table else main_table.key_range(run, columns, reference.columns)
+        rows = other.find_rows(bounds)
         targets = [F.col(quoted(name)) for name in reference.columns]
     return None if rows is None else keys_of(rows, targets)
 
 
-def _compare_types(run: Run, check: Check, reference: Reference, other: main_table.Main) -> None:
+def _compare_types(
+    run: Run, check: Check, reference: Reference, other: main_table.MainTable
+) -> None:
     types = {f.name.lower(): f.dataType.simpleString() for f in run.spark.table(other.name).schema}
     for name, target in zip(check.columns, reference.columns, strict=True):
-        own, there = run.contract.column(name).type, types.get(target.lower())
-        if there is None:
+        own, others = run.contract.column(name).type, types.get(target.lower())
+        if others is None:
             raise Permanent("NO_REFERENCE", f"{reference.table} has no column {target}")
-        if _family(own) != _family(there):
-            message = f"{name} is {own}, but {target} of {reference.table} is {there}"
+        if _family(own) != _family(others):
+            message = f"{name} is {own}, but {target} of {reference.table} is {others}"
             raise Permanent("NO_REFERENCE", message)
 
 
 def _family(type_: str) -> str:
     """What is compared with each other without a cast that could fail or round."""
     plain = type_.partition("(")[0]
-    if plain in _WHOLE:
+    if plain in _EXACT:
         return "exact number"
     return "floating" if plain in _FLOATING else type_

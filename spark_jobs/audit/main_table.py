@@ -22,7 +22,7 @@ from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 
 # The rows to compare with that meet a condition in Spark SQL ("" for all); None for no rows.
-Had = Callable[[str], DataFrame | None]
+FindRows = Callable[[str], DataFrame | None]
 
 BASE = "base"
 _BOUNDED = ("int", "bigint", "decimal", "date", "timestamp", "timestamp_ntz", "string", "time")
@@ -31,26 +31,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Main:
+class MainTable:
     """One of main's tables where the branch was cut: its name in Spark SQL, and Iceberg's table."""
 
     spark: SparkSession
     name: str
     table: Any | None
 
-    def had(self, condition: str) -> DataFrame | None:
+    def find_rows(self, condition: str) -> DataFrame | None:
         """Its rows that meet a condition; None where there is no such row, by its statistics."""
         if self.table is None:
             return None
         rows = self.spark.table(self.name)
         if not condition:
             return rows
-        where = excluding(self.spark, self.name, condition)
-        if where is not None and not iceberg.may_have(self.table, where):
+        where = iceberg_filter(self.spark, self.name, condition)
+        if where is not None and not iceberg.may_contain(self.table, where):
             return None
         return rows.where(condition)
 
-    def lacks(self, columns: Sequence[str]) -> bool:
+    def lacks_columns(self, columns: Sequence[str]) -> bool:
         """Whether it has not all of these columns, as under an older contract: no row has a key."""
         if self.table is None:
             return True
@@ -58,7 +58,7 @@ class Main:
         return any(name.lower() not in there for name in columns)
 
 
-def excluding(spark: SparkSession, name: str, condition: str) -> Any | None:
+def iceberg_filter(spark: SparkSession, name: str, condition: str) -> Any | None:
     """A condition on a table in Iceberg's terms; None where these have no words for it."""
     try:
         return iceberg.expression(spark, name, condition)
@@ -66,20 +66,20 @@ def excluding(spark: SparkSession, name: str, condition: str) -> Any | None:
         return None
 
 
-def main(run: Run, table: str = "") -> Main:
+def open_table(run: Run, table: str = "") -> MainTable:
     """A table of main, by default the run's own, as it was where the run's branch was cut."""
     spec = run.spec
     add_catalog(run.spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, run.token)
     name = table_name(table or run.contract.table, BASE)
-    return Main(run.spark, name, iceberg.find_iceberg_table(run.spark, name))
+    return MainTable(run.spark, name, iceberg.find_iceberg_table(run.spark, name))
 
 
-def whole(run: Run) -> DataFrame:
+def whole_table(run: Run) -> DataFrame:
     """The table's rows with the file's among them."""
     return run.spark.table(table_name(run.contract.table))
 
 
-def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
+def key_range(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
     """That the columns named `others` have values between the least and greatest of the columns.
 
     In Spark SQL with literals, by which Iceberg leaves files out; the ends are taken from the
@@ -88,7 +88,7 @@ def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
     limits = []
     for column, other in zip(columns, others, strict=True):
         if column.kind in _BOUNDED and len(column.steps) == 1:
-            ends = iceberg.ends(run.spark, run.table, column.name, run.files)
+            ends = iceberg.bounds(run.spark, run.table, column.name, run.files)
             signs = zip((">=", "<="), (_text(end, column) for end in ends), strict=True)
             limits += [
                 f"{quoted(other)} {sign} {literal(end, column.type)}" for sign, end in signs if end
@@ -96,7 +96,7 @@ def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
     return " AND ".join(limits)
 
 
-def newer(run: Run, window: Window) -> str:
+def within_window(run: Run, window: Window) -> str:
     """That a row of the table is in the window, in Spark SQL.
 
     Raises Permanent NO_WINDOW where no row of the file has a date to go by.

@@ -31,6 +31,24 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class RowCounts:
+    """The rows of a file: all, those that cannot be parsed, and those that were quarantined.
+
+    With `nulled` the unparseable rows are in the table, with null in each such cell.
+    """
+
+    read: int
+    bad: int
+    quarantined: int
+    nulled: bool = False
+
+    @property
+    def written(self) -> int:
+        """Return the number of rows that the append put into the table."""
+        return self.read - self.quarantined
+
+
+@dataclass(frozen=True)
 class Run:
     """One run after its append: `table` is the branch's (`org.apache.iceberg.Table`).
 

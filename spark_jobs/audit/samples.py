@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import OF_ROWS, Check
 from lakegate.contract.model import Contract
 from lakegate.report import ADDRESS, READABLE, CheckResult, Status
-from spark_jobs.audit import check_sql, tiers
+from spark_jobs.audit import check_sql, verdict
 from spark_jobs.audit.run import Run
 from spark_jobs.files.open import BAD_ROW, Source
 from spark_jobs.spark.iceberg import quoted
@@ -59,7 +59,7 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
     names = list(dict.fromkeys((*own, *declared)))[:_COLUMNS]
     address = ADDRESS if kept else ()
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]
-    broken = rows.where(F.expr(check_sql.counted(check, contract))).select(*texts).limit(_ROWS)
+    broken = rows.where(F.expr(check_sql.counts_row(check, contract))).select(*texts).limit(_ROWS)
     return tuple(
         {name: _shown(name, value, contract.concealed) for name, value in row.asDict().items()}
         for row in broken.collect()
@@ -74,8 +74,8 @@ def _bad_rows(source: Source, contract: Contract) -> Samples:
     """
     unknown = contract.transform or contract.extra_columns == "drop"
     hides = bool(unknown or contract.concealed)
-    if source.unread is not None:
-        found = source.unread.limit(_ROWS).collect()
+    if source.unreadable is not None:
+        found = source.unreadable.limit(_ROWS).collect()
         return tuple(_bad_row(row["row"], row["cells"] or (), hides=hides) for row in found)
     if hides:
         return ()
@@ -89,7 +89,7 @@ def _bad_rows(source: Source, contract: Contract) -> Samples:
 def _bad_row(row: str, cells: Sequence[Row], *, hides: bool) -> Mapping[str, str | None]:
     """Return which cells of a row could not be read, and the row where it may be shown."""
     named = [
-        f"{cell['column']} {tiers.HIDDEN}" if hides else f"{cell['column']} '{cell['text']}'"
+        f"{cell['column']} {verdict.HIDDEN}" if hides else f"{cell['column']} '{cell['text']}'"
         for cell in cells
     ]
     shown = {"unreadable": ", ".join(named)[:_WIDEST] or "the row as a whole"}
@@ -98,5 +98,5 @@ def _bad_row(row: str, cells: Sequence[Row], *, hides: bool) -> Mapping[str, str
 
 def _shown(name: str, value: str | None, hidden: frozenset[str]) -> str | None:
     if name in hidden:
-        return tiers.HIDDEN
+        return verdict.HIDDEN
     return value[:_WIDEST] if value and name not in ADDRESS else value

@@ -18,20 +18,20 @@ from spark_jobs.errors import BAD_VALUE, explain
 from spark_jobs.spark import jvm, sql_parser
 
 # More than these make Spark's generated code larger than the JVM compiles well.
-MOST = 60
+MAX_AGGREGATES = 60
 Counts = Mapping[str, object]
 
 
-def riding(contract: Contract) -> list[Check]:
+def observable(contract: Contract) -> list[Check]:
     """The checks that the append's own pass over the rows is to answer.
 
     Not those that statistics may answer for nothing, nor what may fail on some row: conditions of
     the data owner's own, which would take the append down with them.
     """
-    able = [check for check in contract.checks if _is_measured(check) and not _own_sql(check)]
+    able = [check for check in contract.checks if _is_measured(check) and not _has_own_sql(check)]
     dear = [check for check in able if check.basis.metric is not Metric.QUANTILE]
     left = [check for check in dear if not tier_statistics.may_answer(check, contract)]
-    return [check for check in left if not check.quarantine][:MOST]
+    return [check for check in left if not check.quarantine][:MAX_AGGREGATES]
 
 
 def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
@@ -39,7 +39,7 @@ def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expressi
     for n, check in enumerate(checks):
         yield F.expr(_aggregate(check, contract)).alias(f"value_{n}")
         if check.where:
-            yield F.count_if(F.expr(check_sql.looked_at(check))).alias(f"rows_{n}")
+            yield F.count_if(F.expr(check_sql.checks_row(check))).alias(f"rows_{n}")
 
 
 def read(checks: Sequence[Check], found: Counts, rows: int, tier: Tier) -> dict[str, Measured]:
@@ -55,12 +55,12 @@ def read(checks: Sequence[Check], found: Counts, rows: int, tier: Tier) -> dict[
 def answer(run: Run, checks: Iterable[Check]) -> Mapping[str, Measured]:
     """The measures, by check id, of all checks that a scan of the new data files can answer.
 
-    At most `MOST` to a job, those of one column together, so that each column is read about once.
+    At most `MAX_AGGREGATES` to a job, those of one column together, so that each column is read about once.
     """
     able = sorted(filter(_is_measured, checks), key=lambda check: check.columns)
     measured: dict[str, Measured] = {}
-    for start in range(0, len(able), MOST):
-        measured |= _scanned(run, able[start : start + MOST])
+    for start in range(0, len(able), MAX_AGGREGATES):
+        measured |= _scanned(run, able[start : start + MAX_AGGREGATES])
     return measured
 
 
@@ -68,7 +68,7 @@ def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
     """One scan for all; where it fails one for each half, until the bad check is alone."""
     try:
         for check in checks:
-            require_own_sql(run.spark, check)
+            check_own_sql(run.spark, check)
         found = run.rows.agg(*aggregates(checks, run.contract)).collect()[0].asDict()
     except (*jvm.JavaError, Permanent) as error:
         if len(checks) == 1:
@@ -86,11 +86,11 @@ def _problem(run: Run, error: Exception) -> str:
     if not isinstance(reason, Permanent):
         raise reason from error
     if run.contract.quotes_files and reason.code != BAD_VALUE:
-        return jvm.said(error)
+        return jvm.root_message(error)
     return reason.message
 
 
-def require_own_sql(spark: SparkSession, check: Check) -> None:
+def check_own_sql(spark: SparkSession, check: Check) -> None:
     """Raises Permanent BAD_CONDITION where a condition of the data owner's is not one."""
     own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
     for text in (*own, *([check.where] if check.where else [])):
@@ -102,8 +102,8 @@ def _aggregate(check: Check, contract: Contract) -> str:
     if basis.metric in OF_VALUES:
         return check_sql.value(basis, contract)
     if basis.metric is Metric.ROWS:
-        return f"count_if({check_sql.looked_at(basis)})"
-    return f"count_if({check_sql.counted(basis, contract)})"
+        return f"count_if({check_sql.checks_row(basis)})"
+    return f"count_if({check_sql.counts_row(basis, contract)})"
 
 
 def _is_measured(check: Check) -> bool:
@@ -113,7 +113,7 @@ def _is_measured(check: Check) -> bool:
     return basis.metric in (*OF_ROWS, *OF_VALUES) and not check.checks_whole_table
 
 
-def _own_sql(check: Check) -> bool:
+def _has_own_sql(check: Check) -> bool:
     return bool(check.where) or isinstance(check.basis.rule, Condition)
 
 

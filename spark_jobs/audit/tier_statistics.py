@@ -50,7 +50,7 @@ def _number(run: Run, check: Check) -> int | None:
         case Metric.ROWS:
             return run.written
         case Metric.NULL:
-            return iceberg.nulls(run.table, check.columns[0], run.files)
+            return iceberg.null_count(run.table, check.columns[0], run.files)
         case _:
             return None if _may_break(run, check) else 0
 
@@ -60,9 +60,9 @@ def _may_break(run: Run, check: Check) -> bool:
     limits = check.values.bounds
     where = run.spark, run.table, run.files, column.name
     outside = any(
-        iceberg.may_hold(*where, sign, _typed(text, column, sign)) for sign, text in limits
+        iceberg.may_match(*where, sign, _typed(text, column, sign)) for sign, text in limits
     )
-    return outside or (column.type in _FLOATING and iceberg.may_hold_nan(*where))
+    return outside or (column.type in _FLOATING and iceberg.may_be_nan(*where))
 
 
 def _is_range(rule: object, column: Column) -> bool:

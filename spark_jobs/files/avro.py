@@ -9,7 +9,7 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting, explain
-from spark_jobs.files.columnar import typed
+from spark_jobs.files.columnar import typed_source
 from spark_jobs.files.limits import check_columns, check_rows
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.spark import jvm
@@ -43,7 +43,7 @@ def read_avro(
     except jvm.JavaError as error:
         raise explain(error, "the Avro schema cannot be read", "CORRUPT_FILE") from error
     check_columns(len(rows.columns), limits)
-    return typed(spark, rows.schema, lambda: rows, {}, count, contract)
+    return typed_source(spark, rows.schema, lambda: rows, {}, count, contract)
 
 
 def count_rows(file: BinaryIO) -> int:

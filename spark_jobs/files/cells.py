@@ -52,7 +52,7 @@ class Cell:
     broken: str
 
 
-def blamed(cells: Sequence[tuple[str, str, str]]) -> str:
+def broken_cells(cells: Sequence[tuple[str, str, str]]) -> str:
     """Return the array of those cells that are broken, in Spark SQL.
 
     Each cell is given by its column's name, and in Spark SQL whether it is broken, and its text.

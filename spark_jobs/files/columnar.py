@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from spark_jobs.files.source import BAD_ROW, Source, opened, unread
+from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import literal
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import columns_of, landed
@@ -20,7 +20,7 @@ from spark_jobs.spark.jvm import java, java_session
 
 
 @dataclass(frozen=True)
-class Odd:
+class ConvertedColumn:
     """A column that Spark reads as something else than it is, in Spark SQL.
 
     `value` is what it is; `broken`, never null, tells a value that the type has no place for.
@@ -30,12 +30,12 @@ class Odd:
     broken: str
 
 
-def typed(
+def typed_source(
     spark: SparkSession,
     schema: T.StructType,
     read: Callable[[], DataFrame],
-    odd: Mapping[str, Odd],
-    promised: int,
+    converted: Mapping[str, ConvertedColumn],
+    declared_rows: int,
     contract: Contract,
 ) -> Source:
     """A file's rows with the contract's columns; `read` gives them as Spark reads the schema.
@@ -45,24 +45,25 @@ def typed(
     """
     as_read = compare(columns_of(schema), contract)
     if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
-        return unread(spark, as_read)  # Spark would not even begin
-    true = _without_zones(_true(read(), odd), contract)
+        return refused_source(spark, as_read)  # Spark would not even begin
+    true = _without_zones(_converted_rows(read(), converted), contract)
     columns = true.drop(BAD_ROW).schema
-    landing = compare(columns_of(columns), contract)
-    if landing.findings:
-        return unread(spark, landing)
-    values = landed(columns, landing.columns)
-    return opened(true.select(*values, BAD_ROW), landing, promised)
+    comparison = compare(columns_of(columns), contract)
+    if comparison.findings:
+        return refused_source(spark, comparison)
+    values = landed(columns, comparison.columns)
+    return readable_source(true.select(*values, BAD_ROW), comparison, declared_rows)
 
 
-def _true(rows: DataFrame, odd: Mapping[str, Odd]) -> DataFrame:
+def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -> DataFrame:
     """The columns for what they are, and which value of a row has no place, as `name: value`."""
     values = [
-        f"{odd[name].value if name in odd else quoted(name)} AS {quoted(name)}"
+        f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
         for name in rows.columns
     ]
     broken = {
-        name: (column.broken, f"CAST({quoted(name)} AS STRING)") for name, column in odd.items()
+        name: (column.broken, f"CAST({quoted(name)} AS STRING)")
+        for name, column in converted.items()
     }
     for field in rows.schema:  # damage that no checksum tells of
         if not_text := _not_text(quoted(field.name), field.dataType):

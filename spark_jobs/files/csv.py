@@ -19,10 +19,10 @@ from lakegate.contract.model import Column, Contract
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files import text_lines
-from spark_jobs.files.cells import blamed, read_cell
+from spark_jobs.files.cells import broken_cells, read_cell
 from spark_jobs.files.limits import check_columns, check_line
 from spark_jobs.files.sniff import HEAD
-from spark_jobs.files.source import BAD_ROW, Bytes, Source, opened, unread
+from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import BY_BYTES, LINE, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 
@@ -80,29 +80,29 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
 
 
 def count_rows(
-    opened: Callable[[], AbstractContextManager[BinaryIO]],
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
     options: Options,
     limits: Limits = DEFAULTS,
 ) -> Rows:
-    """Count a CSV file's rows by its quotes and line ends; `opened` gives its bytes.
+    """Count a CSV file's rows by its quotes and line ends; `open_text` gives its bytes.
 
     Raises Permanent LINE_TOO_LONG where a line or a cell has more characters than are taken, and
     CORRUPT_FILE where a quote that was opened is not closed at the end of a cell: whatever follows
     might be data, or might be part of that cell.
     """
     try:
-        return Rows(*_count(opened, options, "strict", limits), undecodable=False)
+        return Rows(*_count(open_text, options, "strict", limits), undecodable=False)
     except UnicodeDecodeError:
-        return Rows(*_count(opened, options, "replace", limits), undecodable=True)
+        return Rows(*_count(open_text, options, "replace", limits), undecodable=True)
 
 
 def _count(
-    opened: Callable[[], AbstractContextManager[BinaryIO]],
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
     options: Options,
     errors: str,
     limits: Limits,
 ) -> tuple[int, frozenset[str]]:
-    with opened() as file:
+    with open_text() as file:
         lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
         reader = _reader(lines, options, limits.longest_line)
         try:
@@ -151,8 +151,14 @@ def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
 _BAD = "bad"
 # What a cell "" is between two steps: a text that nobody could have written into a file.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
-_END_OF_INPUT = "\uffff"  # Spark's parser of single lines takes it for that
-_OWN = ("header", "delimiter", "quote", "escape", "encoding")  # of the options, those of the parser
+_PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
+_PARSER_OPTIONS = (
+    "header",
+    "delimiter",
+    "quote",
+    "escape",
+    "encoding",
+)  # of the options, those of the parser
 _PARSER = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": _BAD,
@@ -175,13 +181,13 @@ def read_csv(
     if not names:
         raise Permanent("NO_HEADER", f"the file has no header among its first {HEAD:,} bytes")
     check_columns(len(names), limits)
-    landing = compare([(name, "") for name in names], contract)
-    if landing.findings:
-        return unread(spark, landing)
+    comparison = compare([(name, "") for name in names], contract)
+    if comparison.findings:
+        return refused_source(spark, comparison)
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
-    typed, bad = _typed(rows, names, landing.columns, options)
-    return opened(typed, landing, count, bad)
+    typed, bad = _typed_rows(rows, names, comparison.columns, options)
+    return readable_source(typed, comparison, count, bad)
 
 
 def _by_lines(
@@ -195,14 +201,14 @@ def _by_lines(
         lines,
         {
             "lines": "count(*)",
-            "open": f"count_if(({is_open}) OR contains({LINE}, '{_END_OF_INPUT}'))",
+            "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
             "first": f"count_if({LINE} = {literal(first)})",
         },
     )
     if found["open"] or found["first"] > 1 or (first and not found["first"]):
         return None
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
-    parser = {**_PARSER, **{name: options[name] for name in _OWN if name != "header"}}
+    parser = {**_PARSER, **{name: options[name] for name in _PARSER_OPTIONS if name != "header"}}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
     parsed = f"from_csv({LINE}, '{_schema(width)}', map({arguments})) AS parsed"
     cells = rows.selectExpr(LINE, parsed).selectExpr(
@@ -217,9 +223,13 @@ def _by_quotes(
     spark: SparkSession, path: str, options: Options, width: int, file: Bytes, limits: Limits
 ) -> tuple[DataFrame, int]:
     """The rows of a file with line ends within quotes, and their number."""
-    opened = partial(text_lines.plain, file, gzipped=path.endswith(".gz"))
-    counted = count_rows(opened, options, limits)
-    parser = {**_PARSER, **{name: options[name] for name in _OWN}, "lineSep": _end(counted)}
+    open_text = partial(text_lines.uncompressed, file, gzipped=path.endswith(".gz"))
+    counted = count_rows(open_text, options, limits)
+    parser = {
+        **_PARSER,
+        **{name: options[name] for name in _PARSER_OPTIONS},
+        "lineSep": _end(counted),
+    }
     rows = spark.read.schema(_schema(width)).options(**parser, multiLine="true").csv(path)
     line = f"concat_ws({literal(options['delimiter'])}, {', '.join(_cells(width))})"
     rows = rows.withColumn(LINE, F.expr(f"replace({line}, '{_QUOTED_EMPTY}')"))
@@ -241,7 +251,7 @@ def _end(rows: Rows) -> str:
     return next(iter(rows.ends), "\n")
 
 
-def _typed(
+def _typed_rows(
     rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options
 ) -> tuple[DataFrame, DataFrame]:
     """Cells as the columns' types, null where the file has none; a misfit marks its row.
@@ -261,7 +271,7 @@ def _typed(
         f"CASE WHEN {broken} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
     ), as_text.where(broken).selectExpr(
         f"coalesce({_BAD}, {LINE}) AS row",
-        f"CASE WHEN {_BAD} IS NULL THEN {blamed(named)} END AS cells",
+        f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
     )
 
 

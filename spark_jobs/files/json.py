@@ -10,9 +10,9 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting
-from spark_jobs.files.cells import IS_NO_NUMBER, Cell, blamed, read_text
+from spark_jobs.files.cells import IS_NO_NUMBER, Cell, broken_cells, read_text
 from spark_jobs.files.limits import check_columns
-from spark_jobs.files.source import BAD_ROW, Bytes, Source, opened, unread
+from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import LINE, collected, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
@@ -171,11 +171,11 @@ def read_json(
     keys, count = _keys(rows, limits)
     names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
-    landing = compare([(name, "") for name in (*keys, *absent)], contract)
-    if landing.findings and keys:
-        return unread(spark, landing)
-    typed, bad = _typed(rows, names, landing.columns)
-    return opened(typed, landing, count, bad)
+    comparison = compare([(name, "") for name in (*keys, *absent)], contract)
+    if comparison.findings and keys:
+        return refused_source(spark, comparison)
+    typed, bad = _typed_rows(rows, names, comparison.columns)
+    return readable_source(typed, comparison, count, bad)
 
 
 def _start(head: bytes) -> bytes:
@@ -239,7 +239,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     )
 
 
-def _typed(
+def _typed_rows(
     rows: DataFrame, names: dict[str, str], columns: Sequence[Column]
 ) -> tuple[DataFrame, DataFrame]:
     """Objects as the columns; a value that does not fit marks its row.
@@ -263,7 +263,7 @@ def _typed(
         f"CASE WHEN {broken} THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
     ), values.where(broken).selectExpr(
         f"make_valid_utf8({LINE}) AS row",
-        f"CASE WHEN NOT no_object THEN {blamed(named)} END AS cells",
+        f"CASE WHEN NOT no_object THEN {broken_cells(named)} END AS cells",
     )
 
 

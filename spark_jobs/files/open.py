@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.errors import Quoting, explain, told
+from spark_jobs.errors import Quoting, explain, masked
 from spark_jobs.files import sniff
 from spark_jobs.files.avro import read_avro
 from spark_jobs.files.csv import read_csv
@@ -43,7 +43,7 @@ def open_source(
     if file.size == 0:
         raise Permanent("EMPTY_OBJECT", "the file is empty: it has not one byte")
     if contract.format in _TEXT:
-        return _text(spark, path, contract, file, limits)
+        return _open_text(spark, path, contract, file, limits)
     try:
         return _BINARY[contract.format](spark, path, contract, file, limits)
     except Permanent:
@@ -51,7 +51,7 @@ def open_source(
         raise
 
 
-def _text(
+def _open_text(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
 ) -> Source:
     gzipped, text = path.endswith(".gz"), Unpacked(file.size)
@@ -97,22 +97,24 @@ def open_file(
 def _transformed(spark: SparkSession, source: Source, contract: Contract) -> Source:
     is_bad = F.col(BAD_ROW).isNotNull()
     try:
-        result = _selected(spark, source.rows.where(~is_bad).drop(BAD_ROW), contract.transform)
+        result = _run_transform(spark, source.rows.where(~is_bad).drop(BAD_ROW), contract.transform)
     except Permanent as error:
-        return _refused(spark, Finding(error.code, _VIEW, told(error, contract).message))
-    landing = compare(columns_of(result.schema), contract)
-    if landing.findings:
-        return _refused(spark, *landing.findings)
-    rows, bad = _counted(source)
+        return _refused_transform(
+            spark, Finding(error.code, _VIEW, masked(error, contract).message)
+        )
+    comparison = compare(columns_of(result.schema), contract)
+    if comparison.findings:
+        return _refused_transform(spark, *comparison.findings)
+    rows, bad = _count_rows(source)
     good = F.lit(None).cast("string").alias(BAD_ROW)
-    found = result.select(*landed(result.schema, landing.columns), good)
+    found = result.select(*landed(result.schema, comparison.columns), good)
     if bad:
-        empty = landed(T.StructType([]), landing.columns)
-        found = found.union(source.rows.where(is_bad).select(*empty, _bad_row()))
-    return Source(found, (), None, landing.columns, landing.changes, rows)
+        empty = landed(T.StructType([]), comparison.columns)
+        found = found.union(source.rows.where(is_bad).select(*empty, _bad_row_column()))
+    return Source(found, (), None, comparison.columns, comparison.changes, rows)
 
 
-def _selected(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
+def _run_transform(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
     """What the SELECT makes of the rows. Raises Permanent BAD_TRANSFORM where it cannot be run."""
     rows.createOrReplaceTempView(_VIEW)
     try:
@@ -125,13 +127,13 @@ def _selected(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
     except jvm.JavaError as error:
         said = str(error).split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()
         what = "the transform does not fit the file"
-        plain = f"{what}: {jvm.refusal(error)}"
+        plain = f"{what}: {jvm.error_condition(error)}"
         raise Quoting("BAD_TRANSFORM", plain, f"{what}: {said[:_LONGEST]}") from error
     finally:
         spark.catalog.dropTempView(_VIEW)
 
 
-def _counted(source: Source) -> tuple[int, int]:
+def _count_rows(source: Source) -> tuple[int, int]:
     """How many rows the file has, and how many of them are bad; all of it is read, once.
 
     Raises Permanent CORRUPT_FILE where the file holds another number of rows than it says.
@@ -144,16 +146,16 @@ def _counted(source: Source) -> tuple[int, int]:
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
     rows, bad_rows = int(seen.get["rows"]), int(seen.get["bad"])
-    if source.promised_rows not in (None, rows):
-        message = f"the file promises {source.promised_rows:,} rows; {rows:,} can be read"
+    if source.declared_rows not in (None, rows):
+        message = f"the file promises {source.declared_rows:,} rows; {rows:,} can be read"
         raise Permanent("CORRUPT_FILE", message)
     return rows, bad_rows
 
 
-def _bad_row() -> Expression:
+def _bad_row_column() -> Expression:
     """`BAD_ROW`, said so that the whole row is read: Spark refuses to read nothing but that."""
     return F.when(F.length(F.to_json(F.struct("*"))) >= 0, F.col(BAD_ROW))
 
 
-def _refused(spark: SparkSession, *findings: Finding) -> Source:
+def _refused_transform(spark: SparkSession, *findings: Finding) -> Source:
     return Source(spark.createDataFrame([], T.StructType([])), findings, None)

@@ -12,7 +12,7 @@ from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting, explain
 from spark_jobs.files import columnar
-from spark_jobs.files.columnar import Odd, typed
+from spark_jobs.files.columnar import ConvertedColumn, typed_source
 from spark_jobs.files.limits import check_columns, check_rows
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.files.text_lines import measure
@@ -20,7 +20,7 @@ from spark_jobs.spark import jvm
 
 _INSTANT = "timestamp with local time zone"
 _GREGORIAN = "1582-10-15"
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def read_orc(
@@ -42,17 +42,17 @@ def read_orc(
                 named = f"{message}: the file has {described[:300]}"
                 raise Quoting("UNREADABLE_TYPE", message, named)
             schema = columnar.orc_schema(spark, reader.getSchema())
-            promised, totals = reader.getNumberOfRows(), _totals(reader)
+            declared_rows, totals = reader.getNumberOfRows(), _totals(reader)
         finally:
             reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the ORC footer cannot be read", "CORRUPT_FILE") from error
     zone = columnar.time_zone(spark)
-    odd = {f.name: found for f in schema if (found := _odd(f, zone))}
+    converted = {f.name: found for f in schema if (found := _converted(f, zone))}
     read = partial(spark.read.schema(schema).orc, path)
-    source = typed(spark, schema, read, odd, promised, contract)
+    source = typed_source(spark, schema, read, converted, declared_rows, contract)
     if not source.findings:
-        _require(read(), totals)
+        _require_totals(read(), totals)
     return source
 
 
@@ -67,14 +67,14 @@ def _totals(reader: Any) -> dict[str, int]:
         found, column = statistics[type_.getId()], quoted(str(name))
         totals[f"count({column})"] = int(found.getNumberOfValues())
         category = str(type_.getCategory().getName())
-        if category in _WHOLE and found.isSumDefined():
+        if category in _INTEGERS and found.isSumDefined():
             totals[f"coalesce(try_sum(CAST({column} AS DECIMAL(38,0))), 0)"] = int(found.getSum())
         elif category == "string":
             totals[f"coalesce(sum(octet_length({column})), 0)"] = int(found.getSum())
     return totals
 
 
-def _require(rows: DataFrame, totals: Mapping[str, int]) -> None:
+def _require_totals(rows: DataFrame, totals: Mapping[str, int]) -> None:
     """That what is read is what the file's statistics say: an ORC file has no checksums.
 
     A pass of its own over the file, before anything is written. Raises Permanent CORRUPT_FILE.
@@ -89,7 +89,7 @@ def _require(rows: DataFrame, totals: Mapping[str, int]) -> None:
             raise Quoting("CORRUPT_FILE", plain, f"{damaged}: {shown}")
 
 
-def _odd(field: T.StructField, zone: str) -> Odd | None:
+def _converted(field: T.StructField, zone: str) -> ConvertedColumn | None:
     """A column of days or times.
 
     ORC's `timestamp` is a wall clock's time, which Spark reads as if the clock were in the zone of
@@ -98,8 +98,8 @@ def _odd(field: T.StructField, zone: str) -> Odd | None:
     """
     name = quoted(field.name)
     if isinstance(field.dataType, T.DateType):
-        return Odd(name, f"coalesce({name} < DATE'{_GREGORIAN}', false)")
+        return ConvertedColumn(name, f"coalesce({name} < DATE'{_GREGORIAN}', false)")
     if isinstance(field.dataType, T.TimestampType):
         wall = f"CAST(from_utc_timestamp({name}, '{zone}') AS TIMESTAMP_NTZ)"
-        return Odd(wall, f"coalesce({name} < TIMESTAMP'{_GREGORIAN}', false)")
+        return ConvertedColumn(wall, f"coalesce({name} < TIMESTAMP'{_GREGORIAN}', false)")
     return None

@@ -13,7 +13,7 @@ from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.errors import EngineFault, Quoting, explain
 from spark_jobs.files import columnar
-from spark_jobs.files.columnar import Odd, typed
+from spark_jobs.files.columnar import ConvertedColumn, typed_source
 from spark_jobs.files.levels import check_levels
 from spark_jobs.files.limits import check_columns, check_parquet
 from spark_jobs.files.source import Bytes, Source
@@ -41,16 +41,16 @@ def read_parquet(
             described = reader.getFileMetaData()
             check_columns(described.getSchema().getColumns().size(), limits)
             schema = columnar.spark_schema(spark, described.getSchema())
-            odd = _nanoseconds(str(described.getSchema()), schema)
+            converted = _nanoseconds(str(described.getSchema()), schema)
             options = _OPTIONS | _calendar(described)
-            promised = reader.getRecordCount()
+            declared_rows = reader.getRecordCount()
             check_levels(reader)
         finally:
             reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
     read = partial(spark.read.schema(schema).options(**options).parquet, path)
-    return typed(spark, schema, read, odd, promised, contract)
+    return typed_source(spark, schema, read, converted, declared_rows, contract)
 
 
 def read_by_rows(spark: SparkSession) -> None:
@@ -67,7 +67,7 @@ def reads_batches(spark: SparkSession) -> bool:
     return spark.conf.get(_BATCHES) == "true"
 
 
-def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Odd]:
+def _nanoseconds(described: str, schema: T.StructType) -> dict[str, ConvertedColumn]:
     """The columns of times in nanoseconds, which Spark (told so) reads as integers.
 
     Iceberg's times, as Spark's, have microseconds: a value with more digits has no place there.
@@ -81,15 +81,15 @@ def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Odd]:
         )
         named = f"{what} ({', '.join(sorted(nested))}): {todo}"
         raise Quoting("UNREADABLE_TYPE", f"{what}: {todo}", named)
-    return {name: _odd(quoted(name), zoned=zoned) for name, zoned in found.items()}
+    return {name: _converted(quoted(name), zoned=zoned) for name, zoned in found.items()}
 
 
-def _odd(column: str, *, zoned: bool) -> Odd:
+def _converted(column: str, *, zoned: bool) -> ConvertedColumn:
     instant = f"timestamp_micros({column} div 1000)"
     if zoned:
-        return Odd(instant, f"coalesce({column} % 1000 <> 0, false)")
+        return ConvertedColumn(instant, f"coalesce({column} % 1000 <> 0, false)")
     wall = f"CAST({instant} AS TIMESTAMP_NTZ)"
-    return Odd(wall, f"coalesce({column} % 1000 <> 0, false)")
+    return ConvertedColumn(wall, f"coalesce({column} % 1000 <> 0, false)")
 
 
 def _calendar(metadata: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from lakegate.contract.columns import Column
-from spark_jobs.schema.compare import Finding, Landing
+from spark_jobs.schema.compare import Comparison, Finding
 
 BAD_ROW = "_lakegate_bad_row"
 
@@ -19,21 +19,21 @@ class Source:
     """A file, opened.
 
     `findings` say what is wrong with its columns; only without any can `rows` be read: the
-    `columns` in their order, and `BAD_ROW`. `promised_rows` is the number of rows that the file
+    `columns` in their order, and `BAD_ROW`. `declared_rows` is the number of rows that the file
     holds by another count than the reading's own, None where there is none. `changes` say what the
     contract's policy made of columns that are not quite the contract's. `source_rows` is how many
-    rows went into the contract's transform. `unread` has the rows that cannot be read: the `row` as
+    rows went into the contract's transform. `unreadable` has the rows that cannot be read: the `row` as
     it stands in the file, and its `cells` that are to blame, each with its `column` and `text`; it
     is None where the format tells no more than `BAD_ROW`.
     """
 
     rows: DataFrame
     findings: tuple[Finding, ...]
-    promised_rows: int | None
+    declared_rows: int | None
     columns: tuple[Column, ...] = ()
     changes: tuple[str, ...] = ()
     source_rows: int = 0
-    unread: DataFrame | None = None
+    unreadable: DataFrame | None = None
 
 
 class Bytes(Protocol):
@@ -80,15 +80,21 @@ class LocalFile:
         return self.path.open("rb")
 
 
-def opened(
-    rows: DataFrame, landing: Landing, promised_rows: int, unread: DataFrame | None = None
+def readable_source(
+    rows: DataFrame, comparison: Comparison, declared_rows: int, unreadable: DataFrame | None = None
 ) -> Source:
     """A file whose columns land: `rows` has them, and `BAD_ROW`."""
     return Source(
-        rows, (), promised_rows, landing.columns, landing.changes, source_rows=0, unread=unread
+        rows,
+        (),
+        declared_rows,
+        comparison.columns,
+        comparison.changes,
+        source_rows=0,
+        unreadable=unreadable,
     )
 
 
-def unread(spark: SparkSession, landing: Landing) -> Source:
+def refused_source(spark: SparkSession, comparison: Comparison) -> Source:
     """A file whose columns break the contract: its rows are not looked at."""
-    return Source(spark.createDataFrame([], T.StructType([])), landing.findings, None)
+    return Source(spark.createDataFrame([], T.StructType([])), comparison.findings, None)

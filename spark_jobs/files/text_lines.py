@@ -76,11 +76,11 @@ def literal(text: str) -> str:
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 # So much may come out of any file, however small: a short file of one repeated line is no bomb.
-_HARMLESS = 64 << 20
+_ALWAYS_ALLOWED = 64 << 20
 
 
 @contextmanager
-def plain(file: Bytes, *, gzipped: bool) -> Iterator[BinaryIO]:
+def uncompressed(file: Bytes, *, gzipped: bool) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked where they are gzip.
 
     Raises Permanent CORRUPT_FILE inside the block where what is read is damaged or cut short.
@@ -107,10 +107,10 @@ def check_gzip(file: Bytes, most: int, limits: Limits = DEFAULTS) -> Unpacked:
     It may unpack to `most` times its size, and to no more than the limit. Raises Permanent
     CORRUPT_FILE, or ZIP_BOMB as soon as there is more.
     """
-    by_ratio = max(_HARMLESS, file.size * most)
+    by_ratio = max(_ALWAYS_ALLOWED, file.size * most)
     limit = min(by_ratio, limits.largest_unpacked)
     unpacked = line = longest = 0
-    with plain(file, gzipped=True) as stream:
+    with uncompressed(file, gzipped=True) as stream:
         while chunk := stream.read(_CHUNK):
             unpacked += len(chunk)
             if unpacked > limit:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from lakegate.contract.columns import KEY, Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
-from spark_jobs.errors import numbered
+from spark_jobs.errors import mask_names
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
 # Which columns that no contract declares a table can have, and of which type. Pure.
 
-_AS = {"": "string", "void": "string", "tinyint": "int", "smallint": "int"}
+_STORED_AS = {"": "string", "void": "string", "tinyint": "int", "smallint": "int"}
 _PLAIN = (
     *("boolean", "int", "bigint", "float", "double", "string", "binary", "decimal"),
     *("date", "timestamp", "timestamp_ntz"),
@@ -33,10 +33,10 @@ def storable(type_: Type) -> Type:
         case Map(key, value):
             return Map(storable(key), storable(value))
         case _:
-            return _AS.get(type_, type_)
+            return _STORED_AS.get(type_, type_)
 
 
-def why_not(extra: Difference) -> str:
+def problem_of(extra: Difference) -> str:
     """Why no table can have a file's column, in a few words; "" where one can."""
     if KEY in extra.path:
         return "the keys of a map cannot grow"
@@ -87,7 +87,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Landing:
+class Comparison:
     """What becomes of a file's columns.
 
     With any of `findings` the file is refused. `columns` are those that land: the contract's, with
@@ -99,7 +99,7 @@ class Landing:
     changes: tuple[str, ...] = ()
 
 
-def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
+def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
     """What becomes of a file whose columns are `found`: (name, Spark SQL type), in order.
 
     A type of "" is not compared: text formats have no types, their cells are cast one by one.
@@ -108,13 +108,17 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
     file = Struct(tuple((name, parse(type_) if type_ else "") for name, type_ in found))
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
     differing = list(differences(file, wanted))
-    told = list(zip(differing, numbered(differing, contract), strict=True))
-    refused = [(each, as_told) for each, as_told in told if not _is_allowed(each, contract)]
-    return Landing(
-        tuple(_landing(file, contract)),
-        tuple(_finding(each, as_told, file, contract) for each, as_told in refused),
+    shown_pairs = list(zip(differing, mask_names(differing, contract), strict=True))
+    refused = [(each, shown) for each, shown in shown_pairs if not _is_allowed(each, contract)]
+    return Comparison(
+        tuple(_landed_columns(file, contract)),
+        tuple(_finding(each, shown, file, contract) for each, shown in refused),
         (
-            *[_change(as_told, contract) for each, as_told in told if _is_allowed(each, contract)],
+            *[
+                _change(shown, contract)
+                for each, shown in shown_pairs
+                if _is_allowed(each, contract)
+            ],
             *_undeclared(file, contract),
         ),
     )
@@ -144,7 +148,7 @@ def _is_allowed(difference: Difference, contract: Contract) -> bool:
     if difference.kind is Kind.MISSING:
         return _may_be_absent(difference.path, contract)
     if difference.kind is Kind.EXTRA:
-        adds = contract.extra_columns == "add" and not why_not(difference)
+        adds = contract.extra_columns == "add" and not problem_of(difference)
         return contract.extra_columns in ("drop", _KEEP) or adds
     return difference.kind is Kind.WIDENING
 
@@ -155,7 +159,7 @@ def _may_be_absent(path: tuple[str, ...], contract: Contract) -> bool:
     return contract.missing_columns == "null" and path not in required_places(contract)
 
 
-def _landing(file: Struct, contract: Contract) -> Iterator[Column]:
+def _landed_columns(file: Struct, contract: Contract) -> Iterator[Column]:
     """The columns that land; those of the file's own come last."""
     if contract.extra_columns not in ("add", _KEEP):
         yield from contract.columns
@@ -206,18 +210,20 @@ def _change(difference: Difference, contract: Contract) -> str:
     return f"{was}: left out" if contract.extra_columns == "drop" else f"{was}: added, nullable"
 
 
-def _finding(difference: Difference, told: Difference, file: Struct, contract: Contract) -> Finding:
-    name, found, wanted = told.name, told.found, told.wanted
+def _finding(
+    difference: Difference, shown: Difference, file: Struct, contract: Contract
+) -> Finding:
+    name, found, wanted = shown.name, shown.found, shown.wanted
     if difference.kind is Kind.DUPLICATE:
         return Finding("DUPLICATE_COLUMN", name, f"column {name!r} is there more than once")
     if difference.kind is Kind.MISSING:
         message = f"column {name!r} is missing; the file has: {_names(file, contract)}"
         return Finding("MISSING_COLUMN", name, message)
     if difference.kind is Kind.EXTRA:
-        why = why_not(difference) if difference == told else ""
+        why = problem_of(difference) if difference == shown else ""
         message = f"column {name!r} is not in the contract{why and f', and {why}'}"
         return Finding("EXTRA_COLUMN", name, message)
-    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(told)}"
+    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(shown)}"
     return Finding("TYPE_MISMATCH", name, message)
 
 

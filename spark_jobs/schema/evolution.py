@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lakegate.contract.columns import ITEM, KEY, VALUE, quoted
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
-from spark_jobs.errors import numbered
+from spark_jobs.errors import mask_names
 from spark_jobs.schema.compare import required_places
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.types import Struct, parse
@@ -21,16 +21,16 @@ _STEPS = {ITEM: "element", VALUE: "value"}
 
 
 @dataclass(frozen=True)
-class Growth:
+class ColumnChange:
     """One change of a table's columns: its sentence for the report, its statement for Spark."""
 
-    told: str
+    sentence: str
     statement: str
 
 
-def growth(
+def column_changes(
     table: str, there: Struct, not_null: Sequence[tuple[str, ...]], contract: Contract
-) -> list[Growth]:
+) -> list[ColumnChange]:
     """What makes the table behind the name `table`, with the columns `there`, the contract's.
 
     `not_null` are the places of the table that allow no null: they are lifted, as a bad row must
@@ -45,8 +45,8 @@ def growth(
     return [
         *[_lifted(table, path) for path in not_null],
         *[
-            Growth(_told(told), _grown(table, difference))
-            for difference, told in zip(differing, numbered(differing, contract), strict=True)
+            ColumnChange(_sentence(sentence), _statement(table, difference))
+            for difference, sentence in zip(differing, mask_names(differing, contract), strict=True)
         ],
     ]
 
@@ -80,23 +80,23 @@ def _longer(difference: Difference) -> bool:
     return decimals and difference.kind is Kind.WIDENING
 
 
-def _told(difference: Difference) -> str:
+def _sentence(difference: Difference) -> str:
     name, found, wanted = difference.name, difference.found, difference.wanted
     if difference.kind is Kind.MISSING:
         return f"table: column {name} added as {wanted}"
     return f"table: column {name} widened from {found} to {wanted}"
 
 
-def _grown(table: str, difference: Difference) -> str:
+def _statement(table: str, difference: Difference) -> str:
     column, wanted = _address(difference.path), difference.wanted
     if difference.kind is Kind.MISSING:
         return f"ALTER TABLE {table} ADD COLUMNS ({column} {wanted})"
     return f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted}"
 
 
-def _lifted(table: str, path: tuple[str, ...]) -> Growth:
+def _lifted(table: str, path: tuple[str, ...]) -> ColumnChange:
     statement = f"ALTER TABLE {table} ALTER COLUMN {_address(path)} DROP NOT NULL"
-    return Growth(f"table: NOT NULL lifted from column {'.'.join(path)}", statement)
+    return ColumnChange(f"table: NOT NULL lifted from column {'.'.join(path)}", statement)
 
 
 def _address(path: tuple[str, ...]) -> str:

@@ -72,7 +72,7 @@ def snapshot_id(table: Any | None) -> int | None:
     return snapshot.snapshotId() if snapshot is not None else None
 
 
-def described(file: Any) -> DataFile:
+def data_file(file: Any) -> DataFile:
     """What a report says of a data file."""
     return DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())
 
@@ -117,7 +117,7 @@ def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
     return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
 
 
-def nulls(table: Any, column: str, files: Sequence[Any]) -> int | None:
+def null_count(table: Any, column: str, files: Sequence[Any]) -> int | None:
     """How many nulls a column has in data files, by their statistics; None if these say nothing."""
     field = table.schema().caseInsensitiveFindField(column).fieldId()
     counts = [(file.nullValueCounts() or {}).get(field) for file in files]
@@ -125,7 +125,7 @@ def nulls(table: Any, column: str, files: Sequence[Any]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def ends(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
+def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
     """Bounds of a column in data files, by their statistics; None for one that is not known.
 
     Dates are days and timestamps microseconds since 1970; bounds of texts may lie a bit apart.
@@ -148,7 +148,7 @@ def _comparable(bound: Any) -> Any:
     return bound if isinstance(bound, int | float | Decimal) else str(bound.toString())
 
 
-def may_have(table: Any, where: Any) -> bool:
+def may_contain(table: Any, where: Any) -> bool:
     """Whether any row of an Iceberg table may meet an expression of Iceberg's, by statistics."""
     files = table.newScan().filter(where).caseSensitive(False).planFiles()
     try:
@@ -157,7 +157,7 @@ def may_have(table: Any, where: Any) -> bool:
         files.close()
 
 
-def may_hold(
+def may_match(
     spark: SparkSession, table: Any, files: Sequence[Any], column: str, comparison: str, value: Any
 ) -> bool:
     """Whether a row of the files may compare like this, or be NaN, by the files' statistics.
@@ -166,16 +166,18 @@ def may_hold(
     int, float, or text for decimals, dates and timestamps.
     """
     made = getattr(java_class(spark, _EXPRESSIONS), _COMPARISONS[comparison])(column, value)
-    return _may_match(spark, table, files, made)
+    return _any_file_may_match(spark, table, files, made)
 
 
-def may_hold_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
+def may_be_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
     """Whether a value of a floating column may be NaN, by the files' statistics."""
     made = java_class(spark, _EXPRESSIONS).isNaN(column)
-    return _may_match(spark, table, files, made)
+    return _any_file_may_match(spark, table, files, made)
 
 
-def _may_match(spark: SparkSession, table: Any, files: Sequence[Any], expression: Any) -> bool:
+def _any_file_may_match(
+    spark: SparkSession, table: Any, files: Sequence[Any], expression: Any
+) -> bool:
     evaluator = java_class(spark, _EVALUATOR)
     matches = evaluator(table.schema(), expression, False)  # in whatever case names are spelt
     return any(matches.eval(file) for file in files)

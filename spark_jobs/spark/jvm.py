@@ -17,7 +17,7 @@ JavaError = (Py4JJavaError, CapturedException)
 _DEEPEST = 10
 
 
-def each(scala: Any) -> Iterator[Any]:
+def items_of(scala: Any) -> Iterator[Any]:
     """What a Scala collection holds."""
     iterator = scala.iterator()
     while iterator.hasNext():
@@ -29,7 +29,7 @@ def class_name(thing: Any) -> str:
     return str(thing.getClass().getSimpleName())
 
 
-def texts(sequence: Any) -> list[str]:
+def strings(sequence: Any) -> list[str]:
     """The texts in one of Scala's sequences."""
     return [str(sequence.apply(n)) for n in range(sequence.size())]
 
@@ -39,7 +39,7 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, CapturedException) and bool(error.getCondition())
 
 
-def refusal(error: BaseException) -> str:
+def error_condition(error: BaseException) -> str:
     """What Spark refuses in its own terms alone: the condition, and the name that is not there."""
     if not isinstance(error, CapturedException):
         return "an exception"
@@ -47,7 +47,7 @@ def refusal(error: BaseException) -> str:
     return f"{error.getCondition() or 'an exception'} {asked}".strip()
 
 
-def sentence(error: BaseException) -> str:
+def short_message(error: BaseException) -> str:
     """What a Java exception says, without the statement and the plan that Spark adds."""
     text = str(error) if isinstance(error, CapturedException) else causes(error)[0]
     return text.split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()[:500]
@@ -64,7 +64,7 @@ def causes(error: BaseException) -> list[str]:
     return chain
 
 
-def said(error: BaseException) -> str:
+def root_message(error: BaseException) -> str:
     """What a Java exception says at its root: the first line, without the class and the stack."""
     chain = causes(error)
     line = (chain[-1] if chain else str(error)).partition("\n")[0]

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
-from spark_jobs.spark.jvm import JavaError, each, first, java, java_session, said
+from spark_jobs.spark.jvm import JavaError, first, items_of, java, java_session, root_message
 
 _NO_READING = {
     "ScriptTransformation": "run a script",
@@ -45,7 +45,9 @@ def require_expression(spark: SparkSession, text: str) -> None:
     try:
         parsed = java_session(spark).sessionState().sqlParser().parseExpression(text)
     except JavaError as error:
-        raise Permanent("BAD_CONDITION", f"{text} is no condition: {said(error)}") from error
+        raise Permanent(
+            "BAD_CONDITION", f"{text} is no condition: {root_message(error)}"
+        ) from error
     queries = java(spark).org.apache.spark.sql.catalyst.expressions.SubqueryExpression
     if queries.hasSubquery(parsed):
         message = f"{text} has a query in it, and a condition looks at one row alone"
@@ -66,10 +68,10 @@ def tables_read(spark: SparkSession, query: str) -> Read:
     tables, parts = [], []
     for node, kind in zip(nodes, kinds, strict=True):
         if kind == "UnresolvedRelation":
-            origin, name = node.origin(), tuple(map(str, each(node.multipartIdentifier())))
+            origin, name = node.origin(), tuple(map(str, items_of(node.multipartIdentifier())))
             tables.append(Place(name, origin.startIndex().get(), origin.stopIndex().get() + 1))
         elif kind == "UnresolvedWith":
-            parts += [str(first(named)) for named in each(node.cteRelations())]
+            parts += [str(first(named)) for named in items_of(node.cteRelations())]
         elif kind == "WithWindowDefinition":
             _require_plain(spark, node.windowDefinitions().values())
     return Read(tuple(dict.fromkeys(tables)), tuple(parts))
@@ -101,12 +103,12 @@ def forget_functions(spark: SparkSession, names: Iterable[str]) -> None:
 def _require_plain(spark: SparkSession, windows: Any) -> None:
     """Raise Permanent BAD_QUERY for a query within WINDOW, where Spark's own walk finds none."""
     queries = java(spark).org.apache.spark.sql.catalyst.expressions.SubqueryExpression
-    if any(map(queries.hasSubquery, each(windows))):
+    if any(map(queries.hasSubquery, items_of(windows))):
         raise Permanent("BAD_QUERY", "a query cannot have another one in WINDOW")
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
     yield plan
     for below in (plan.children(), plan.innerChildren(), plan.subqueries()):
-        for inner in each(below):
+        for inner in items_of(below):
             yield from _nodes(inner)

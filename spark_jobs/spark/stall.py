@@ -35,7 +35,7 @@ class Stall:
         self._last: Progress | None = None
         self._since = 0.0
 
-    def lasts(self, progress: Progress, now: float) -> bool:
+    def is_stalled(self, progress: Progress, now: float) -> bool:
         """Return if tasks run, and have not got on for as long as they may."""
         if not progress.tasks or progress != self._last:
             self._last, self._since = progress, now
@@ -43,7 +43,9 @@ class Stall:
 
 
 @contextmanager
-def watched(spark: SparkSession, longest: float, pause: float = _PAUSE) -> Iterator[None]:
+def cancel_when_stalled(
+    spark: SparkSession, longest: float, pause: float = _PAUSE
+) -> Iterator[None]:
     """Cancel what Spark does once its tasks have not got on for `longest` seconds.
 
     Raises Permanent TIMED_OUT then. A thread that spins heeds nobody: it ends with its process, so
@@ -69,12 +71,12 @@ def watched(spark: SparkSession, longest: float, pause: float = _PAUSE) -> Itera
 
 def _watch(spark: SparkSession, stall: Stall, pause: float, ended: Event, stalled: Event) -> None:
     while not ended.wait(pause):
-        if stall.lasts(_progress(spark), time.monotonic()):
+        if stall.is_stalled(_current_progress(spark), time.monotonic()):
             stalled.set()
             spark.sparkContext.cancelAllJobs()
 
 
-def _progress(spark: SparkSession) -> Progress:
-    stages = list(jvm.each(jvm.java_session(spark).sparkContext().statusStore().activeStages()))
+def _current_progress(spark: SparkSession) -> Progress:
+    stages = list(jvm.items_of(jvm.java_session(spark).sparkContext().statusStore().activeStages()))
     done = tuple(tuple(int(getattr(stage, count)()) for count in _COUNTS) for stage in stages)
     return Progress(sum(stage.numActiveTasks() for stage in stages), done)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakegate import times
 from lakegate.report import Step
-from spark_jobs.spark.jvm import each, gateway, java, java_session
+from spark_jobs.spark.jvm import gateway, items_of, java, java_session
 
 # What Spark has done so far, by its own bookkeeping.
 
@@ -46,7 +46,7 @@ def work_since(spark: SparkSession, before: Work) -> Work:
 
 def _newest(stages: Any, last: int) -> Iterator[Any]:
     """Spark's stages after one, of a Scala sequence that has the newest first."""
-    for stage in each(stages):
+    for stage in items_of(stages):
         if stage.stageId() <= last:
             return
         yield stage

@@ -160,7 +160,7 @@ def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
         except LakegateError as error:
             return Read([], [], None, error.code)
         good = [row[:-1] for row in found if row[-1] is None]
-        return Read(good, [row[-1] for row in found if row[-1]], source.promised_rows)
+        return Read(good, [row[-1] for row in found if row[-1]], source.declared_rows)
 
     return read
 

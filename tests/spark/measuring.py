@@ -11,7 +11,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import CheckResult
-from spark_jobs.audit import tier_scan, tiers
+from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
@@ -73,7 +73,7 @@ def results(spark: SparkSession, text: str, rows: Sequence[Row]) -> dict[str, Ch
     contract = parse(text, "rows.yaml")
     found = measured(spark, contract, rows)
     known = (check for check in contract.checks if check.id in found)
-    return {check.id: tiers.result(check, found[check.id], contract) for check in known}
+    return {check.id: verdict.result(check, found[check.id], contract) for check in known}
 
 
 class _File:

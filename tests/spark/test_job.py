@@ -270,7 +270,10 @@ def test_a_bad_csv_row_rejects_the_file_and_is_shown(
     assert report.reason is not None
     assert report.reason.code == "BAD_ROWS"
     (check,) = report.failed
-    assert (check.found, check.counted) == ("1 of 4 rows do not, and are kept out", 1)
+    assert (check.found, check.counted) == (
+        "1 of 4 rows could not be parsed and are quarantined",
+        1,
+    )
     assert check.samples == ({"unreadable": cells, "row": line},)
     assert (report.rows_read, report.rows_rejected, report.rows_written) == (4, 1, 3)
     assert (report.rows_unreadable, report.rows_nulled, report.holds_nulls) == (1, 0, False)

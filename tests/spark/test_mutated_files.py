@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.spark.stall import watched
+from spark_jobs.spark.stall import cancel_when_stalled
 from tests.fakes.mutations import FLAT, mutated, samples
 from tests.spark.conftest import Job, Read
 
@@ -27,7 +27,7 @@ def test_damaged_files_end(job_runner: Job, reading: Callable[..., Read], avro: 
     """Each is refused, or read to its end; where checksums cover its rows none of them differs."""
     whole = samples({"deflate": avro})
     ends: Counter[str] = Counter()
-    with watched(job_runner.warm_spark, 60):
+    with cancel_when_stalled(job_runner.warm_spark, 60):
         for number in range(FILES):
             name = [*whole][number % len(whole)]
             sample = whole[name]

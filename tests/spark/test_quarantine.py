@@ -100,7 +100,7 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     again = job_runner.services.spec(landed, spec.contract_version, table, attempt=2)
     code, report = job_runner.run(replace(again, null_unreadable=True))
     assert (code, _outcome(report), report.rows_nulled) == (3, (4, 0, 4), 2)
-    assert report.failed[0].found == "2 of 4 rows do not, and have null in their place"
+    assert report.failed[0].found == "2 of 4 rows could not be parsed: such cells became null"
     ids = [row["id"] for row in job_runner.rows(table, report.branch)]
     assert sorted(id_ or 0 for id_ in ids) == [0, 1, 3, 4]
 
@@ -133,7 +133,7 @@ def test_every_row_kept_out_has_its_reasons(job_runner: Job) -> None:
     spark = reading_session(job_runner.warm_spark)
     bad = F.when(F.col("id").isNull(), F.lit("x,4,n4")).alias(BAD_ROW)
     source = frame(spark, contract, rows).select("*", bad)
-    assert sorted(append.kept_out(source, contract).collect()) == sorted(
+    assert sorted(append.quarantined_rows(source, contract).collect()) == sorted(
         [
             Row(row='{"id":2,"amount":-1,"name":"x"}', reasons=["amount.invalidValues"]),
             Row(row='{"id":3,"amount":-9}', reasons=["amount.invalidValues", "amount.far"]),

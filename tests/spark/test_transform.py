@@ -147,7 +147,7 @@ def test_rows_that_cannot_be_read_are_not_lost_in_the_transform(lake: Table) -> 
     report = lake.ingest(OF_CSV.strip(), CSV + b"9,1,more\n", "csv")
     assert report.verdict is Verdict.REJECTED
     assert report.failed[0].id == "file.rows_readable"
-    assert report.failed[0].found == "1 of 3 rows do not, and are kept out"
+    assert report.failed[0].found == "1 of 3 rows could not be parsed and are quarantined"
     assert report.failed[0].samples == ()  # it may have columns that nobody classified
     assert (report.source_rows, report.rows_read) == (3, 3)
 

@@ -1,13 +1,15 @@
 """The query in a report that finds again what a check found."""
 
 from lakegate.contract.model import Contract, parse
-from spark_jobs.audit.check_sql import finding
+from spark_jobs.audit.check_sql import evidence_query
 from tests.unit.contract.contract_texts import contract_text
 
 
 def queries(contract: Contract) -> list[str]:
     """The queries of a contract's checks, in their order."""
-    return [finding(check, contract, lambda table: f"lake.{table}") for check in contract.checks]
+    return [
+        evidence_query(check, contract, lambda table: f"lake.{table}") for check in contract.checks
+    ]
 
 
 def test_each_kind_of_check_has_a_query_for_its_rows() -> None:

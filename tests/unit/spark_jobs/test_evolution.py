@@ -3,7 +3,7 @@
 import pytest
 
 from lakegate.errors import Permanent
-from spark_jobs.schema.evolution import Growth, growth
+from spark_jobs.schema.evolution import ColumnChange, column_changes
 from spark_jobs.schema.types import Struct, parse
 from tests.unit.contract.contract_texts import parsed
 
@@ -14,10 +14,10 @@ _COLUMNS = """\
 _THERE = "struct<id:bigint,price:decimal(10,2),rate:double>"
 
 
-def grown(there: str, columns: str = _COLUMNS, *not_null: tuple[str, ...]) -> list[Growth]:
+def grown(there: str, columns: str = _COLUMNS, *not_null: tuple[str, ...]) -> list[ColumnChange]:
     struct = parse(there)
     assert isinstance(struct, Struct)
-    return growth("t", struct, not_null, parsed(columns))
+    return column_changes("t", struct, not_null, parsed(columns))
 
 
 def test_a_table_that_has_the_columns_stays_as_it_is() -> None:
@@ -42,7 +42,7 @@ def test_a_new_column_and_a_wider_type_are_one_statement(there: str, statement: 
 
 def test_a_change_is_told() -> None:
     """The report says what became of the table."""
-    told = [each.told for each in grown("struct<id:int,rate:double>")]
+    told = [each.sentence for each in grown("struct<id:int,rate:double>")]
     assert told == [
         "table: column price added as decimal(10,2)",
         "table: column id widened from int to bigint",
@@ -53,7 +53,7 @@ def test_what_allows_no_null_is_made_to() -> None:
     """A bad row must reach the branch: the audit says no to it, not the table."""
     (change,) = grown(_THERE, _COLUMNS, ("id",))
     assert change.statement == "ALTER TABLE t ALTER COLUMN `id` DROP NOT NULL"
-    assert change.told == "table: NOT NULL lifted from column id"
+    assert change.sentence == "table: NOT NULL lifted from column id"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines
 from lakegate.report import CheckResult, Tier
-from spark_jobs.audit import drift, tiers
+from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured
 from tests.fakes.examples import REPORT
 
@@ -40,10 +40,10 @@ def contract(secrecy: str) -> Contract:
 def results(contract: Contract) -> dict[str, CheckResult]:
     """Each check's result where it measured 98,765.5, as seven runs did before."""
     measured = {check.id: MEASURED for check in contract.checks}
-    found = [tiers.result(check, MEASURED, contract) for check in contract.checks]
+    found = [verdict.result(check, MEASURED, contract) for check in contract.checks]
     known = Baselines("shop.people")
     for number in range(8):
-        told = drift.compared(found, contract, measured, lambda: known)  # noqa: B023
+        told = tiers.compare_with_history(found, contract, measured, lambda: known)  # noqa: B023
         known = known.adding(replace(REPORT, ingestion=str(number), checks=told))
     return {result.id.rpartition(".")[2]: result for result in told}
 

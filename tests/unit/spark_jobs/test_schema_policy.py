@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lakegate.contract.model import Column, Contract
-from spark_jobs.schema.compare import Landing, compare, of_any_columns, undeclared
+from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
 from tests.unit.contract.contract_texts import contract_text, parsed, problems_of
 
 _COLUMNS = "- {name: price, logicalType: number, physicalType: 'decimal(10,2)'}\n"
@@ -20,13 +20,13 @@ def contract(**settings: str) -> Contract:
     )
 
 
-def landing(found: str, **settings: str) -> Landing:
+def landing(found: str, **settings: str) -> Comparison:
     """What becomes of a file; `found` is its columns as `a int, b string`."""
     columns = [tuple(each.strip().split(" ", 1)) for each in found.split("; ")]
     return compare([(name, type_) for name, type_ in columns], contract(**settings))
 
 
-def codes(landing: Landing) -> list[tuple[str, str]]:
+def codes(landing: Comparison) -> list[tuple[str, str]]:
     return [(finding.code, finding.column) for finding in landing.findings]
 
 
@@ -37,7 +37,7 @@ def types(columns: Sequence[Column]) -> dict[str, str]:
 def test_the_contracts_own_columns_land_without_a_word() -> None:
     """The same columns in another order and case are no change."""
     found = landing("PRICE decimal(10,2); Id bigint")
-    assert found == Landing(contract().columns)
+    assert found == Comparison(contract().columns)
 
 
 def test_a_widening_is_noted() -> None:
