@@ -1,4 +1,4 @@
-"""The append, watched: what goes into the table is counted in the very pass that writes it."""
+"""Append a file's rows to the branch, and count them in the pass that writes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,19 +26,19 @@ from spark_jobs.spark import iceberg, jvm
 from spark_jobs.spark.iceberg import quoted, table_name
 from spark_jobs.spark.session import add_catalog
 
-# Rows that are kept out of the table, so that the rest of their file can be published.
+# Quarantine: rows that stay out of the table so that the rest of their file can be published.
 
 
 def quarantine_condition(contract: Contract, *, nulled: bool = False) -> str:
-    """That a row of the file is kept out, in Spark SQL; "" where none can be.
+    """Return the condition for rows to quarantine, in Spark SQL; "" where none can be.
 
-    Rows with a cell that cannot be read are, unless these cells are to be `nulled`.
+    Unparseable rows are quarantined unless such cells become null (`nulled`).
     """
     return " OR ".join(reason for _, reason in _reasons(contract, nulled=nulled))
 
 
 def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
-    """The rows that are kept out: `row`, as JSON or as it stands in the file, and `reasons`.
+    """Return the rows to quarantine: `row`, as JSON or as it stands in the file, and `reasons`.
 
     `reasons` are the ids of the checks that a row breaks.
     """
@@ -52,13 +52,13 @@ def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = Fals
 
 
 def _reasons(contract: Contract, *, nulled: bool) -> list[tuple[str, str]]:
-    """What keeps a row out: the id of the check, and the condition."""
+    """Return the checks that quarantine rows: the id of each, and its condition."""
     bad = [] if nulled else [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")]
     checks = [check for check in contract.checks if check.quarantine]
     return [*bad, *((check.id, check_sql.counts_row(check, contract)) for check in checks)]
 
 
-# The append on the branch: the table as the contract has it, and the file's rows in it.
+# The table on the branch
 
 _TABLE_PROPERTIES = {
     "format-version": "2",
@@ -71,14 +71,14 @@ _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 
 
 class Target(Protocol):
-    """The branch that a run writes to; as `branch.Branch`."""
+    """The branch that a run writes to, as `nessie_branch.Branch`."""
 
     @property
     def token(self) -> str:
         """Return the bearer token for Nessie."""
 
     def head(self) -> str:
-        """Return the hash that the branch stands at."""
+        """Return the hash of the branch's newest commit."""
 
     def own_commit(self, before: str) -> str:
         """Return the branch's head, at most one commit after `before`; raises Transient."""
@@ -88,8 +88,8 @@ class Target(Protocol):
 class Opened:
     """The branch's table (`org.apache.iceberg.Table`), ready for the append.
 
-    The branch stands at the hash `at`, where the table has main's rows and no others. `changes`
-    say how its columns were changed.
+    At the branch's commit `at` the table has main's rows and no others. `changes` describe how its
+    columns were changed.
     """
 
     table: Any
@@ -98,13 +98,12 @@ class Opened:
 
 
 def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Contract) -> Opened:
-    """Return the branch's table, created if main had none, with the contract's columns.
+    """Return the branch's table with the contract's columns; create it if main has none.
 
-    Columns are optional in the table even where the contract requires a value: a bad row must
-    reach the branch to be evidence, and only the audit decides. What the contract's newer version
-    adds or widens is added or widened here, on the branch. Raises Permanent TABLE_MISMATCH when
-    the table's columns differ in any other way, Transient BRANCH_SHARED when somebody changed its
-    rows on the branch.
+    All columns are optional in the table, even if the contract requires a value: a bad row must
+    reach the branch, and only the audit decides about it. Columns that the contract adds or widens
+    are changed here, on the branch. Raises Permanent TABLE_MISMATCH when the table's columns differ
+    in any other way, Transient BRANCH_SHARED when another writer changed its rows on the branch.
     """
     name = table_name(contract.table)
     table = iceberg.find_iceberg_table(spark, name)
@@ -128,7 +127,7 @@ def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Con
 def _opened_after_change(
     spark: SparkSession, spec: JobSpec, branch: Target, table: Any, changes: tuple[str, ...] = ()
 ) -> Opened:
-    """Return the table that this run made or altered, if its rows are still main's."""
+    """Return the table that this run created or altered, if its rows are still main's."""
     at = branch.head()
     if at != spec.base_hash:
         table.refresh()  # after the look at the branch, so that it shows all that came before
@@ -137,9 +136,9 @@ def _opened_after_change(
 
 
 def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, table: Any) -> None:
-    """Raise Transient BRANCH_SHARED unless the table's snapshot is that of main at the base.
+    """Raise Transient BRANCH_SHARED unless the table has the snapshot that main has.
 
-    Every commit of rows makes a new snapshot; one of columns alone keeps it.
+    A commit of rows makes a new snapshot; a change of columns keeps it.
     """
     add_catalog(spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
     base = iceberg.find_iceberg_table(spark, table_name(spec.table, BASE))
@@ -148,7 +147,7 @@ def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, ta
 
 
 def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
-    """The contract with the columns that files have added to its table, where it lets them."""
+    """Return the contract with the columns that files added to its table, if it allows that."""
     name = table_name(contract.table)
     table = iceberg.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
     if table is None:
@@ -167,11 +166,10 @@ def append(
 ) -> tuple[tuple[Any, ...], str]:
     """Append `rows` in one commit that names the ingestion.
 
-    Returns the data files that hold them (`org.apache.iceberg.DataFile`), and the commit's hash:
-    there the branch has main's rows and these, and no others. Raises Permanent CORRUPT_FILE when
-    the rows turn out to be unreadable; nothing is then committed. Raises Transient when another
-    writer committed on this branch meanwhile, Permanent COUNT_MISMATCH when the commit and its
-    manifests differ.
+    Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
+    the branch has main's rows and these rows only. Raises Permanent CORRUPT_FILE when the rows turn
+    out to be unreadable; nothing is committed then. Raises Transient when another writer committed
+    on the branch, Permanent COUNT_MISMATCH when the commit and its manifests differ.
     """
     writer = rows.writeTo(table_name(contract.table))
     for option, value in _WRITE_OPTIONS.items():
@@ -204,10 +202,10 @@ Found = dict[str, Any]
 def append_watched(
     spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
 ) -> tuple[Run, RowCounts, dict[str, Measured]]:
-    """Append the file's rows, all but those that go into quarantine.
+    """Append the file's rows except those to quarantine.
 
-    Returns the run, the file's rows, and the measures that were taken on the way, by check id.
-    Raises Permanent when rows are lost between the file, the audit and the table.
+    Returns the run, the file's row counts, and the observed measures by check id (tier 3). Raises
+    Permanent when rows are lost between the file, the audit and the table.
     """
     spark = source.rows.sparkSession
     split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
@@ -237,7 +235,7 @@ def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> 
     try:
         rows.where(F.expr(split or "true"))
     except jvm.JavaError as error:
-        what = "it cannot be told which rows go into quarantine"
+        what = "the rows to quarantine cannot be determined"
         plain, shown = f"{what}: {jvm.error_condition(error)}", f"{what}: {jvm.root_message(error)}"
         raise Quoting("BAD_CONDITION", plain, shown) from error
     return split
@@ -253,12 +251,14 @@ def _count() -> Expression:
 
 
 def _require_all_rows(source: Source, counted: RowCounts, audited: int, written: int) -> None:
-    """That the rows of the file, of the audit and of the table are the same, each counted apart."""
+    """Raise Permanent unless the file, the audit and the table have the same number of rows."""
     if not counted.written == audited == written:
         message = f"{counted.written:,} rows were read, {audited:,} audited, {written:,} written"
         raise Permanent("COUNT_MISMATCH", message)
     if source.declared_rows not in (None, counted.read):
-        message = f"the file promises {source.declared_rows:,} rows; {counted.read:,} can be read"
+        message = (
+            f"the file declares {source.declared_rows:,} rows, but {counted.read:,} can be read"
+        )
         raise Permanent("CORRUPT_FILE", message)
 
 

@@ -1,4 +1,4 @@
-"""One run: open the landed object, append it, audit it in the same pass, say what was found."""
+"""Run an ingestion: open the landed object, append it, audit it and return the report."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -32,16 +32,16 @@ from spark_jobs.storage import Storage
 
 
 class LandedFile(Bytes, Protocol):
-    """The landed object, and what it has to keep to; as `storage.Storage`."""
+    """The landed object and its contract, as `storage.Storage`."""
 
     def contract(self) -> Contract:
-        """The contract."""
+        """Return the contract."""
 
     def pinned(self) -> AbstractContextManager[str]:
-        """An address of exactly the landed version, for a while."""
+        """Provide an address of exactly the landed version for a while."""
 
     def baselines(self) -> Baselines:
-        """What the table's published runs measured."""
+        """Return the measures of the table's published runs."""
 
 
 WriteQuarantine = Callable[[DataFrame, str, Any], tuple[DataFile, ...]]
@@ -54,11 +54,11 @@ def ingest(
     branch: Target,
     write_quarantine: WriteQuarantine | None = None,
 ) -> AuditReport:
-    """Carry one landed object onto its branch and audit it there.
+    """Append one landed object to its branch, and audit it there.
 
-    `write_quarantine` is given the rows that are kept out of the table, when the run began, and the table;
-    without it they stay where they are. Raises Permanent when the file cannot be read or written,
-    Transient when a retry may help.
+    `write_quarantine` gets the rows to quarantine, the start of the run, and the table. Without it
+    these rows are not written. Raises Permanent when the file cannot be read or appended, Transient
+    when a retry may help.
     """
     meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
     still = cancel_when_stalled(spark, spec.limits.longest_stall)
@@ -92,12 +92,12 @@ def ingest(
 def _quarantined(
     source: Source, rows: RowCounts, run: Run, write: WriteQuarantine, meter: Meter
 ) -> tuple[DataFile, ...]:
-    """The files of the rows that were kept out of the table, which must hold all of them."""
+    """Write the quarantined rows; return the files, which must hold all of them."""
     rows_out = append.quarantined_rows(source.rows, run.contract, nulled=rows.nulled)
     files = write(rows_out, meter.started_at, run.table)
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
-        message = f"{rows.quarantined:,} rows were to be quarantined, but the quarantine files hold {held:,}"
+        message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"
         raise Permanent("COUNT_MISMATCH", message)
     return files
 
@@ -116,23 +116,22 @@ def _written(run: Run, rows: RowCounts, source: Source, table: Opened) -> dict[s
     }
 
 
-# One run for a batch: each of its files onto the one branch, one after the other, and audited.
-#
-# A file that fails keeps nobody from seeing what is wrong with the others.
+# Batches
 
 
 def ingest_batch(
     spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
 ) -> AuditReport:
-    """Carry all files of a batch onto its branch, and audit each there.
+    """Append all files of a batch to its branch one by one, and audit each there.
 
-    Each is judged as if main were what the branch is before it: checks that look at the table, or
-    at another one, find what the files before it brought. Raises Transient when a retry may help.
+    Each file is audited as if the branch before it were main: checks of the table, or of another
+    one, find what earlier files brought. A file that fails does not stop the others, so that the
+    report shows all faults. Raises Transient when a retry may help.
     """
     reports: list[AuditReport] = []
     for part in spec.parts:
         before = reports[-1].audited_hash if reports else spec.base_hash
-        # Where nothing of the file before was audited, the batch fails as a whole.
+        # If the file before has no audited commit, the whole batch fails anyway.
         own = replace(storage, spec=spec.of_part(part, before or branch.head()))
         reports.append(_ingest_part(own, spark, branch))
     return together(spec.landed, reports)

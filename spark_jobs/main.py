@@ -1,7 +1,7 @@
 """Entry point of the job run: `main.py <job spec as JSON>`.
 
-Exits with 0 only when the audit passed, so that even a reader of the exit code alone never
-publishes what was not audited. The report explains every other end; a crash leaves none.
+The exit code is 0 only if the audit passed, so that a consumer of the exit code alone never
+publishes unaudited data. The report explains every other final state; a crash leaves no report.
 """
 
 import sys
@@ -27,7 +27,7 @@ from spark_jobs.report import errored, with_results, write_quarantine
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
-# A run's token for Nessie, at the door.
+# The longest wait for a new key to reach Nessie's servers, and the pause between requests.
 
 _SECONDS = 600.0
 _PAUSE = 5.0
@@ -39,12 +39,11 @@ def wait_for_token(
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """The token that `read` gives, once Nessie takes it.
+    """Return the token that `read` reads, once Nessie accepts it.
 
-    A new key reaches the servers one by one, minutes after the tokens that it signed. A run that
-    begins meanwhile waits for it, ten minutes at most, rather than use up its ingestion's tries.
-    Raises TokenRefused where that does not help, Transient TOKEN_ENDS where the token would end
-    before the run may.
+    A new key reaches the servers one by one, minutes after it signed the first tokens. The run
+    waits up to ten minutes for it, so that its ingestion loses no attempt. Raises TokenRefused if
+    waiting does not help, Transient TOKEN_ENDS if the token expires before the run may end.
     """
     deadline = monotonic() + _SECONDS
     while True:
@@ -64,7 +63,7 @@ EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 
 
 def main(argument: str) -> int:
-    """Carry out one job run; returns its exit code."""
+    """Execute one job run; return its exit code."""
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)
     report = storage.put_report(_with_results(storage, _run(spec, storage)))
@@ -110,7 +109,7 @@ def _reaudit(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
 
 
 def _with_results(storage: Storage, report: AuditReport) -> AuditReport:
-    """The report with its results in a file; one that an earlier try finished has its own."""
+    """Return the report with its results in a file; a finished report of an earlier try has one."""
     if has_results(report, storage.spec.lake_bucket):
         return report
     if report.parts:

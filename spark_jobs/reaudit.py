@@ -1,7 +1,7 @@
-"""One run that looks again: at what main gained since the file was audited, where that is enough.
+"""Re-audit a file on a fresh branch against what main gained since its audit.
 
-The file's data files are on the run's branch already, which this job cannot write. Nothing of the
-landed object is read: what was found in it stands.
+The file's data files are registered on the branch already, which this job cannot write. The landed
+object is not read again: the results of its own checks stay valid.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ _EARLIER = "earlier"
 
 @dataclass(frozen=True)
 class _GainedRows:
-    """What main's table gained since the file was audited before.
+    """The rows that main's table gained since the earlier audit.
 
-    `now` is the table where the fresh branch was cut, `earlier` Iceberg's as it was at that audit,
-    None where there was none.
+    `now` is the table when the fresh branch was created. `earlier` is Iceberg's table at the
+    earlier audit, None where there was none.
     """
 
     spark: SparkSession
@@ -40,7 +40,7 @@ class _GainedRows:
     earlier: Any | None
 
     def find_rows(self, condition: str) -> DataFrame | None:
-        """Rows that meet the condition in files that main has gained; None where it has none."""
+        """Return rows that meet the condition from files that main gained; None without any."""
         if iceberg.has_deletes(self.now.table):  # which also apply to some of these files
             return self.now.find_rows(condition)
         name = self.now.name
@@ -50,15 +50,15 @@ class _GainedRows:
 
 
 def reaudit(spec: JobSpec, storage: Storage, spark: SparkSession, token: str) -> AuditReport:
-    """Look at the checks of the whole table again; the other results are the earlier report's.
+    """Repeat the checks of the whole table; take the other results from the earlier report.
 
-    Raises Permanent when that report is gone or is not what the run was told.
+    Raises Permanent when that report is gone or belongs to another audit.
     """
     meter = Meter(spark)
     contract = storage.contract()
     earlier = storage.report(spec.earlier_report)
     if (earlier.ingestion, earlier.base_hash) != (spec.ingestion, spec.reaudit_base):
-        message = f"{spec.earlier_report} does not tell what was audited before"
+        message = f"{spec.earlier_report} is not the report of the earlier audit"
         raise Permanent("FOREIGN_REPORT", message)
     with meter.step("audit"):
         again = _results(_run(spec, contract, spark, token), earlier)
@@ -82,9 +82,9 @@ def reaudit(spec: JobSpec, storage: Storage, spark: SparkSession, token: str) ->
 
 
 def _run(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> Run:
-    """The run as it was after its append, but on the fresh branch.
+    """Return the run as after its append, but on the fresh branch.
 
-    Raises Permanent TABLE_GONE where the table is not there.
+    Raises Permanent TABLE_GONE if the table does not exist.
     """
     add_catalog(spark, CATALOG, spec.nessie_uri, spec.branch, spec.audited_hash, token)
     table = iceberg.find_iceberg_table(spark, table_name(contract.table))
@@ -96,11 +96,11 @@ def _run(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> 
 
 
 def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
-    """The results of the checks that look beyond the file.
+    """Return the results of the checks that read main.
 
-    Where the earlier audit found no row that repeats a key, only what main gained can have one;
-    where it did, and they were allowed, all are compared anew, since both may have the same key.
-    All other measures of the table are taken anew.
+    If the earlier audit found no repeated key, only rows that main gained can repeat one. If it
+    found allowed ones, all keys are compared again, because both sides may have the same key. All
+    other checks of the table are measured again.
     """
     add_catalog(
         run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.reaudit_base, run.token

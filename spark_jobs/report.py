@@ -1,4 +1,4 @@
-"""The report of a run: what it was told, and what it found."""
+"""Build the audit report, and write the data files that belong to it."""
 
 import json
 import secrets
@@ -25,7 +25,7 @@ from spark_jobs.storage import Storage
 
 
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:
-    """The report of a run that could not read or write its file."""
+    """Return the report of a run that could not read or write its file."""
     reason = Reason(error.code, error.message)
     return report(spec, None, None, verdict=Verdict.ERRORED, reason=reason)
 
@@ -33,7 +33,7 @@ def errored(spec: JobSpec, error: Permanent) -> AuditReport:
 def report(
     spec: JobSpec, meter: Meter | None, contract: Contract | None, **found: Any
 ) -> AuditReport:
-    """The report of a run, with what it `found`, if anything."""
+    """Return the report of a run with the fields `found`."""
     empty = AuditReport(
         ingestion=spec.ingestion,
         attempt=spec.attempt,
@@ -59,19 +59,18 @@ def report(
     return replace(empty, **found)
 
 
-# Data files that no table knows yet: somebody else enters them into theirs.
-#
-# They are written where they stay, and nothing is renamed or deleted: a job may do neither.
+# Data files without a table: the publisher registers them later. The job writes them in their final
+# place, because it may neither rename nor delete.
 
 _ICEBERG = "org.apache.iceberg"
 _JACKSON = "com.fasterxml.jackson.databind"
 
 
 def parquet_bytes(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
-    """Rows as a Parquet file with Iceberg's field ids.
+    """Return rows as a Parquet file with Iceberg's field ids.
 
-    `schema` is Iceberg's, `rows` a list of objects, both as JSON; all rows get the time `run_ts`.
-    Whole numbers must be `long` in the schema.
+    `schema` is Iceberg's schema and `rows` a list of objects, both as JSON. All rows get the time
+    `run_ts`. Integers must be `long` in the schema.
     """
     load = partial(java_class, spark)
     columns = load(f"{_ICEBERG}.SchemaParser").fromJson(schema)
@@ -80,7 +79,7 @@ def parquet_bytes(spark: SparkSession, schema: str, rows: str, run_ts: str) -> b
     out = load(f"{_ICEBERG}.inmemory.InMemoryOutputFile")()
     factory = load(f"{_ICEBERG}.data.GenericAppenderFactory")(columns)
     appender = factory.newAppender(out, load(f"{_ICEBERG}.FileFormat").PARQUET)
-    # In one go: each value handed over by itself would be a call of its own.
+    # All rows in one call, because a call per value is slow.
     mapper = load(f"{_JACKSON}.ObjectMapper")()
     mapper.configure(load(f"{_JACKSON}.DeserializationFeature").USE_LONG_FOR_INTS, True)
     for values in mapper.readValue(rows, load("java.lang.Class").forName("java.util.List")):
@@ -92,8 +91,9 @@ def parquet_bytes(spark: SparkSession, schema: str, rows: str, run_ts: str) -> b
 def write_files(rows: DataFrame, schema: str, folder: str, table: Any) -> list[DataFile]:
     """Write rows as Parquet files into a folder (s3://), with Iceberg's field ids.
 
-    `schema` is Iceberg's, as JSON; it is written with the access that `table` has. As where Iceberg
-    rewrites files: what is written for a table under a name in its cache is not committed to it.
+    `schema` is Iceberg's schema as JSON. The files are written with the access that `table` has.
+    Iceberg does the same when it rewrites files: a write to a name in its table cache is not
+    committed.
     """
     load = partial(java_class, rows.sparkSession)
     name = uuid.uuid4().hex
@@ -113,7 +113,7 @@ def write_files(rows: DataFrame, schema: str, folder: str, table: Any) -> list[D
 
 
 def _metadata(schema: str, folder: str, table: str) -> str:
-    """A table that has such rows, and nothing in it (Iceberg specification, "Table Metadata")."""
+    """Return the metadata of an empty table with this schema (Iceberg specification)."""
     return json.dumps(
         {
             "format-version": 2,
@@ -134,14 +134,12 @@ def _metadata(schema: str, folder: str, table: str) -> str:
     )
 
 
-# What a run leaves for the tables of history: data files that the publisher enters into them.
-#
-# The job may not write main's tables. It writes Parquet under their place in the lake, and names
-# the files in its report.
+# Files for the audit history: the job may not write main's tables, so it writes Parquet under their
+# place in the lake and names the files in its report. The publisher registers them.
 
 
 def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> AuditReport:
-    """The report, with the file that holds its own rows in RESULTS, written now.
+    """Write the report's rows for RESULTS to a file; return the report with that file.
 
     Raises Transient when it cannot be written.
     """
@@ -159,9 +157,9 @@ def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> 
 def write_quarantine(
     storage: Storage, rows: DataFrame, started_at: str, table: Any
 ) -> tuple[DataFile, ...]:
-    """Write rows that are kept out of `table`: `row` as text and `reasons`, ids of checks.
+    """Write rows that stay out of `table`: `row` as text, and `reasons`, the ids of checks.
 
-    Raises LakegateError as `explain` has it.
+    Raises LakegateError as `explain` returns it.
     """
     spec = storage.spec
     same = {**of_run(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)}
@@ -176,7 +174,7 @@ def write_quarantine(
 
 
 def _prefix(table: HistoryTable, storage: Storage) -> str:
-    """How the keys of this try's files begin, by which they are known to be the run's."""
+    """Return the prefix of the keys of this try's files, which names the run."""
     spec = storage.spec
     run = run_id(spec.ingestion, spec.attempt)
     address = f"{table.files(spec.lake_bucket)}{run}-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""A few of the rows that break a check, each with its address in the data files."""
+"""Add a few of the rows that break a check to its result, each with its address."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,9 +24,9 @@ Samples = tuple[Mapping[str, str | None], ...]
 def with_samples(
     results: Sequence[CheckResult], run: Run, source: Source
 ) -> tuple[CheckResult, ...]:
-    """The results, with rows that break each of the first failed checks where that is allowed.
+    """Return the results; the first failed checks have sample rows where the contract allows it.
 
-    Rows that could not be read are shown as they stand in the file, with the cells to blame.
+    Unparseable rows are shown as they stand in the file, with the cells at fault.
     """
     if not run.contract.allow_samples:
         return tuple(results)
@@ -50,9 +50,10 @@ def _samples(result: CheckResult, check: Check | None, run: Run, source: Source)
 
 
 def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: bool) -> Samples:
-    """Rows that break the check; only those that were `kept` in the table have an address.
+    """Return rows that break the check; only rows in the table (`kept`) have an address.
 
-    Columns that the contract does not name are left out: nobody may see their values.
+    Columns that the contract does not declare are left out, because their values may be
+    confidential.
     """
     own = [contract.column(name).top for name in check.columns]
     declared = (column.name for column in contract.columns if column.is_declared)
@@ -67,10 +68,11 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
 
 
 def _bad_rows(source: Source, contract: Contract) -> Samples:
-    """A few rows as they stand in the file; only columns where a cell must not be shown.
+    """Return a few unparseable rows; where values must be hidden, only the names of their columns.
 
-    That is so, too, where the file may have columns that the table has not: nobody classified them.
-    One cell too many moves all others, so that any of them may hold what another is to conceal.
+    Values are also hidden where the file may have columns that the table lacks, because those are
+    not classified. One cell too many shifts all others, so that any cell may hold a confidential
+    value.
     """
     unknown = contract.transform or contract.extra_columns == "drop"
     hides = bool(unknown or contract.concealed)
@@ -79,7 +81,7 @@ def _bad_rows(source: Source, contract: Contract) -> Samples:
         return tuple(_bad_row(row["row"], row["cells"] or (), hides=hides) for row in found)
     if hides:
         return ()
-    # Whole rows: Spark refuses to read from JSON nothing but what it could not read. As texts:
+    # All columns, because Spark refuses to read only the corrupt records of JSON; as texts, because
     # Python has no dates after the year 9999.
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
     found = source.rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).select(*texts).collect()
@@ -87,12 +89,12 @@ def _bad_rows(source: Source, contract: Contract) -> Samples:
 
 
 def _bad_row(row: str, cells: Sequence[Row], *, hides: bool) -> Mapping[str, str | None]:
-    """Return which cells of a row could not be read, and the row where it may be shown."""
+    """Return which cells of a row could not be parsed, and the row where it may be shown."""
     named = [
         f"{cell['column']} {verdict.HIDDEN}" if hides else f"{cell['column']} '{cell['text']}'"
         for cell in cells
     ]
-    shown = {"unreadable": ", ".join(named)[:_WIDEST] or "the row as a whole"}
+    shown = {"unreadable": ", ".join(named)[:_WIDEST] or "the whole row"}
     return shown if hides else {**shown, "row": row[:_WIDEST]}
 
 

@@ -1,7 +1,8 @@
-"""Checks that need a job of their own: over keys, over the table, over a query or a control file.
+"""Tier 5: checks that need a Spark job each.
 
-What one key's columns need is counted once, and a key that contains one that was found unique needs
-no job. A check that cannot be measured harms no other.
+These are keys, foreign keys, checks of the whole table, SQL queries and control files. The keys of
+the same columns are counted once. A key that contains a unique key needs no job. A check that
+cannot be measured does not affect the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,10 +28,10 @@ _Scope = Scope | Window
 
 @dataclass(frozen=True)
 class _KeyAudit:
-    """One look at a run's checks, with what it has found of keys already.
+    """The checks of one run, with the keys that were counted so far.
 
-    `find_rows` gives what to compare a check's keys with. `unique` are the columns of keys that none of
-    the rows in the scope repeats, with the condition on these rows.
+    `find_rows` returns the lookup for the rows that a check's keys are compared with. `unique`
+    holds the columns of keys without duplicates, with their scope and condition.
     """
 
     run: Run
@@ -40,7 +41,7 @@ class _KeyAudit:
 
 
 def is_measured(check: Check) -> bool:
-    """Whether the check is one of those that are measured here."""
+    """Return if the check belongs to this tier."""
     metric = check.basis.metric
     return metric in KEYED or (check.checks_whole_table and metric in (*OF_ROWS, Metric.ROWS))
 
@@ -50,9 +51,10 @@ def answer(
     checks: Iterable[Check],
     find_rows: Callable[[Check], FindRows] | None = None,
 ) -> Mapping[str, Measured]:
-    """The measures, by check id, of all checks that need a job of their own.
+    """Return the measures, by check id, of all checks that need a job of their own.
 
-    `find_rows` gives the rows that a check's keys are compared with, by default all of main's.
+    `find_rows` returns the lookup for the rows to compare a check's keys with, by default all of
+    main's.
     """
     audit = _KeyAudit(run, find_rows or (lambda _: main_table.open_table(run).find_rows))
     able = sorted(filter(is_measured, checks), key=lambda check: len(check.columns))
@@ -64,7 +66,7 @@ def answer(
 
 
 def _measured_or_problem(audit: _KeyAudit, check: Check) -> Measured:
-    """The measure of a check, or why there is none. Raises Transient where a retry may help."""
+    """Measure a check, or return the problem. Raises Transient where a retry may help."""
     try:
         return _measured(audit, check.basis)
     except (*jvm.JavaError, Permanent) as error:
@@ -74,7 +76,7 @@ def _measured_or_problem(audit: _KeyAudit, check: Check) -> Measured:
 def _problem(run: Run, error: Exception) -> Measured:
     why: Exception = error
     if isinstance(error, jvm.JavaError):
-        explained = explain(error, "it cannot be measured", otherwise="CHECK_FAILED")
+        explained = explain(error, "the check cannot be measured", otherwise="CHECK_FAILED")
         why = masked(explained, run.contract)
     if not isinstance(why, Permanent):
         raise why from error
@@ -126,7 +128,7 @@ def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
 
 
 def _unique_parts(audit: _KeyAudit, check: Check) -> Iterator[frozenset[str]]:
-    """Keys within the check's key that no row repeats: then none repeats the larger one."""
+    """Yield the unique keys within the check's key: they make the larger key unique too."""
     for scope, columns, where in audit.unique:
         reaches = check.scope is Scope.FILE or scope in (Scope.TABLE, check.scope)
         if columns <= frozenset(check.columns) and reaches and where in ("", check.where):
@@ -134,7 +136,7 @@ def _unique_parts(audit: _KeyAudit, check: Check) -> Iterator[frozenset[str]]:
 
 
 def _counted(audit: _KeyAudit, check: Check) -> keys.Keys:
-    """How often the file's keys occur, once for all checks of the same columns and rows."""
+    """Count the file's keys, once for all checks of the same columns and rows."""
     of = frozenset(check.columns), check.where
     if of not in audit.counted:
         audit.counted[of] = keys.count(_keys(audit.run, check, _filtered(audit.run.rows, check)))
@@ -142,7 +144,7 @@ def _counted(audit: _KeyAudit, check: Check) -> keys.Keys:
 
 
 def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int | None:
-    """How many different keys of the file the table has; None where statistics say none."""
+    """Return how many of the file's keys the table has; None where statistics exclude them."""
     run = audit.run
     columns = [run.contract.column(name) for name in check.columns]
     dated = [check.scope.column] if isinstance(check.scope, Window) else []
@@ -159,7 +161,7 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
 
 def _note(found: keys.Keys, known: int | None) -> str:
     within = f"{_key_count(found.repeated)} on {found.rows:,} rows" if found.repeated else ""
-    before = f"{_key_count(known)} that the table had" if known else ""
+    before = f"{_key_count(known)} already in the table" if known else ""
     return ", ".join(filter(None, (within, before)))
 
 
@@ -174,7 +176,7 @@ def _distinct(audit: _KeyAudit, check: Check) -> int:
 
 
 def _measure_rows(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
-    """Checks of single rows over more rows than the file's, all of one scope in one scan."""
+    """Measure checks of rows in one scope, which is larger than the file, in one scan."""
     try:
         for check in checks:
             tier_scan.check_own_sql(run.spark, check)
@@ -209,7 +211,7 @@ def _checked_rows(run: Run, check: Check) -> DataFrame:
 
 
 def _rows_in_scope(run: Run, check: Check) -> DataFrame:
-    """The rows in the check's scope; the file's own always are."""
+    """Return the rows in the check's scope, always with the file's own."""
     if check.scope is Scope.FILE:
         return run.rows
     if not isinstance(check.scope, Window):
@@ -219,7 +221,7 @@ def _rows_in_scope(run: Run, check: Check) -> DataFrame:
 
 
 def _row_count(run: Run, check: Check, rows: DataFrame) -> int:
-    """How many rows a percentage is of; counted only where there is one."""
+    """Return the number of rows for percentages; it is counted only if there is one."""
     expected = [check.expect, *([check.warn] if check.warn else [])]
     if all(each.unit is not Unit.PERCENT for each in expected):
         return run.written

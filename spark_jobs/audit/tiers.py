@@ -1,15 +1,15 @@
-"""The audit's six tiers. The first tier that can answer a check does; the others do not see it.
+"""The audit's six tiers: the first tier that can answer a check does.
 
-| # | tier (`Tier`) | where it runs | what it costs |
-|---|---|---|---|
-| 1 | file | `files.open`, `schema.compare` | the file's head or footer, before anything is written |
-| 2 | manifests | `tier_statistics` | no row is read: Iceberg's writer noted counts and bounds |
-| 3 | append | `append`, `tier_scan.observable` | aggregates in the pass that writes the rows anyway |
-| 4 | scan | `tier_scan` | one pass over the new data files for each 60 checks |
-| 5 | keys | `tier_keys` | a job for each check: keys, whole tables, SQL, control files |
-| 6 | history | here | one object on S3 with what published runs measured |
+| # | tier      | runs in                              | costs                                     |
+|---|-----------|--------------------------------------|-------------------------------------------|
+| 1 | file      | `files.open`, `schema.compare`       | the file's head or footer                 |
+| 2 | manifests | `tier_statistics`                    | no row: Iceberg's writer noted statistics |
+| 3 | append    | `append` (`tier_scan.observable`)    | aggregates in the pass that writes        |
+| 4 | scan      | `tier_scan`                          | a pass over the new files per 60 checks   |
+| 5 | keys      | `tier_keys` (and SQL, control files) | a job per check                           |
+| 6 | history   | `compare_with_history`               | one S3 object with earlier measures       |
 
-Tiers 1 and 3 work while the file is read and appended, so that they run before the others.
+Tiers 1 and 3 run while the file is opened and appended, before the others.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The verdict: each check's result, from what was measured and what the contract expects."""
+"""Judge a file: each check's result, and the verdict on all of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _CODES = {READABLE: "BAD_ROWS", HAS_ROWS: "NO_ROWS", QUARANTINE_LIMIT: "QUARANTI
 def judge(
     contract: Contract, rows: RowCounts, measured: Mapping[str, Measured]
 ) -> tuple[CheckResult, ...]:
-    """Every check's result: of those that every file must pass, and of the contract's."""
+    """Return every result: of the checks that apply to every file, and of the contract's checks."""
     return (
         *_file_results(contract, rows),
         *[result(check, measured[check.id], contract) for check in contract.checks],
@@ -27,7 +27,7 @@ def judge(
 
 
 def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
-    """The outcome of one check."""
+    """Return the result of one check."""
     value = measured.value
     found = CheckResult(
         id=check.id,
@@ -50,7 +50,7 @@ def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
 
 
 def refused_columns(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...], Reason]:
-    """Results and reason for a file whose columns break the contract: its rows were not read."""
+    """Return results and reason for a file whose columns break the contract; no row was read."""
     results = tuple(
         replace(
             _columns_fit(),
@@ -66,9 +66,9 @@ def refused_columns(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...
 
 
 def verdict(results: Sequence[CheckResult]) -> tuple[Verdict, Reason | None]:
-    """What the results mean for the file, and in one sentence why it is not published if it is not.
+    """Return the verdict, and the reason unless the file passed.
 
-    A check that could not be measured is never a pass, and neither is an audit without any check.
+    A check that could not be measured never passes, nor does an audit without any evaluated check.
     """
     errors = [result for result in results if result.status is Status.ERROR]
     failed = [result for result in results if result.status is Status.FAIL]
@@ -135,7 +135,7 @@ def _columns_fit() -> CheckResult:
 
 
 def _file_result(id_: str, expected: str, found: str, *, ok: bool) -> CheckResult:
-    """A check that every file must pass, whatever its contract says."""
+    """Return the result of a check that applies to every file, whatever its contract says."""
     status = Status.PASS if ok else Status.FAIL
     error = Severity.ERROR.value
     return CheckResult(id_, "file", (), error, status, expected, found, tier=Tier.FILE.value)

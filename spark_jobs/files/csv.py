@@ -1,4 +1,4 @@
-"""CSV: cells found by Spark, rows found and counted beside it, types taken from the contract."""
+"""Read CSV: Spark finds the cells, rows are counted separately, the contract gives the types."""
 
 import csv
 import io
@@ -26,20 +26,18 @@ from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, ref
 from spark_jobs.files.text_lines import BY_BYTES, LINE, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 
-# Where the rows of a CSV file begin and end, found without Spark's parser. Pure.
-#
-# The grammar is RFC 4180's, with two liberties that everybody takes: a quote inside of a cell
-# that began without one is a character like any other, and empty lines are no rows.
+# Rows are counted without Spark's parser, by the grammar of RFC 4180 with two common extensions: a
+# quote within an unquoted cell is a plain character, and empty lines are no rows.
 
-# Spark's names of the reader's options; delimiter, quote, escape and encoding are always given.
+# By Spark's names of its options. Delimiter, quote, escape and encoding are always there.
 Options = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A file's rows, its header among them; `undecodable` where bytes were no text.
+    """The number of a file's rows, header included; `undecodable` if bytes were no text.
 
-    `ends` are the line ends behind its rows: one of a kind, but for files put together of others.
+    `ends` are the line ends of its rows: more than one only in files joined from others.
     """
 
     count: int
@@ -48,10 +46,10 @@ class Rows:
 
 
 def complete_line(options: Options) -> str:
-    """A Java regular expression for lines that are whole rows by themselves.
+    """Return a Java regular expression for lines that are complete rows.
 
-    Where all lines of a file match there is no line end within quotes, so that the file can be
-    read line by line, in parallel. No part of it can go back, so that it takes linear time.
+    If all lines of a file match, no line end is within quotes, so that Spark can read the file line
+    by line, in parallel. All parts are possessive, so matching takes linear time.
     """
     delimiter, quote, escape = (
         f"\\x{{{ord(options[name]):x}}}" for name in ("delimiter", "quote", "escape")
@@ -63,19 +61,19 @@ def complete_line(options: Options) -> str:
 
 
 def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
-    """The names in a CSV file's first row, and its first line as it stands there.
+    """Return the names in a CSV file's first row, and its first line as it stands there.
 
-    Raises Permanent NOT_CSV when the row cannot be read, or does not end within `head`.
+    Raises Permanent NOT_CSV when the row cannot be parsed, or does not end within `head`.
     """
     text = head.decode(options["encoding"], errors="replace").removeprefix("\ufeff")
     if len(head) >= HEAD and not re.search(r"\S.*[\r\n]", text):
-        raise Permanent("NOT_CSV", f"there is no line end among the first {HEAD:,} bytes")
+        raise Permanent("NOT_CSV", f"there is no line end in the first {HEAD:,} bytes")
     first = next(filter(None, re.split(r"\r\n?|\n", text)), "")
     try:
         rows = _reader(io.StringIO(text, newline=""), options)
         return tuple(next(filter(None, rows), ())), first
     except csv.Error as error:
-        message = f"the first row cannot be read: {error}"
+        message = f"the first row cannot be parsed: {error}"
         raise Permanent("NOT_CSV", message) from error
 
 
@@ -84,11 +82,10 @@ def count_rows(
     options: Options,
     limits: Limits = DEFAULTS,
 ) -> Rows:
-    """Count a CSV file's rows by its quotes and line ends; `open_text` gives its bytes.
+    """Count a CSV file's rows by its quotes and line ends; `open_text` opens its bytes.
 
-    Raises Permanent LINE_TOO_LONG where a line or a cell has more characters than are taken, and
-    CORRUPT_FILE where a quote that was opened is not closed at the end of a cell: whatever follows
-    might be data, or might be part of that cell.
+    Raises Permanent LINE_TOO_LONG if a line or a cell is longer than the limit, and CORRUPT_FILE if
+    a quote is not closed at the end of its cell: the rows after it are uncertain.
     """
     try:
         return Rows(*_count(open_text, options, "strict", limits), undecodable=False)
@@ -113,15 +110,15 @@ def _count(
             if "field limit" in str(error):
                 check_line(limits.longest_line + 1, limits)
             message = (
-                f"line {reader.line_num:,}: {error}. A quote there, or on a line before it, is not "
-                "closed where its cell ends, so it is unknown where the next rows begin"
+                f"line {reader.line_num:,}: {error}. A quote in this line or an earlier one is not "
+                "closed at the end of its cell, so it is unknown where the next rows begin"
             )
             raise Permanent("CORRUPT_FILE", message) from error
 
 
 @dataclass
 class _Lines:
-    """The lines, none longer than one may be in memory; `end` is the end of the latest one."""
+    """The lines of a text, each within the limit; `end` is the line end of the latest one."""
 
     text: io.TextIOWrapper
     limits: Limits
@@ -149,7 +146,7 @@ def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
 
 
 _BAD = "bad"
-# What a cell "" is between two steps: a text that nobody could have written into a file.
+# Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
 _PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
 _PARSER_OPTIONS = (
@@ -170,16 +167,16 @@ _PARSER = {
 def read_csv(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes, limits: Limits
 ) -> Source:
-    """A CSV file's rows; `head` is the beginning of its text.
+    """Read a CSV file; `head` is the beginning of its text.
 
-    A file in which every line is a whole row is read in parallel. Any other, and one in UTF-16, is
-    read by one task, after its rows were counted by `csv_grammar`.
+    A file whose lines are all complete rows is read in parallel. Any other file, and one in UTF-16,
+    is counted first and then read by one task.
     """
     options = contract.options
     has_header = options["header"] == "true"
     names, first = header(head, options) if has_header else (_names(contract), "")
     if not names:
-        raise Permanent("NO_HEADER", f"the file has no header among its first {HEAD:,} bytes")
+        raise Permanent("NO_HEADER", f"the file has no header in its first {HEAD:,} bytes")
     check_columns(len(names), limits)
     comparison = compare([(name, "") for name in names], contract)
     if comparison.findings:
@@ -193,7 +190,7 @@ def read_csv(
 def _by_lines(
     spark: SparkSession, path: str, options: Options, width: int, first: str
 ) -> tuple[DataFrame, int] | None:
-    """The rows of a file in which each line is one, and their number; None for any other file."""
+    """Return the rows and their number if each line is a row; None for any other file."""
     lines = read_lines(spark, path, options["encoding"])
     has_quote = f"contains({LINE}, {literal(options['quote'])})"
     is_open = f"{has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))}"
@@ -222,7 +219,7 @@ def _by_lines(
 def _by_quotes(
     spark: SparkSession, path: str, options: Options, width: int, file: Bytes, limits: Limits
 ) -> tuple[DataFrame, int]:
-    """The rows of a file with line ends within quotes, and their number."""
+    """Return the rows of a file with line ends within quotes, and their number."""
     open_text = partial(text_lines.uncompressed, file, gzipped=path.endswith(".gz"))
     counted = count_rows(open_text, options, limits)
     parser = {
@@ -240,24 +237,26 @@ def _by_quotes(
 
 
 def _end(rows: Rows) -> str:
-    """Return the line end of all rows; told of none Spark's parser changes those within cells.
+    """Return the line end of all rows; without it, Spark's parser would change line ends in cells.
 
-    Raises Permanent CORRUPT_FILE where they differ.
+    Raises Permanent CORRUPT_FILE if rows have different line ends.
     """
     if len(rows.ends) > 1:
         ends = " and ".join(sorted(map(repr, rows.ends)))
-        message = f"its rows end in different ways ({ends}), though there are line ends in cells"
-        raise Permanent("CORRUPT_FILE", f"{message}: write the same one behind every row")
+        message = (
+            f"rows have different line ends ({ends}), although cells contain line ends: end every "
+            "row with the same one"
+        )
+        raise Permanent("CORRUPT_FILE", message)
     return next(iter(rows.ends), "\n")
 
 
 def _typed_rows(
     rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options
 ) -> tuple[DataFrame, DataFrame]:
-    """Cells as the columns' types, null where the file has none; a misfit marks its row.
+    """Return the rows with the columns' types, and the unparseable rows with their broken cells.
 
-    Beside these rows those with a misfit, and which of their cells it is; of a row with too few or
-    too many cells none is to blame.
+    Absent columns are null. In a row with too few or too many cells no cell is marked as broken.
     """
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
@@ -276,7 +275,7 @@ def _typed_rows(
 
 
 def _text(cell: str, column: Column, options: Options) -> str:
-    """A cell's text: null where the file has nothing, or what the contract says means nothing."""
+    """Return a cell's text; null where it is empty or has the contract's null value."""
     empty = literal(options.get("emptyValue", ""))
     if column.type != "string" and "emptyValue" not in options:
         empty = "NULL"  # nothing else could be meant

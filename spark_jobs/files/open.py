@@ -1,7 +1,7 @@
-"""A landed file as rows with the contract's columns, whatever its format.
+"""Open a landed file of any format as rows with the contract's columns.
 
-Every cell that cannot be read as the contract says marks its row: `BAD_ROW` then holds the row as
-it stands in the file, and null in every good row.
+`BAD_ROW` is null in good rows. In a row with a cell that cannot be parsed, it holds the row as it
+stands in the file.
 """
 
 from pyspark.sql import Column as Expression
@@ -37,11 +37,10 @@ def open_source(
 ) -> Source:
     """Open the file at `path`, whose bytes are `file`.
 
-    Raises Permanent when it is not a file of the contract's format, a damaged one, one beyond the
-    limits, or one without a single byte.
+    Raises Permanent when it is empty, damaged, beyond the limits, or not of the contract's format.
     """
     if file.size == 0:
-        raise Permanent("EMPTY_OBJECT", "the file is empty: it has not one byte")
+        raise Permanent("EMPTY_OBJECT", "the file is empty")
     if contract.format in _TEXT:
         return _open_text(spark, path, contract, file, limits)
     try:
@@ -59,7 +58,7 @@ def _open_text(
         text = check_gzip(file, int(contract.options["maxCompressionRatio"]), limits)
     head = sniff.text_head(file.head(sniff.HEAD), gzipped=gzipped)
     if not head:
-        raise Permanent("EMPTY_OBJECT", "the file is empty: gzip of not one byte")
+        raise Permanent("EMPTY_OBJECT", "the file is empty: it is gzip of 0 bytes")
     encoding = contract.options.get("encoding", "UTF-8")
     sniff.check_text(contract.format, head, encoding)
     if contract.format == "json" and is_array(head):
@@ -71,11 +70,9 @@ def _open_text(
     return _TEXT[contract.format](spark, path, contract, file, head, limits)
 
 
-# A contract's transform: one SELECT over the landed file, whose result is judged as a file is.
-#
-# It sees the file as `file`: every column that is there, of the file's own type, or text where
-# the format has no types. Rows that cannot be read do not reach it, and count as bad as in any
-# file.
+# A contract's transform is one SELECT. It reads the landed file as the view `file`, with all of the
+# file's columns (texts in text formats) and without unparseable rows. These still count as bad
+# rows.
 
 _VIEW = "file"
 _LONGEST = 1000
@@ -86,7 +83,7 @@ def open_file(
 ) -> Source:
     """Open the file at `path`, through the contract's transform if it has one.
 
-    Raises Permanent when it is not a file of the contract's format, or a damaged one.
+    Raises Permanent when it is damaged, or not of the contract's format.
     """
     if not contract.transform:
         return open_source(spark, path, contract, file, limits)
@@ -115,14 +112,15 @@ def _transformed(spark: SparkSession, source: Source, contract: Contract) -> Sou
 
 
 def _run_transform(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
-    """What the SELECT makes of the rows. Raises Permanent BAD_TRANSFORM where it cannot be run."""
+    """Run the SELECT over the rows. Raises Permanent BAD_TRANSFORM if it cannot run."""
     rows.createOrReplaceTempView(_VIEW)
     try:
         read = sql_parser.tables_read(spark, sql)
         known = {(part.lower(),) for part in (_VIEW, *read.parts)}
         others = [each for each in read.tables if tuple(map(str.lower, each.name)) not in known]
         if others:
-            raise Permanent("BAD_TRANSFORM", f"the transform can only read file, not {others[0]}")
+            message = f"the transform may read only the view file, not {others[0]}"
+            raise Permanent("BAD_TRANSFORM", message)
         return spark.sql(sql)
     except jvm.JavaError as error:
         said = str(error).split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()
@@ -134,9 +132,9 @@ def _run_transform(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
 
 
 def _count_rows(source: Source) -> tuple[int, int]:
-    """How many rows the file has, and how many of them are bad; all of it is read, once.
+    """Return the number of the file's rows and of its bad rows, from one pass over all of it.
 
-    Raises Permanent CORRUPT_FILE where the file holds another number of rows than it says.
+    Raises Permanent CORRUPT_FILE if the file declares another number of rows.
     """
     seen = Observation("file")
     every, bad = F.count(F.lit(1)).alias("rows"), F.count(BAD_ROW).alias("bad")
@@ -147,13 +145,13 @@ def _count_rows(source: Source) -> tuple[int, int]:
         raise explain(error, "the file's rows cannot be read") from error
     rows, bad_rows = int(seen.get["rows"]), int(seen.get["bad"])
     if source.declared_rows not in (None, rows):
-        message = f"the file promises {source.declared_rows:,} rows; {rows:,} can be read"
+        message = f"the file declares {source.declared_rows:,} rows, but {rows:,} can be read"
         raise Permanent("CORRUPT_FILE", message)
     return rows, bad_rows
 
 
 def _bad_row_column() -> Expression:
-    """`BAD_ROW`, said so that the whole row is read: Spark refuses to read nothing but that."""
+    """Return `BAD_ROW`, written so that Spark reads all columns: it cannot read this one alone."""
     return F.when(F.length(F.to_json(F.struct("*"))) >= 0, F.col(BAD_ROW))
 
 

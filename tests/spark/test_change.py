@@ -224,7 +224,7 @@ def test_what_is_about_a_file_is_skipped(standing: Gate) -> None:
     report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
     assert report.verdict is Verdict.PASSED
     assert [c.message for c in report.checks if c.status is Status.SKIPPED] == [
-        "not asked of a whole table: it counts the rows of one file"
+        "not evaluated on a whole table: it counts the rows of one file"
     ]
     bare = contract_of(standing.table, quality).replace(", required: true, unique: true", "")
     bare = bare.replace(', logicalTypeOptions: {pattern: "^n[0-9]+$"}', "")

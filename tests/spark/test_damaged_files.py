@@ -79,13 +79,13 @@ def test_a_bad_row_with_a_day_that_python_has_not_is_shown(
 def test_where_batches_fail_rows_are_read(
     job_runner: Job, table: str, contract: Callable[..., str]
 ) -> None:
-    """A file that Spark's reader of batches fails on is read by the other one, and it is told."""
+    """A file that Spark's vectorized reader fails on is read by the other one, and it is told."""
     text = contract().replace("physicalType: bigint", "physicalType: 'decimal(4,0)'")
     text = text.replace("logicalType: integer", "logicalType: number")
     landed = job_runner.services.land(f"{table.replace('.', '/')}/file", decimals())
     spec = job_runner.spec(landed, text, table)
     _, report = job_runner.run(replace(spec, limits=Limits(largest_by_rows=1)))
     assert report.verdict is Verdict.PASSED, report.reason
-    assert report.engine["parquet"].startswith("read by rows: Spark's reader of batches fails")
+    assert report.engine["parquet"].startswith("read by rows: Spark's vectorized reader fails")
     ids = [row["id"] for row in job_runner.rows(table, report.branch)]
     assert sorted(ids) == [Decimal(n) for n in range(8)]

@@ -152,7 +152,7 @@ def test_a_missing_column_is_null_where_the_contract_says_so(
     assert refused.reason.code == "MISSING_COLUMN"
     report = lake.ingest(lake.contract("a int", format_, missingColumns="null"), body)
     assert lake.rows(report.branch) == [{"id": 1, "a": None}, {"id": 2, "a": None}]
-    assert report.schema_changes == ("column a is not in the file: null in its rows",)
+    assert report.schema_changes == ("column a is not in the file: its rows have null",)
 
 
 def test_a_decimal_is_never_rounded(lake: Table) -> None:
@@ -280,10 +280,10 @@ def test_nested_columns_are_matched_by_name_and_grow(lake: Table) -> None:
     report = lake.ingest(wide, nested({"zip": 8, "more": "x"}, {"n": 2}))
     assert set(report.schema_changes) == {
         "column place.zip: int widened to bigint",
-        "column place.city is not in the file: null in its rows",
+        "column place.city is not in the file: its rows have null",
         "column place.more (string) of the file is not in the contract: added, nullable",
         "column lines[].n: int widened to bigint",
-        "column lines[].price is not in the file: null in its rows",
+        "column lines[].price is not in the file: its rows have null",
         "table: column place.more added as string",
         "table: column lines[].n widened from int to bigint",
     }

@@ -256,8 +256,8 @@ def test_csv_columns_are_matched_by_name(job_runner: Job, contract: Contract, ta
 @pytest.mark.parametrize(
     ("line", "cells"),
     [
-        ("4,n4,1.0", "the row as a whole"),
-        ("4,n4,1.0,2013-01-04,more", "the row as a whole"),
+        ("4,n4,1.0", "the whole row"),
+        ("4,n4,1.0,2013-01-04,more", "the whole row"),
         ("four,n4,1.0,2013-02-30", "id 'four', day '2013-02-30'"),
     ],
 )

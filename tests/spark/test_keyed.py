@@ -306,7 +306,7 @@ WINDOW = SCOPE % "{windowDays: 31, windowColumn: day}"
 
 
 def test_a_window_leaves_older_rows_of_the_table_out(shop: Shop) -> None:
-    """A key counts that the table had in its last days; of the file all rows count, of any day."""
+    """A key counts already in the table in its last days; of the file all rows count, of any day."""
     shop.publish("orders", {"id": [1, 2], "day": ["2012-12-31", "2013-01-01"]})
     keys = "{metric: duplicateValues, arguments: {properties: [id]}, mustBe: 0"
     rows = "{metric: rowCount, mustBe: 4"

@@ -93,7 +93,7 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     assert (code, _outcome(report), report.holds_nulls) == (3, (4, 2, 2), False)
     (check,) = report.failed
     told = [sample["unreadable"] for sample in check.samples]
-    assert sorted(map(str, told)) == ["id (hidden)", "the row as a whole"]
+    assert sorted(map(str, told)) == ["id (hidden)", "the whole row"]
     assert "c@d" not in report.to_json()
     kept = [f for f in report.records if f.path.startswith(QUARANTINE.files(spec.lake_bucket))]
     assert sum(file.rows for file in kept) == 2

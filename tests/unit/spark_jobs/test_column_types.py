@@ -51,7 +51,7 @@ def test_a_type_is_read_as_it_was_written(type_: Type) -> None:
 )
 def test_what_is_no_type_is_refused(text: str) -> None:
     """A text that breaks off or has the wrong parts raises ValueError, and nothing else."""
-    with pytest.raises(ValueError, match=r"type|belongs"):
+    with pytest.raises(ValueError, match=r"type|expected"):
         parse(text)
 
 

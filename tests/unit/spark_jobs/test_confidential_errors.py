@@ -73,8 +73,8 @@ def test_a_lost_header_tells_no_cell(closed: Contract) -> None:
     found = comparison(closed, *names)
     assert not any(word in told(found) for word in OWN)
     assert [finding.message for finding in found.findings] == [
-        "column 'name' is missing; the file has: 3 that the contract has not",
-        "column 'email' is missing; the file has: 3 that the contract has not",
+        "column 'name' is missing; the file has: 3 that are not in the contract",
+        "column 'email' is missing; the file has: 3 that are not in the contract",
         "column '#1' is not in the contract",
         "column '#2' is not in the contract",
         "column '#3' is not in the contract",
@@ -101,12 +101,12 @@ def test_names_of_the_contracts_own_are_told() -> None:
     """A column that the contract declares is named, in whatever case the file spells it."""
     found = comparison(contract(), "NAME", "Name", "Jane Doe")
     assert [finding.column for finding in found.findings] == ["NAME", "email", "#1"]
-    assert "the file has: NAME, Name, 1 that the contract has not" in found.findings[1].message
+    assert "the file has: NAME, Name, 1 that are not in the contract" in found.findings[1].message
 
 
 @pytest.mark.parametrize("policy", ["drop", "add"])
 def test_columns_that_may_come_are_numbered_too(policy: str) -> None:
-    """What becomes of a column that the contract has not is said, and not what it is called."""
+    """What becomes of a column that are not in the contract is said, and not what it is called."""
     closed = contract(extraColumns=policy)
     found = comparison(closed, "name", "email", "Jane Doe")
     assert not found.findings
@@ -184,6 +184,6 @@ def test_what_a_reader_says_of_a_file_is_told_where_it_may_be(reading: Any) -> N
 def test_a_control_file_is_not_repeated() -> None:
     """A data file that is named like a control file is refused without a word of it."""
     unused: Any = None
-    with pytest.raises(Permanent, match="must tell rows, all of them, and tells 3 others") as error:
+    with pytest.raises(Permanent, match="must state exactly rows, but states 3 others") as error:
         control_differences(unused, Control("csv", ()), HEADLESS.decode())
     assert not any(word in str(error.value) for word in OWN)

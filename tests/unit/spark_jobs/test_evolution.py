@@ -65,7 +65,7 @@ def test_what_allows_no_null_is_made_to() -> None:
         (_THERE.replace("10,2", "12,2"), "declare decimal(12,2) again"),
         (_THERE.replace("10,2", "8,1"), "declare decimal(8,1) again"),
         (_THERE.replace("double", "string"), "declare string again"),
-        ("struct<price:decimal(10,2),rate:double>", "leave out required"),
+        ("struct<price:decimal(10,2),rate:double>", "remove required"),
     ],
 )
 def test_anything_else_is_refused_with_what_to_do(there: str, advice: str) -> None:
