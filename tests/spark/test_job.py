@@ -37,8 +37,10 @@ def changed(**columns: Any) -> bytes:
 def test_a_good_file_is_on_its_branch_and_passes(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """The rows of a good file are on its branch, at the reported hash, and exit is 0."""
+    """The rows of a good file are on its branch, at the reported hash; main is unchanged."""
+    before = job_runner.services.catalog.head("main")
     code, report = job_runner.ingest(parquet(GOOD), contract(), table)
+    assert job_runner.services.catalog.head("main") == before
     assert (code, report.verdict, report.rows_written) == (0, Verdict.PASSED, 3)
     assert job_runner.rows(table, report.branch) == [
         dict(zip(GOOD, row, strict=True)) for row in zip(*GOOD.values(), strict=True)
@@ -60,13 +62,6 @@ def test_the_report_names_the_files_that_hold_the_rows(
         bucket, _, key = file.path.removeprefix("s3://").partition("/")
         head = job_runner.services.s3.head_object(Bucket=bucket, Key=key)
         assert head["ContentLength"] == file.bytes
-
-
-def test_main_is_untouched_by_the_job(job_runner: Job, contract: Contract, table: str) -> None:
-    """Whatever the job does, main stands where it stood."""
-    before = job_runner.services.catalog.head("main")
-    job_runner.ingest(parquet(GOOD), contract(), table)
-    assert job_runner.services.catalog.head("main") == before
 
 
 def test_a_run_that_is_repeated_finds_its_report(
@@ -110,32 +105,48 @@ def test_any_key_is_read(job_runner: Job, contract: Contract, table: str, key: s
     assert (code, report.rows_written) == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("columns", "check"),
-    [
-        ({"id": [1, None, 3]}, "id.nullValues"),
-        ({"id": [1, 2, 1]}, "id.duplicateValues"),
-        ({"name": ["n1", "x2", None]}, "name.invalidValues"),
-        ({"name": ["n1", "n2\n", None]}, "name.invalidValues"),
-        ({"amount": [0.0, 100.5, None]}, "amount.invalidValues"),
-        ({"amount": [-0.1, 1.0, None]}, "amount.invalidValues"),
-        ({"amount": [float("nan"), 1.0, None]}, "amount.invalidValues"),
-    ],
-)
-def test_one_broken_row_rejects_the_file(
-    job_runner: Job, contract: Contract, table: str, columns: dict[str, Any], check: str
+# For each check the values of a column that break it once; the column is a copy of the first word.
+BROKEN_ONCE: dict[str, list[Any]] = {
+    "id_a.nullValues": [1, None, 3],
+    "id_b.duplicateValues": [1, 2, 1],
+    "name_a.invalidValues": ["n1", "x2", None],
+    "name_b.invalidValues": ["n1", "n2\n", None],
+    "amount_a.invalidValues": [0.0, 100.5, None],
+    "amount_b.invalidValues": [-0.1, 1.0, None],
+    "amount_c.invalidValues": [float("nan"), 1.0, None],
+}
+
+
+def test_each_broken_value_fails_its_own_check(
+    job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """One row that breaks one check rejects the file by that check alone, and exit is 3."""
-    code, report = job_runner.ingest(changed(**columns), contract(), table)
+    """Every broken value fails the one check that is meant for it, with a count of 1."""
+    lines = contract().splitlines(keepends=True)
+    start = next(n for n, line in enumerate(lines) if "name: id," in line)
+    text = "".join(lines[start:])
+    columns = {check.partition(".")[0]: values for check, values in BROKEN_ONCE.items()}
+    for name in columns:
+        own = name.partition("_")[0]
+        text += _property(contract(), own).replace(f"name: {own}", f"name: {name}")
+    code, report = job_runner.ingest(changed(**columns), "".join(lines[:start]) + text, table)
     assert (code, report.verdict) == (3, Verdict.REJECTED)
-    assert [(c.id, c.counted) for c in report.failed] == [(check, 1)]
+    assert {c.id: c.counted for c in report.failed} == dict.fromkeys(BROKEN_ONCE, 1)
+
+
+def _property(contract: str, name: str) -> str:
+    """Return the lines of a property of the contract."""
+    properties = contract.partition("    properties:\n")[2].split("      - ")[1:]
+    (found,) = [each for each in properties if f"name: {name}" in each.partition("\n")[0]]
+    return f"      - {found.rstrip()}\n"
 
 
 def test_a_rejected_file_shows_its_bad_rows(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """The report shows the rows that broke a check, and the branch keeps them as evidence."""
-    _, report = job_runner.ingest(changed(amount=[-5.0, 1.0, None]), contract(), table)
+    """One broken row rejects the file; the report shows it and the branch keeps it."""
+    code, report = job_runner.ingest(changed(amount=[-5.0, 1.0, None]), contract(), table)
+    assert (code, report.verdict) == (3, Verdict.REJECTED)
+    assert [(check.id, check.counted) for check in report.failed] == [("amount.invalidValues", 1)]
     assert report.failed[0].samples[0]["amount"] == "-5.0"
     assert len(job_runner.rows(table, report.branch)) == 3
 
@@ -171,10 +182,8 @@ def test_columns_that_do_not_fit_reject_the_file_unread(
 @pytest.mark.parametrize(
     "columns",
     [
-        {**GOOD, "id": pa.array([1, 2, 3], pa.int16())},
-        {**GOOD, "amount": pa.array([1, 2, 3], pa.int32())},
-        {**GOOD, "amount": pa.nulls(3)},
-        {name.upper(): GOOD[name] for name in reversed(GOOD)},
+        {**GOOD, "id": pa.array([1, 2, 3], pa.int16()), "amount": pa.array([1, 2, 3], pa.int32())},
+        {name.upper(): GOOD[name] for name in reversed(GOOD)} | {"AMOUNT": pa.nulls(3)},
     ],
 )
 def test_narrower_types_and_another_order_pass(
@@ -253,30 +262,31 @@ def test_csv_columns_are_matched_by_name(job_runner: Job, contract: Contract, ta
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "cells"),
-    [
-        ("4,n4,1.0", "the whole row"),
-        ("4,n4,1.0,2013-01-04,more", "the whole row"),
-        ("four,n4,1.0,2013-02-30", "id 'four', day '2013-02-30'"),
-    ],
-)
-def test_a_bad_csv_row_rejects_the_file_and_is_shown(
-    job_runner: Job, contract: Contract, table: str, line: str, cells: str
+# Unparseable rows, and the cells that the report names.
+BAD_LINES = {
+    "4,n4,1.0": "the whole row",
+    "4,n4,1.0,2013-01-04,more": "the whole row",
+    "four,n4,1.0,2013-02-30": "id 'four', day '2013-02-30'",
+}
+
+
+def test_bad_csv_rows_reject_the_file_and_are_shown(
+    job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """A row that cannot be read rejects the file, is not on its branch, and its cells are named."""
-    code, report = job_runner.ingest(f"{CSV}{line}\n".encode(), contract("csv"), table)
+    """Unparseable rows reject the file and are not on its branch; the report names their cells."""
+    body = CSV + "".join(f"{line}\n" for line in BAD_LINES)
+    code, report = job_runner.ingest(body.encode(), contract("csv"), table)
     assert code == 3
     assert report.reason is not None
     assert report.reason.code == "BAD_ROWS"
     (check,) = report.failed
     assert (check.found, check.counted) == (
-        "1 of 4 rows could not be parsed and are quarantined",
-        1,
+        "3 of 6 rows could not be parsed and are quarantined",
+        3,
     )
-    assert check.samples == ({"unreadable": cells, "row": line},)
-    assert (report.rows_read, report.rows_rejected, report.rows_written) == (4, 1, 3)
-    assert (report.rows_unreadable, report.rows_nulled, report.holds_nulls) == (1, 0, False)
+    assert {sample["row"]: sample["unreadable"] for sample in check.samples} == BAD_LINES
+    assert (report.rows_read, report.rows_rejected, report.rows_written) == (6, 3, 3)
+    assert (report.rows_unreadable, report.rows_nulled, report.holds_nulls) == (3, 0, False)
     assert {row["id"] for row in job_runner.rows(table, report.branch)} == {1, 2, 3}
 
 
@@ -311,14 +321,12 @@ def test_json_lines_are_read(job_runner: Job, contract: Contract, table: str) ->
     assert rows[1] == {"id": 2, "name": None, "amount": None, "day": None}
 
 
-@pytest.mark.parametrize("line", ['{"id": "x"}', "{broken", '{"id": 1.5}'])
-def test_a_bad_json_row_rejects_the_file(
-    job_runner: Job, contract: Contract, table: str, line: str
-) -> None:
-    """A line that is no JSON object, or has a value of the wrong type, rejects the file."""
-    _, report = job_runner.ingest(f'{{"id": 1}}\n{line}\n'.encode(), contract("json"), table)
+def test_bad_json_rows_reject_the_file(job_runner: Job, contract: Contract, table: str) -> None:
+    """Every line that is no JSON object, or has a value of the wrong type, is a bad row."""
+    body = b'{"id": 1}\n{"id": "x"}\n{broken\n{"id": 1.5}\n'
+    _, report = job_runner.ingest(body, contract("json"), table)
     assert report.reason is not None
-    assert report.reason.code == "BAD_ROWS"
+    assert (report.reason.code, report.rows_unreadable) == ("BAD_ROWS", 3)
 
 
 def test_a_file_without_rows_is_rejected(job_runner: Job, contract: Contract, table: str) -> None:

@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 
 from lakegate.audit_tables import QUARANTINE
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, Status, Verdict
+from lakegate.report import AuditReport, Status, Tier, Verdict
 from spark_jobs import append
+from spark_jobs.audit import verdict
+from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.open import BAD_ROW
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.spark
 _KEPT_OUT = options(onBadRow="quarantine")
 # Five rows: the second has a bad amount and a bad name, of the fourth the id cannot be read.
 _CSV = b"id,amount,name\n1,1,n1\n2,-1,x\n3,3,n3\nx,4,n4\n5,5,\n"
+_NONE = Measured(0, 3, Tier.SCAN)
 _FEW = {"maxRows": 2, "unreadable": True}
 
 
@@ -50,22 +53,31 @@ def test_bad_rows_are_kept_out_and_the_others_published(job_runner: Job, table: 
     assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 3, 5]
 
 
+def test_beyond_the_limit_the_file_is_rejected(job_runner: Job, table: str) -> None:
+    """More quarantined rows than the limit reject the file."""
+    contract = _contract(table, {"maxPercent": 39.9, "unreadable": True})
+    code, report = job_runner.ingest(_CSV, contract, table)
+    assert (code, report.reason and report.reason.code) == (3, "QUARANTINE_FULL")
+
+
 @pytest.mark.parametrize(
-    ("limits", "code", "reason"),
+    ("limits", "reason"),
     [
-        ({"maxRows": 1, "unreadable": True}, 3, "QUARANTINE_FULL"),
-        ({"maxPercent": 40, "unreadable": True}, 0, ""),
-        ({"maxPercent": 39.9, "unreadable": True}, 3, "QUARANTINE_FULL"),
-        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, 3, "QUARANTINE_FULL"),
-        ({"maxRows": 2}, 3, "BAD_ROWS"),
+        ({"maxRows": 1, "unreadable": True}, "QUARANTINE_FULL"),
+        ({"maxPercent": 40, "unreadable": True}, ""),
+        ({"maxPercent": 39.9, "unreadable": True}, "QUARANTINE_FULL"),
+        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, "QUARANTINE_FULL"),
+        ({"maxRows": 2}, "BAD_ROWS"),
     ],
 )
-def test_beyond_the_limit_the_file_is_rejected(
-    job_runner: Job, table: str, limits: dict[str, Any], code: int, reason: str
-) -> None:
-    """More rows than one of the limits allows, or unreadable ones unasked, reject the file."""
-    exit_code, report = job_runner.ingest(_CSV, _contract(table, limits), table)
-    assert (exit_code, report.reason.code if report.reason else "") == (code, reason)
+def test_each_limit_is_for_itself(limits: dict[str, Any], reason: str) -> None:
+    """A file is rejected beyond either limit, and for unparseable rows that are not allowed."""
+    contract = parse(_contract("tests.limits", limits), "limits.yaml")
+    fine = Measured(9, 3, Tier.SCAN)
+    measured = {check.id: fine if check.metric == "sum" else _NONE for check in contract.checks}
+    rows = RowCounts(read=5, bad=1, quarantined=2)
+    _, found = verdict.verdict(verdict.judge(contract, rows, measured))
+    assert (found.code if found else "") == reason
 
 
 def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) -> None:
