@@ -1,4 +1,4 @@
-"""The job over real Spark, Nessie and S3: what it writes, what it says, and how it ends."""
+"""The job over real Spark, Nessie and S3."""
 
 import gzip
 import io
@@ -51,7 +51,7 @@ def test_a_good_file_is_on_its_branch_and_passes(
 def test_the_report_names_the_files_that_hold_the_rows(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """Each data file of this run, and of no other on the branch, is in its report as it lies."""
+    """The report names exactly the data files of this run, with their sizes."""
     _, first = job_runner.ingest(parquet(GOOD), contract(), table, "tests/first")
     catalog = job_runner.services.catalog
     assert catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", {"k": "v"})
@@ -67,7 +67,7 @@ def test_the_report_names_the_files_that_hold_the_rows(
 def test_a_run_that_is_repeated_finds_its_report(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """Running a finished run again writes nothing and answers the same."""
+    """A finished run that is repeated writes nothing and returns the same report."""
     spec = job_runner.spec(
         job_runner.services.land("tests/again", parquet(GOOD)), contract(), table
     )
@@ -79,7 +79,7 @@ def test_a_run_that_is_repeated_finds_its_report(
 def test_a_run_that_was_cut_off_begins_again(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """What a try without a report left on the branch is undone by the next: no row doubles."""
+    """A try undoes the commits of an earlier one without a report: no row is doubled."""
     spec = job_runner.spec(job_runner.services.land("tests/cut", parquet(GOOD)), contract(), table)
     job_runner.run(spec)
     job_runner.services.s3.delete_object(Bucket=spec.lake_bucket, Key=spec.report_key)
@@ -91,7 +91,7 @@ def test_a_run_that_was_cut_off_begins_again(
 def test_exactly_the_landed_version_is_read(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """A key that has a newer version by the time of the run is read in the version that landed."""
+    """A key that was replaced before the run is read in the version that landed."""
     landed = job_runner.services.land("tests/replaced.parquet", parquet(GOOD))
     job_runner.services.land("tests/replaced.parquet", changed(id=[7, 8, 9]))
     _, report = job_runner.run(job_runner.spec(landed, contract(), table))
@@ -100,12 +100,12 @@ def test_exactly_the_landed_version_is_read(
 
 @pytest.mark.parametrize("key", ["a file, with + and ümläuts.parquet", "_hidden {x}*.parquet"])
 def test_any_key_is_read(job_runner: Job, contract: Contract, table: str, key: str) -> None:
-    """A key may hold any character."""
+    """A key may contain any character."""
     code, report = job_runner.ingest(parquet(GOOD), contract(), table, key=f"tests/{key}")
     assert (code, report.rows_written) == (0, 3)
 
 
-# For each check the values of a column that break it once; the column is a copy of the first word.
+# For each check the values that break it once, in a column that is a copy of id, name or amount.
 BROKEN_ONCE: dict[str, list[Any]] = {
     "id_a.nullValues": [1, None, 3],
     "id_b.duplicateValues": [1, 2, 1],
@@ -152,7 +152,7 @@ def test_a_rejected_file_shows_its_bad_rows(
 
 
 def test_a_warning_does_not_reject(job_runner: Job, contract: Contract, table: str) -> None:
-    """A check of severity warning that is not met is told, and the file passes."""
+    """A failed check of severity warning is reported, and the file passes."""
     quality = "    quality: [{metric: rowCount, mustBeGreaterThan: 5, severity: warning}]"
     code, report = job_runner.ingest(parquet(GOOD), contract(quality=quality), table)
     assert code == 0
@@ -189,7 +189,7 @@ def test_columns_that_do_not_fit_reject_the_file_unread(
 def test_narrower_types_and_another_order_pass(
     job_runner: Job, contract: Contract, table: str, columns: dict[str, Any]
 ) -> None:
-    """A type whose every value fits, names in other case and another order are no fault."""
+    """Narrower types, another order and another case of names are accepted."""
     code, report = job_runner.ingest(parquet(columns), contract(), table)
     assert (code, report.rows_written) == (0, 3)
 
@@ -215,7 +215,7 @@ def _damaged() -> bytes:
 def test_a_file_that_cannot_be_read_is_an_error_at_once(
     job_runner: Job, contract: Contract, table: str, body: bytes, code: str
 ) -> None:
-    """A file of another format, cut short or damaged ends errored, and exit is 4."""
+    """A file of another format, truncated or damaged, ends errored with exit code 4."""
     exit_code, report = job_runner.ingest(body, contract(), table)
     assert (exit_code, report.verdict) == (4, Verdict.ERRORED)
     assert report.reason is not None
@@ -229,7 +229,7 @@ CSV = "id,name,amount,day\n1,n1,0.5,2013-01-01\n2,n2,99,2013-01-02\n3,,,\n"
 def test_csv_takes_its_types_from_the_contract(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """A CSV file's cells become the contract's types; an empty cell is null."""
+    """A CSV file's cells get the contract's types; an empty cell is null."""
     code, report = job_runner.ingest(CSV.encode(), contract("csv"), table)
     assert code == 0
     rows = sorted(job_runner.rows(table, report.branch), key=lambda row: row["id"])
@@ -248,13 +248,13 @@ def test_csv_takes_its_types_from_the_contract(
 def test_a_file_is_unpacked_by_its_content(
     job_runner: Job, contract: Contract, table: str, key: str, body: bytes
 ) -> None:
-    """Whether a file is gzip its bytes tell, whatever its name says."""
+    """A file is recognized as gzip by its bytes, whatever its name."""
     _, report = job_runner.ingest(body, contract("csv"), table, key=f"tests/{key}")
     assert (report.verdict, report.rows_written) == (Verdict.PASSED, 3)
 
 
 def test_csv_columns_are_matched_by_name(job_runner: Job, contract: Contract, table: str) -> None:
-    """A CSV file with its columns in another order is read by the names in its header."""
+    """A CSV file's columns are matched by the names in its header."""
     body = "day,amount,name,id\n2013-01-01,0.5,n1,1\n"
     _, report = job_runner.ingest(body.encode(), contract("csv"), table)
     assert job_runner.rows(table, report.branch) == [
@@ -304,7 +304,7 @@ def test_bad_csv_rows_reject_the_file_and_are_shown(
 def test_a_text_file_of_another_format_or_shape_is_refused(
     job_runner: Job, contract: Contract, table: str, format_: str, body: bytes, code: str
 ) -> None:
-    """A text file that is something else, or has other columns, is refused with the reason."""
+    """A text file of another format, or with other columns, is refused with the reason."""
     exit_code, report = job_runner.ingest(body, contract(format_), table)
     assert exit_code in (3, 4)
     assert report.reason is not None
@@ -312,7 +312,7 @@ def test_a_text_file_of_another_format_or_shape_is_refused(
 
 
 def test_json_lines_are_read(job_runner: Job, contract: Contract, table: str) -> None:
-    """Newline JSON is read by the contract's types; an absent nullable key is null."""
+    """JSON lines are read with the contract's types; an absent nullable key is null."""
     body = '{"id": 1, "name": "n1", "amount": 1, "day": "2013-01-01"}\n{"id": 2}\n'
     code, report = job_runner.ingest(body.encode(), contract("json"), table)
     assert code == 0
@@ -330,7 +330,7 @@ def test_bad_json_rows_reject_the_file(job_runner: Job, contract: Contract, tabl
 
 
 def test_a_file_without_rows_is_rejected(job_runner: Job, contract: Contract, table: str) -> None:
-    """A file with columns but no row is not published, unless its contract counts rows itself."""
+    """A file with columns but without rows is not published, unless its contract counts rows."""
     empty = pa.table(GOOD).slice(0, 0)
     _, report = job_runner.ingest(
         parquet(dict(zip(GOOD, empty.columns, strict=True))), contract(), table

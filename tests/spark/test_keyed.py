@@ -20,7 +20,7 @@ CUSTOM = "type: custom, engine: lakegate, implementation:"
 
 @dataclass
 class Shop:
-    """Two tables of a namespace that no other test uses: orders, under its rules, and goods."""
+    """Two tables in a namespace of their own: orders, under rules, and goods."""
 
     job: Job
     namespace: str
@@ -55,7 +55,7 @@ schema:
         relationships: str = "",
         control: tuple[str, str] | None = None,
     ) -> AuditReport:
-        """What the audit of a file of orders with these rows says, under these rules."""
+        """Return the report on a file of orders with these rows, under these rules."""
         table, key = f"{self.namespace}.orders", f"{self.namespace}/orders/{next(self.number)}"
         if control:
             self.job.services.land(f"{key}.control.{control[0]}", control[1].encode())
@@ -63,7 +63,7 @@ schema:
         return self.job.ingest(parquet(filled(rows)), contract, table, key)[1]
 
     def publish(self, table: str, rows: Columns) -> None:
-        """Have rows on main."""
+        """Publish rows of a table."""
         contract = self.contract(table, "{metric: rowCount, mustBeGreaterThan: 0}")
         key = f"{self.namespace}/{table}/{next(self.number)}"
         full = f"{self.namespace}.{table}"
@@ -75,7 +75,7 @@ schema:
 
 
 def filled(rows: Columns) -> dict[str, Any]:
-    """The rows with all columns of the shop's tables, null where they are not given."""
+    """Return the rows with all columns of the shop's tables; absent ones are null."""
     length = len(next(iter(rows.values())))
     types = {
         "id": pa.int64(),
@@ -100,14 +100,14 @@ def shop(job_runner: Job, table: str) -> Shop:
 
 @pytest.fixture(scope="module")
 def with_goods(job_runner: Job) -> Shop:
-    """A shop with the goods 1 and 2 on main, for tests that publish nothing."""
+    """Return a shop with the goods 1 and 2 on main, for tests that publish nothing."""
     shop = Shop(job_runner, f"goods_{uuid.uuid4().hex[:8]}")
     shop.publish("goods", {"id": [1, 2], "sku": ["a", "b"]})
     return shop
 
 
 def last(report: AuditReport) -> CheckResult:
-    """The result of the contract's last check."""
+    """Return the result of the contract's last check."""
     return report.checks[-1]
 
 
@@ -141,14 +141,14 @@ def test_two_columns_refer_together(with_goods: Shop) -> None:
 
 
 def test_a_table_may_refer_to_itself(shop: Shop) -> None:
-    """A reference to the own table finds the file's own rows and those of main."""
+    """A reference to its own table finds the file's rows and main's."""
     shop.publish("orders", {"id": [1]})
     rows: Columns = {"id": [2, 3, 4, 5], "parent": [1, 2, 9, None]}
     report = shop.audit(rows, relationships="{from: orders.parent, to: orders.id}")
     assert result(report, "parent.missingReferences").counted == 1
 
 
-# A column, what it refers to, and why that cannot be looked up.
+# A column, its reference, and why the reference cannot be looked up.
 BAD_REFERENCES = [
     ("id", "nothing.id", "there is no table"),
     ("parent", "goods.idd", "no column idd"),
@@ -176,7 +176,7 @@ ROWS: Columns = {
 }
 
 
-# A query, what it must answer, what it answers, and whether that is so.
+# A query, its expectation, its value, and if the expectation is met.
 QUERIES = [
     ("SELECT count(*) FROM {object}", "mustBe: 3", "3", True),
     ("SELECT count(*) FROM {object}", "mustBe: 4", "3", False),
@@ -197,7 +197,7 @@ QUERIES = [
 
 
 def test_a_query_answers_of_the_file_and_of_other_tables(shop: Shop) -> None:
-    """The own table is the file's rows alone, others are as main has them."""
+    """A query reads its own table as the file's rows only, and other tables as on main."""
     shop.publish("goods", {"id": [1, 2]})
     shop.publish("orders", {"id": [7]})
     rules = [asked(n, query, must, shop.namespace) for n, (query, must, *_) in enumerate(QUERIES)]
@@ -214,7 +214,7 @@ def asked(n: int, query: str, must: str, namespace: str) -> str:
 
 
 def test_a_query_may_ask_the_whole_table(shop: Shop) -> None:
-    """With the scope of the table its rows are main's and the file's."""
+    """With the scope `table` a query reads main's rows and the file's."""
     shop.publish("orders", {"id": [7, 8]})
     scope = "customProperties: [{property: scope, value: table}]"
     rule = f"{{type: sql, query: 'SELECT count(*) FROM {{object}}', mustBe: 5, {scope}}}"
@@ -239,7 +239,7 @@ UNANSWERED = [
 
 
 def test_a_query_that_answers_no_number_is_an_error(shop: Shop) -> None:
-    """It blocks and says why, and every other check is evaluated all the same."""
+    """A query without one number is an error with the reason; other checks are evaluated."""
     rules = [asked(n, query, "mustBe: 1", "") for n, (query, _) in enumerate(UNANSWERED)]
     report = shop.audit(ROWS, f"{', '.join(rules)}, {{metric: rowCount, mustBe: 3}}")
     assert (report.verdict, last(report).status) == (Verdict.ERRORED, Status.PASS)
@@ -262,14 +262,14 @@ TOLD = '{"rows": 3, "sum(id)": 6, "sum(amount)": "6.6", "sum(od`d. key)": 0}'
     ],
 )
 def test_a_control_file_is_compared_with_the_rows(shop: Shop, told: str, apart: int) -> None:
-    """Each number that the control file tells otherwise counts."""
+    """Each number of the control file that differs from the file counts."""
     found = last(shop.audit(ROWS, CONTROL, control=("json", told)))
     assert (found.id, found.counted) == ("reconcile", apart)
     assert (found.status is Status.PASS) == (apart == 0)
 
 
 def test_a_control_file_may_be_csv(shop: Shop) -> None:
-    """A header and one line say the same as JSON does."""
+    """A control file may be CSV with a header and one line."""
     rule = f"{{{CUSTOM} {{check: reconcile, format: csv, sums: [amount]}}}}"
     found = last(shop.audit(ROWS, rule, control=("csv", "rows,sum(amount)\n3,6.60\n")))
     assert found.status is Status.PASS
@@ -288,7 +288,7 @@ def test_a_control_file_may_be_csv(shop: Shop) -> None:
 def test_a_control_file_that_does_not_tell_is_an_error(
     shop: Shop, control: tuple[str, str] | None, why: str
 ) -> None:
-    """Without what it has to tell, nobody knows whether the file is complete."""
+    """A missing or incomplete control file makes the file errored."""
     report = shop.audit(ROWS, CONTROL, control=control)
     assert (report.verdict, last(report).status) == (Verdict.ERRORED, Status.ERROR)
     assert why in last(report).message
@@ -312,7 +312,7 @@ def test_different_values_are_counted(shop: Shop) -> None:
 
 
 def test_a_key_that_contains_a_unique_one_needs_no_job(shop: Shop) -> None:
-    """Once id is found unique so is every key with id in it; one without id is looked at."""
+    """A key that contains a unique column is unique without a job of its own."""
     keys = "{metric: duplicateValues, arguments: {properties: [%s]}, mustBe: 0}"
     quality = ", ".join(keys % names for names in ("'id', sku", "sku, day", "sku, 'od`d. key'"))
     report = shop.audit(ROWS, quality, of_id=", unique: true")
@@ -327,7 +327,7 @@ WINDOW = SCOPE % "{windowDays: 31, windowColumn: day}"
 
 
 def test_a_window_leaves_older_rows_of_the_table_out(shop: Shop) -> None:
-    """Keys count that the table has within the window; of the file all rows count, of any day."""
+    """Only keys of the table within the window count; of the file all rows count."""
     shop.publish("orders", {"id": [1, 2], "day": ["2012-12-31", "2013-01-01"]})
     keys = "{metric: duplicateValues, arguments: {properties: [id]}, mustBe: 0"
     rows = "{metric: rowCount, mustBe: 4"
@@ -338,7 +338,7 @@ def test_a_window_leaves_older_rows_of_the_table_out(shop: Shop) -> None:
 
 
 def test_a_window_needs_a_day_to_go_by(shop: Shop) -> None:
-    """Where the file has no date, its last days are not known, and nothing is a pass."""
+    """A window without any date in the file makes the file errored."""
     quality = f"{{metric: rowCount, mustBe: 3, {WINDOW}}}"
     report = shop.audit({**ROWS, "day": [None, None, None]}, quality)
     assert report.verdict is Verdict.ERRORED
@@ -346,7 +346,7 @@ def test_a_window_needs_a_day_to_go_by(shop: Shop) -> None:
 
 
 def test_a_check_of_rows_may_look_at_the_whole_table(shop: Shop) -> None:
-    """All rows that break it count; what is the file's is told apart from what the table had."""
+    """All rows of the table that break a check count, and the file's are named separately."""
     shop.publish("orders", {"id": [7, 8], "sku": [None, "x"]})
     expression = "expression: sku IS NOT NULL, unit: percent, mustBeLessThan: 40"
     rule = f"{{{CUSTOM} {{check: rowExpression, {expression}}}, {SCOPE % 'table'}}}"
@@ -357,7 +357,7 @@ def test_a_check_of_rows_may_look_at_the_whole_table(shop: Shop) -> None:
 
 
 def test_bounds_alone_prove_that_a_key_is_new(shop: Shop) -> None:
-    """Where no file of the table may have one of the keys, by statistics, no row of it is read."""
+    """If statistics exclude the keys in all files of the table, no row of it is read."""
     shop.publish("orders", {"id": [1, 2]})
     keys = "{metric: duplicateValues, arguments: {properties: [id]}, mustBe: 0"
     rule = f"{keys}, {SCOPE % 'table'}}}"

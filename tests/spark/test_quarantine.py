@@ -1,4 +1,4 @@
-"""Rows that are kept out of the table: counted, named with their reasons, and limited."""
+"""Rows in quarantine: counted, stored with their reasons, and limited."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.spark.measuring import contract_of, custom, frame, options, reading_s
 
 pytestmark = pytest.mark.spark
 _KEPT_OUT = options(onBadRow="quarantine")
-# Five rows: the second has a bad amount and a bad name, of the fourth the id cannot be read.
+# Five rows: the second has a bad amount and a bad name, the id of the fourth is unparseable.
 _CSV = b"id,amount,name\n1,1,n1\n2,-1,x\n3,3,n3\nx,4,n4\n5,5,\n"
 _NONE = Measured(0, 3, Tier.SCAN)
 _FEW = {"maxRows": 2, "unreadable": True}
@@ -43,7 +43,7 @@ def _outcome(report: AuditReport) -> tuple[int, int, int]:
 
 
 def test_bad_rows_are_kept_out_and_the_others_published(job_runner: Job, table: str) -> None:
-    """Rows kept out and rows written add up, and no other check sees the rows kept out."""
+    """Quarantined and written rows add up, and other checks see only written rows."""
     code, report = job_runner.ingest(_CSV, _contract(table, _FEW), table)
     assert (code, report.verdict, _outcome(report)) == (0, Verdict.PASSED, (5, 2, 3))
     found = {check.id: check for check in report.checks}
@@ -81,7 +81,7 @@ def test_each_limit_is_for_itself(limits: dict[str, Any], reason: str) -> None:
 
 
 def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) -> None:
-    """Where every row is kept out, nothing is written and the file is rejected as empty."""
+    """A file whose rows are all quarantined is rejected as empty."""
     body = b"id,amount,name\n1,-1,n1\n2,-2,n2\n"
     code, report = job_runner.ingest(body, _contract(table, {"maxPercent": 100}), table)
     assert (code, _outcome(report)) == (3, (2, 2, 0))
@@ -91,7 +91,7 @@ def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) 
 def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     job_runner: Job, table: str
 ) -> None:
-    """Without a word they are in quarantine as they stand; else null stands for what is unread."""
+    """Unparseable rows are quarantined; on request such cells become null instead."""
     columns: list[Mapping[str, Any]] = [
         {"name": "id", "logicalType": "integer", "required": True},
         {"name": "mail", "logicalType": "string", "classification": "confidential"},
@@ -129,7 +129,7 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
 def test_a_condition_for_quarantine_that_fails_ends_the_run(
     job_runner: Job, table: str, expression: str, code: str
 ) -> None:
-    """Where it cannot be told which rows are bad nothing is written, and people are told why."""
+    """A condition that cannot be evaluated ends the run with its reason, and nothing is written."""
     rule = {**custom("rowExpression", expression=expression), **_KEPT_OUT}
     exit_code, report = job_runner.ingest(_CSV, _contract(table, _FEW, rule), table)
     assert (exit_code, report.verdict, report.audited_hash) == (4, Verdict.ERRORED, "")
@@ -138,7 +138,7 @@ def test_a_condition_for_quarantine_that_fails_ends_the_run(
 
 
 def test_every_row_kept_out_has_its_reasons(job_runner: Job) -> None:
-    """A row is kept out once, with all its reasons, as JSON or as it stands in the file."""
+    """A row is quarantined once, with all its reasons, as JSON or as it stands in the file."""
     positive = {**custom("rowExpression", expression="amount > -5"), **_KEPT_OUT, "id": "far"}
     contract = parse(_contract("tests.kept", _FEW, positive), "kept.yaml")
     rows = [(1, 1, "n1"), (2, -1, "x"), (3, -9, None), (None, 4, "n4"), (5, None, None)]

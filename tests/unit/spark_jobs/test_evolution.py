@@ -1,4 +1,4 @@
-"""How a table grows to what a contract asks for, and what it never does."""
+"""Schema evolution: changes of a table, and refusals."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def grown(there: str, columns: str = _COLUMNS, *not_null: tuple[str, ...]) -> li
 
 
 def test_a_table_that_has_the_columns_stays_as_it_is() -> None:
-    """In any order, nothing is to be done."""
+    """A table with the contract's columns, in any order, is not changed."""
     assert grown("struct<rate:double,ID:bigint,price:decimal(10,2)>") == []
 
 
@@ -35,13 +35,13 @@ def test_a_table_that_has_the_columns_stays_as_it_is() -> None:
     ],
 )
 def test_a_new_column_and_a_wider_type_are_one_statement(there: str, statement: str) -> None:
-    """What Iceberg can do without touching a row is done."""
+    """A new column or a wider type is one statement."""
     (change,) = grown(there)
     assert change.statement == f"ALTER TABLE t {statement}"
 
 
 def test_a_change_is_told() -> None:
-    """The report says what became of the table."""
+    """The report has a sentence for each change of the table."""
     told = [each.sentence for each in grown("struct<id:int,rate:double>")]
     assert told == [
         "table: column price added as decimal(10,2)",
@@ -50,7 +50,7 @@ def test_a_change_is_told() -> None:
 
 
 def test_what_allows_no_null_is_made_to() -> None:
-    """A bad row must reach the branch: the audit says no to it, not the table."""
+    """NOT NULL is lifted, so that a bad row can reach the branch."""
     (change,) = grown(_THERE, _COLUMNS, ("id",))
     assert change.statement == "ALTER TABLE t ALTER COLUMN `id` DROP NOT NULL"
     assert change.sentence == "table: NOT NULL lifted from column id"
@@ -69,7 +69,7 @@ def test_what_allows_no_null_is_made_to() -> None:
     ],
 )
 def test_anything_else_is_refused_with_what_to_do(there: str, advice: str) -> None:
-    """A column that is gone, narrower, of another type, or new and required stops the file."""
+    """A missing, narrower, different or new required column is refused with advice."""
     with pytest.raises(Permanent, match="TABLE_MISMATCH") as refusal:
         grown(there)
     assert advice in refusal.value.message

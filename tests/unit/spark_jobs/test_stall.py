@@ -1,4 +1,4 @@
-"""A task that does nothing is told from one that waits, or works."""
+"""A stall is told from waiting and from working tasks."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ BUSY = Progress(1, ((0, 0, 0, 4096),))
 
 
 def test_tasks_that_do_nothing_stall() -> None:
-    """Tasks that have not got on for as long as they may are stalled, and not a second before."""
+    """Tasks without progress are stalled after the allowed time, and not before."""
     stall = Stall(60)
     assert not stall.is_stalled(BUSY, 1_000)
     assert not stall.is_stalled(BUSY, 1_059)
@@ -16,7 +16,7 @@ def test_tasks_that_do_nothing_stall() -> None:
 
 
 def test_any_progress_starts_the_time_again() -> None:
-    """One more row, or another task, and the tasks have all their time again."""
+    """One more row, or another task, starts the time again."""
     stall = Stall(60)
     stall.is_stalled(BUSY, 0)
     assert not stall.is_stalled(replace(BUSY, done=((0, 0, 0, 8192),)), 59)
