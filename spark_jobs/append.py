@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import Check
+from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -23,7 +24,7 @@ from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm
-from spark_jobs.spark.iceberg import quoted, table_name
+from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 
 # Quarantine: rows that stay out of the table so that the rest of their file can be published.
@@ -130,7 +131,7 @@ def _opened_after_change(
     """Return the table that this run created or altered, if its rows are still main's."""
     at = branch.head()
     if at != spec.base_hash:
-        table.refresh()  # after the look at the branch, so that it shows all that came before
+        table.refresh()  # after the branch was read, so that it shows all earlier commits
         _require_rows_of_main(spark, spec, branch, table)
     return Opened(table, at, changes)
 
@@ -209,23 +210,23 @@ def append_watched(
     """
     spark = source.rows.sparkSession
     split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
-    keeping = [check for check in contract.checks if check.quarantine]
+    quarantining = [check for check in contract.checks if check.quarantine]
     observable = tier_scan.observable(contract)
     first = second = Observation("file")
-    rows, of_table = source.rows, list(tier_scan.aggregates(observable, contract))
+    rows, aggregates = source.rows, list(tier_scan.aggregates(observable, contract))
     if split:
-        rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(keeping, contract))
+        rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(quarantining, contract))
         second = Observation("table")
-        rows = rows.where(~F.expr(split)).observe(second, _count(), *of_table)
+        rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
     else:
-        rows = rows.observe(first, *_counts(split), *of_table)
+        rows = rows.observe(first, *_counts(split), *aggregates)
     files, audited_hash = append(rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
-    found, kept = dict(first.get), dict(second.get)
-    read, bad, quarantined = (int(found[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    of_file, of_table = dict(first.get), dict(second.get)
+    read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
     counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
-    _require_all_rows(source, counted, kept[_ROWS], run.written)
-    return run, counted, _measured(keeping, found, observable, kept)
+    _require_all_rows(source, counted, of_table[_ROWS], run.written)
+    return run, counted, _measured(quarantining, of_file, observable, of_table)
 
 
 def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
@@ -263,7 +264,7 @@ def _require_all_rows(source: Source, counted: RowCounts, audited: int, written:
 
 
 def _measured(
-    keeping: Sequence[Check], found: Found, observable: Sequence[Check], kept: Found
+    quarantining: Sequence[Check], of_file: Found, observable: Sequence[Check], of_table: Found
 ) -> dict[str, Measured]:
-    of_file = tier_scan.read(keeping, found, int(found[_ROWS]), Tier.APPEND)
-    return of_file | tier_scan.read(observable, kept, int(kept[_ROWS]), Tier.APPEND)
+    measured = tier_scan.read(quarantining, of_file, int(of_file[_ROWS]), Tier.APPEND)
+    return measured | tier_scan.read(observable, of_table, int(of_table[_ROWS]), Tier.APPEND)

@@ -161,7 +161,7 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
     conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]
-    if conditions and not codes:  # without the message, which tells the value
+    if conditions and not codes:  # without the message, which has the value
         message = f"{what}: {conditions[-1]}; where SQL casts a value, use try_cast to make it null"
         return Permanent(BAD_VALUE, message)
     if not code or any(name in story for name in _PASSING):

@@ -61,8 +61,8 @@ def ingest(
     when a retry may help.
     """
     meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
-    still = cancel_when_stalled(spark, spec.limits.longest_stall)
-    with masking_errors(contract), still, storage.pinned() as path:
+    stall_guard = cancel_when_stalled(spark, spec.limits.longest_stall)
+    with masking_errors(contract), stall_guard, storage.pinned() as path:
         with meter.step("open"):
             declared = with_undeclared(spark, contract)
             source = engine.read(lambda: open_file(spark, path, declared, storage, spec.limits))

@@ -27,38 +27,8 @@ from spark_jobs.report import errored, with_results, write_quarantine
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
-# The longest wait for a new key to reach Nessie's servers, and the pause between requests.
-
-_SECONDS = 600.0
-_PAUSE = 5.0
-
-
-def wait_for_token(
-    spec: JobSpec,
-    read: Callable[[], str],
-    monotonic: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> str:
-    """Return the token that `read` reads, once Nessie accepts it.
-
-    A new key reaches the servers one by one, minutes after it signed the first tokens. The run
-    waits up to ten minutes for it, so that its ingestion loses no attempt. Raises TokenRefused if
-    waiting does not help, Transient TOKEN_ENDS if the token expires before the run may end.
-    """
-    deadline = monotonic() + _SECONDS
-    while True:
-        token = read()
-        check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
-        try:
-            Branch(spec.nessie_uri, spec.branch, token).head()
-        except TokenRefused:
-            if monotonic() > deadline:
-                raise
-            sleep(_PAUSE)
-        else:
-            return token
-
-
+# Seconds to wait for a new key to reach Nessie's servers, and between two requests.
+_LONGEST_WAIT, _PAUSE = 600.0, 5.0
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 
 
@@ -115,6 +85,32 @@ def _with_results(storage: Storage, report: AuditReport) -> AuditReport:
     if report.parts:
         return replace(report, parts=tuple(_with_results(storage, part) for part in report.parts))
     return with_results(SparkSession.builder.getOrCreate(), storage, report)
+
+
+def wait_for_token(
+    spec: JobSpec,
+    read: Callable[[], str],
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """Return the token that `read` reads, once Nessie accepts it.
+
+    A new key reaches the servers one by one, minutes after it signed the first tokens. The run
+    waits up to ten minutes for it, so that its ingestion loses no attempt. Raises TokenRefused if
+    waiting does not help, Transient TOKEN_ENDS if the token expires before the run may end.
+    """
+    deadline = monotonic() + _LONGEST_WAIT
+    while True:
+        token = read()
+        check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
+        try:
+            Branch(spec.nessie_uri, spec.branch, token).head()
+        except TokenRefused:
+            if monotonic() > deadline:
+                raise
+            sleep(_PAUSE)
+        else:
+            return token
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import Check, Metric
+from lakegate.contract.columns import quoted
 from lakegate.contract.expectations import Number
 from lakegate.contract.reading.values import NONE
 from lakegate.contract.rules import Control, Rule
@@ -24,7 +25,7 @@ from lakegate.errors import Permanent
 from spark_jobs.audit import check_sql, main_table
 from spark_jobs.audit.run import Run
 from spark_jobs.spark import sql_parser
-from spark_jobs.spark.iceberg import quoted, table_name
+from spark_jobs.spark.iceberg import table_name
 
 _OF_PATHS = re.compile("[./:]")  # what no part of a table's name has
 

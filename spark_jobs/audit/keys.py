@@ -23,7 +23,7 @@ from spark_jobs.audit import main_table
 from spark_jobs.audit.run import Run
 
 _NARROW = (IntegralType, DateType, TimestampType, TimestampNTZType)
-_FEW = 1000  # hashes that are looked for one by one
+_FEW = 1000  # hashes that are filtered one by one
 _BROADCAST = 1_000_000  # keys that every core may hold
 
 

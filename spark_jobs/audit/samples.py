@@ -7,12 +7,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import OF_ROWS, Check
+from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.report import ADDRESS, READABLE, CheckResult, Status
 from spark_jobs.audit import check_sql, verdict
 from spark_jobs.audit.run import Run
 from spark_jobs.files.open import BAD_ROW, Source
-from spark_jobs.spark.iceberg import quoted
 
 _ROWS = 3
 _COLUMNS = 8
@@ -46,11 +46,11 @@ def _samples(result: CheckResult, check: Check | None, run: Run, source: Source)
     if check is None or check.metric not in OF_ROWS:
         return ()
     rows = source.rows if check.quarantine else run.rows
-    return _broken_rows(rows, check, run.contract, kept=not check.quarantine)
+    return _broken_rows(rows, check, run.contract, in_table=not check.quarantine)
 
 
-def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: bool) -> Samples:
-    """Return rows that break the check; only rows in the table (`kept`) have an address.
+def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, in_table: bool) -> Samples:
+    """Return rows that break the check; only rows in the table (`in_table`) have an address.
 
     Columns that the contract does not declare are left out, because their values may be
     confidential.
@@ -58,7 +58,7 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
     own = [contract.column(name).top for name in check.columns]
     declared = (column.name for column in contract.columns if column.is_declared)
     names = list(dict.fromkeys((*own, *declared)))[:_COLUMNS]
-    address = ADDRESS if kept else ()
+    address = ADDRESS if in_table else ()
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]
     broken = rows.where(F.expr(check_sql.counts_row(check, contract))).select(*texts).limit(_ROWS)
     return tuple(

@@ -119,8 +119,8 @@ def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
     if limits:
         found = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
         ok = limits.allows(rows.quarantined, rows.read)
-        kept = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=ok)
-        yield replace(kept, status=Status.WARN) if ok and rows.quarantined else kept
+        limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=ok)
+        yield replace(limit, status=Status.WARN) if ok and rows.quarantined else limit
 
 
 def _unparseable(rows: RowCounts) -> str:

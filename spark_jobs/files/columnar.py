@@ -65,7 +65,7 @@ def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -
         name: (column.broken, f"CAST({quoted(name)} AS STRING)")
         for name, column in converted.items()
     }
-    for field in rows.schema:  # damage that no checksum tells of
+    for field in rows.schema:  # damage that no checksum reveals
         if not_text := _not_text(quoted(field.name), field.dataType):
             shown = f"make_valid_utf8(CAST({quoted(field.name)} AS STRING))"
             broken[field.name] = not_text, shown

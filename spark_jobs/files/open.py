@@ -136,14 +136,14 @@ def _count_rows(source: Source) -> tuple[int, int]:
 
     Raises Permanent CORRUPT_FILE if the file declares another number of rows.
     """
-    seen = Observation("file")
+    counts = Observation("file")
     every, bad = F.count(F.lit(1)).alias("rows"), F.count(BAD_ROW).alias("bad")
     try:
-        watched = source.rows.observe(seen, every, bad)
-        watched.write.format("noop").mode("overwrite").save()
+        observed = source.rows.observe(counts, every, bad)
+        observed.write.format("noop").mode("overwrite").save()
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
-    rows, bad_rows = int(seen.get["rows"]), int(seen.get["bad"])
+    rows, bad_rows = int(counts.get["rows"]), int(counts.get["bad"])
     if source.declared_rows not in (None, rows):
         message = f"the file declares {source.declared_rows:,} rows, but {rows:,} can be read"
         raise Permanent("CORRUPT_FILE", message)

@@ -201,9 +201,6 @@ def _files(
         reader.close()
 
 
-__all__ = ["quoted", "table_name"]
-
-
 def table_name(table: str, catalog: str = CATALOG) -> str:
     """Return the table's name in Spark SQL, by default in the catalog of the run's branch."""
     return ".".join(quoted(part) for part in (catalog, *table.split(".")))
