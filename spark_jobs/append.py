@@ -200,7 +200,7 @@ _ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
 Found = dict[str, Any]
 
 
-def append_watched(
+def append_observed(
     spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
 ) -> tuple[Run, RowCounts, dict[str, Measured]]:
     """Append the file's rows except those to quarantine.

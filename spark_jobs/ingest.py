@@ -15,7 +15,7 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, DataFile, Verdict
 from spark_jobs import append
-from spark_jobs.append import Opened, Target, append_watched, open_table, with_undeclared
+from spark_jobs.append import Opened, Target, append_observed, open_table, with_undeclared
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import RowCounts, Run
 from spark_jobs.audit.samples import with_samples
@@ -74,7 +74,7 @@ def ingest(
         with meter.step("append"):
             table = open_table(spark, spec, branch, contract)
             run, rows, observed = engine.read(
-                lambda: append_watched(spec, branch, source, contract, table)
+                lambda: append_observed(spec, branch, source, contract, table)
             )
             written = _written(run, rows, source, table)
         with meter.step("quarantine"):

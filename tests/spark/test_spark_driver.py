@@ -1,4 +1,4 @@
-"""The local Spark driver executes isolated job runs in one warm JVM."""
+"""The local Spark driver executes job runs in one warm JVM, apart from each other."""
 
 import itertools
 import json
@@ -30,14 +30,14 @@ SESSION = "from pyspark.sql import SparkSession; spark = SparkSession.builder.ge
 
 
 def command() -> list[str]:
-    """Return the command that starts a driver."""
+    """Return the command of a driver."""
     java = ["--java-home", str(java_home()), "--jars", spark_jars()]
     return [sys.executable, "-m", "infra.local.spark_driver", *java]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The outcome of a run."""
+    """The result of a run."""
 
     said: dict[str, Any]
     stdout: str
@@ -45,34 +45,34 @@ class Ended:
 
     @property
     def found(self) -> Any:
-        """Return what the run printed, as JSON."""
+        """Return the run's output as JSON."""
         assert self.said.get("exit") == 0, self.stderr
         return json.loads(self.stdout)
 
 
 @dataclass
 class Bench:
-    """A driver, started again where it died, and a directory for the runs."""
+    """A driver, restarted if it died, and a directory for the runs' files."""
 
     directory: Path
     driver: Driver | None = None
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def ready_driver(self) -> Driver:
-        """Return a live driver."""
+        """Return a driver that is alive."""
         if not self.driver or not self.driver.is_alive:
             self.driver = Driver(command(), self.directory / "driver")
         return self.driver
 
     def start(self, script: str, *arguments: str, **more: Any) -> str:
-        """Start a run of this Python text; return its id once it has begun."""
+        """Start a run of this Python text, wait until it has begun, and return its id."""
         order = self.order(script, *arguments, **more)
         self.ready_driver().tell(order)
         assert self.said(order["run"]) == {"run": order["run"]}
         return order["run"]
 
     def order(self, script: str, *arguments: str, **more: Any) -> dict[str, Any]:
-        """Return the message that tells a driver to run this Python text."""
+        """Return a driver's order for this Python text."""
         run = f"run-{next(self.numbers)}"
         (self.directory / f"{run}.py").write_text(textwrap.dedent(script))
         order = {"run": run, "entry_point": str(self.directory / f"{run}.py"), "py_files": []}
@@ -84,16 +84,16 @@ class Bench:
         return self.ready_driver().answer(run, time.monotonic() + PATIENCE)
 
     def end(self, run: str) -> Ended:
-        """Wait for the end of the run."""
+        """Return the run after its end."""
         said = self.said(run)
         return Ended(said, self.output(run, "stdout"), self.output(run, "stderr"))
 
     def output(self, run: str, stream: str) -> str:
-        """Return what the run printed so far."""
+        """Return the run's output so far."""
         return (self.directory / f"{run}.{stream}").read_text()
 
     def run(self, script: str, *arguments: str, **more: Any) -> Ended:
-        """Run this Python text to its end."""
+        """Run this Python text to its end and return the result."""
         return self.end(self.start(script, *arguments, **more))
 
     def package(self, name: str, **modules: str) -> str:
@@ -108,7 +108,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
-    """Return the address of a local S3 to which AWS's variables point."""
+    """Yield an S3 at the address in AWS's variables."""
     server = ThreadedMotoServer("127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()
@@ -130,7 +130,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, s3: str) -> Iterator[Bench]:
 
 
 def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
-    """The entry point is __main__, with its arguments and a session with its settings."""
+    """The entry point is __main__ and has its arguments and a session with its settings."""
     ended = bench.run(
         SESSION
         + """if __name__ == "__main__":
@@ -183,7 +183,7 @@ FIND_EVERYTHING = """
 
 @pytest.mark.parametrize("ending", ["", "    spark.stop()\n", "    raise ValueError\n"])
 def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: str) -> None:
-    """Nothing that a run sets, makes or registers exists in the next run, however it ended."""
+    """Settings, tables and modules of a run are gone in the next one, however it ended."""
     find = SESSION + textwrap.dedent(FIND_EVERYTHING)
     leave = textwrap.dedent(LEAVE_EVERYTHING) + textwrap.dedent(ending)
     left = bench.run(SESSION + "import json\n" + leave, str(tmp_path))
@@ -198,7 +198,7 @@ def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: 
 
 
 def test_runs_do_not_fill_the_jvm(bench: Bench) -> None:
-    """After a run the JVM holds no more objects and listeners than before it."""
+    """After a run the JVM has no more objects and listeners than before it."""
     script = (
         SESSION
         + """for n in range(100):
@@ -231,7 +231,7 @@ def test_the_exit_code_is_pythons_own(bench: Bench, script: str, code: int, deta
 
 
 def test_what_a_run_prints_is_its_own(bench: Bench) -> None:
-    """Each run has its own stdout and stderr, with its traceback and its JVM's output."""
+    """Each run has its stdout and stderr, with its traceback and the JVM's output."""
     ended = bench.run(
         SESSION
         + """import sys
@@ -245,7 +245,7 @@ raise ValueError("the end")"""
 
 
 def test_runs_have_only_their_own_modules(bench: Bench) -> None:
-    """Two runs with different files of the same name each import their own, in workers too."""
+    """Two runs with modules of the same name each get their own, also in Spark's workers."""
     script = (
         SESSION
         + """import json, job
@@ -263,12 +263,12 @@ print(json.dumps([job.VERSION, rows[0][0]]))"""
 
 
 def test_runs_do_not_see_the_checkout(bench: Bench) -> None:
-    """A run cannot import a module of this project that it was not given."""
+    """A module outside a run's files is missing, even if this project has it."""
     assert bench.run("import lakegate").said["details"].startswith("ModuleNotFoundError")
 
 
 def test_s3_is_read_and_written(bench: Bench, s3: str) -> None:
-    """s3:// addresses lead to the local S3, as they lead to AWS's on EMR."""
+    """s3:// addresses are read from and written to the local S3."""
     boto3.client("s3", endpoint_url=s3).create_bucket(Bucket="lake")
     ended = bench.run(
         SESSION
@@ -279,7 +279,7 @@ print(spark.read.parquet("s3://lake/a b/ü").count())"""
 
 
 def test_iceberg_is_there(bench: Bench, tmp_path: Path) -> None:
-    """A catalog from the settings works, with Iceberg's own SQL."""
+    """A catalog in the settings works, with Iceberg's own SQL."""
     conf = {
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
@@ -297,7 +297,7 @@ print(spark.table("lake.db.t.branch_audit").count())""",
 
 
 def test_a_cancel_ends_the_spark_job(bench: Bench) -> None:
-    """A cancelled run fails at once, and its own clean-up runs."""
+    """A run that is cancelled in a Spark job fails at once and runs its clean-up."""
     run = bench.start(
         SESSION
         + """print("running", flush=True)
@@ -330,14 +330,14 @@ def _cancelled(bench: Bench, run: str) -> bool:
     ],
 )
 def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:
-    """If a run or the JVM dies, the driver reports it and ends."""
+    """If a run or the JVM dies, the driver reports it and ends, with all that may still run."""
     ended = bench.run(script)
     assert why in ended.said["lost"]
     eventually(lambda: bench.driver and not bench.driver.is_alive)
 
 
 def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
-    """A driver ends with its standard input, even during a run, with all its processes."""
+    """A driver ends with its standard input, even during a run, with all that it started."""
     order = bench.order(SESSION + "import os, time\nprint(os.getpid())\ntime.sleep(600)")
     with subprocess.Popen(
         command(), stdin=subprocess.PIPE, cwd=tmp_path, start_new_session=True, text=True
@@ -367,7 +367,7 @@ with cancel_when_stalled(spark, 5, pause=0.1):
 
 
 def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: Path) -> None:
-    """A run whose task loops forever is ended, and the next run gets its own driver."""
+    """A run with an endless task is ended in time, and the next run has another driver."""
     file = tmp_path / "file.parquet"
     file.write_bytes(spinning())
     sound = tmp_path / "sound.parquet"
