@@ -31,6 +31,8 @@ MERGE INTO {t} AS t USING (SELECT explode(array(1, 1)) AS id) AS s ON t.id = s.i
 WHEN MATCHED THEN UPDATE SET name = 'n'
 """
 
+ROW_COUNT = "{metric: rowCount, mustBeGreaterThan: 100}"
+
 
 @dataclass(frozen=True)
 class Gate:
@@ -198,15 +200,6 @@ def test_every_check_is_asked_of_the_whole_table(gate: Gate) -> None:
     assert [check.counted for check in repeated.failed] == [1]
 
 
-def test_statistics_answer_where_they_can(standing: Gate) -> None:
-    """Statistics of all data files answer what they can: only the pattern needs a scan."""
-    report = standing.change("DELETE FROM {t} WHERE id = 1")
-    tiers = {check.metric: check.tier for check in report.checks}
-    assert tiers["nullValues"] == "manifests"
-    assert tiers["invalidValues"] == "scan"
-    assert tiers["duplicateValues"] == "keys"
-
-
 def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
     """A change fails only if it adds duplicates to those that files may have among each other."""
     gate.publish([1, 5])
@@ -218,28 +211,44 @@ def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
     assert [check.counted for check in more.failed] == [2]
 
 
-def test_what_is_about_a_file_is_skipped(standing: Gate) -> None:
-    """Checks of a file are skipped; a contract without any other check ends errored."""
-    quality = "    quality: [{metric: rowCount, mustBeGreaterThan: 100}]"
-    report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
-    assert report.verdict is Verdict.PASSED
-    assert [c.message for c in report.checks if c.status is Status.SKIPPED] == [
+@pytest.fixture(scope="module")
+def smaller(standing: Gate) -> AuditReport:
+    """Return the report on a change that leaves two rows, with row counts of file and table."""
+    scope = "customProperties: [{property: scope, value: table}]"
+    rules = f"{ROW_COUNT}, {{metric: rowCount, mustBeGreaterThan: 2, {scope}}}"
+    contract = contract_of(standing.table, f"    quality: [{rules}]")
+    return standing.change("DELETE FROM {t} WHERE id = 1", contract)
+
+
+def test_statistics_answer_where_they_can(smaller: AuditReport) -> None:
+    """Statistics of all data files answer what they can: only the pattern needs a scan."""
+    tiers = {check.metric: check.tier for check in smaller.checks}
+    assert tiers["nullValues"] == "manifests"
+    assert tiers["invalidValues"] == "scan"
+    assert tiers["duplicateValues"] == "keys"
+
+
+def test_what_is_about_a_file_is_skipped(smaller: AuditReport) -> None:
+    """A check of a file is skipped with the reason."""
+    assert [c.message for c in smaller.checks if c.status is Status.SKIPPED] == [
         "not evaluated on a whole table: it counts the rows of one file"
     ]
+
+
+def test_the_rows_of_the_table_are_counted_after_the_change(smaller: AuditReport) -> None:
+    """A row count of the table is checked after the change."""
+    assert failed(smaller) == [("rowCountInTable", "2 rows in the whole table")]
+
+
+def test_a_change_without_any_check_is_errored(standing: Gate) -> None:
+    """A contract whose checks all concern files audits nothing, so the change is errored."""
+    quality = f"    quality: [{ROW_COUNT}]"
     bare = contract_of(standing.table, quality).replace(", required: true, unique: true", "")
     bare = bare.replace(', logicalTypeOptions: {pattern: "^n[0-9]+$"}', "")
     nothing = standing.change("DELETE FROM {t} WHERE id = 2", bare)
     assert nothing.verdict is Verdict.ERRORED
     assert nothing.reason is not None
     assert nothing.reason.code == "NOTHING_CHECKED"
-
-
-def test_the_rows_of_the_table_are_counted_after_the_change(standing: Gate) -> None:
-    """A row count of the table is checked after the change."""
-    scope = "customProperties: [{property: scope, value: table}]"
-    quality = f"    quality: [{{metric: rowCount, mustBeGreaterThan: 2, {scope}}}]"
-    report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
-    assert [found for _, found in failed(report)] == ["2 rows in the whole table"]
 
 
 def test_a_change_that_meets_no_row_is_rejected(standing: Gate) -> None:

@@ -193,23 +193,22 @@ def test_a_new_column_and_wider_types_are_published_with_the_file(lake: Table) -
     }
 
 
-@pytest.mark.parametrize(
-    ("columns", "file", "what"),
-    [
-        ("b int", {"b": ints(1, 2)}, "missingColumns"),
-        ("a string", {"a": ["x", "y"]}, "declare bigint again"),
-        ("a int", {"a": ints(1, 2)}, "declare bigint again"),
-    ],
-)
-def test_what_a_table_cannot_become_stops_the_file(
-    lake: Table, columns: str, file: dict[str, Any], what: str
-) -> None:
+# Columns that a table with `a bigint` cannot get, a file that has them, and the advice.
+IMPOSSIBLE: list[tuple[str, dict[str, Any], str]] = [
+    ("b int", {"b": ints(1, 2)}, "missingColumns"),
+    ("a string", {"a": ["x", "y"]}, "declare bigint again"),
+    ("a int", {"a": ints(1, 2)}, "declare bigint again"),
+]
+
+
+def test_what_a_table_cannot_become_stops_the_file(lake: Table) -> None:
     """A missing column, another type or a narrower one is refused with advice."""
     lake.publish(lake.ingest(lake.contract("a bigint"), parquet(a=[1, 2])))
-    report = lake.ingest(lake.contract(columns), parquet(**file))
-    assert report.reason is not None
-    assert report.reason.code == "TABLE_MISMATCH"
-    assert what in report.reason.message
+    for columns, file, what in IMPOSSIBLE:
+        report = lake.ingest(lake.contract(columns), parquet(**file))
+        assert report.reason is not None
+        assert report.reason.code == "TABLE_MISMATCH"
+        assert what in report.reason.message
 
 
 def test_a_file_of_the_older_contract_is_entered_after_the_newer_ones(lake: Table) -> None:

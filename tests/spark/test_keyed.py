@@ -256,9 +256,7 @@ TOLD = '{"rows": 3, "sum(id)": 6, "sum(amount)": "6.6", "sum(od`d. key)": 0}'
     ("told", "apart"),
     [
         (TOLD, 0),
-        (TOLD.replace('"rows": 3', '"rows": 4'), 1),
-        (TOLD.replace("6.6", "6.61"), 1),
-        (TOLD.replace("6.6", "7").replace('"rows": 3', '"rows": 1'), 2),
+        (TOLD.replace("6.6", "6.61").replace('"rows": 3', '"rows": 4'), 2),
     ],
 )
 def test_a_control_file_is_compared_with_the_rows(shop: Shop, told: str, apart: int) -> None:
