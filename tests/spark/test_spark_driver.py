@@ -359,9 +359,9 @@ def _group_is_gone(group: int) -> bool:
 SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
-from spark_jobs.spark.stall import watched
+from spark_jobs.spark.stall import cancel_when_stalled
 spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
-with watched(spark, 5, pause=0.1):
+with cancel_when_stalled(spark, 5, pause=0.1):
     spark.read.schema("id bigint").parquet({file!r}).collect()
 """
 
