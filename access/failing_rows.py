@@ -1,12 +1,11 @@
 """What is wrong with an ingestion's rows, check by check, and whether the report says the same."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from access.check_sql import about_rows
-from access.masking import Concealment, concealment
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
@@ -29,6 +28,39 @@ _AS_LANDED = "as they stand in the file: on the branch, what could not be read i
 _LEFT_OUT = "as they stand in the file: such rows are not on the branch, but in quarantine"
 _FORBIDDEN = "the contract has allowSamples: false; lakegate inspect --show-rows shows them"
 _MASKED = "lakegate inspect --show-rows shows also the columns that the contract calls confidential"
+
+
+@dataclass(frozen=True)
+class Concealment:
+    """`every` row is concealed, or else the values of these `columns`, spelt in lower case."""
+
+    every: bool
+    columns: frozenset[str]
+
+    @classmethod
+    def by(cls, contracts: Iterable[Contract]) -> "Concealment":
+        """What any of several contracts conceals."""
+        each = tuple(contracts)
+        return cls(
+            every=not all(contract.allow_samples for contract in each),
+            columns=frozenset(name.lower() for contract in each for name in contract.concealed),
+        )
+
+    def hides(self, column: str) -> bool:
+        """Whether no value of the column may be shown, in whatever case its name is spelt."""
+        return self.every or column.lower() in self.columns
+
+
+def concealment(adapters: Adapters, judged_by: Contract, key: str) -> Concealment:
+    """What the contract that judged a file conceals, and what the one in force by now does.
+
+    `key` is where the contract lies. Raises ContractInvalid where the one in force cannot be read:
+    nobody knows then what it hides.
+    """
+    try:
+        return Concealment.by((judged_by, adapters.lake.contract_at(key, "").contract))
+    except Missing:
+        return Concealment.by((judged_by,))
 
 
 @dataclass(frozen=True)

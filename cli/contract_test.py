@@ -12,7 +12,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.contract_check import check
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
@@ -36,7 +36,7 @@ def try_out(
     contract = check(file.read_text(encoding="utf-8"), str(file), limits)
     reports = list(_audits(contract, list(data_files(data)), pages=not as_json))
     if as_json:
-        typer.echo(documents.text([json.loads(report.to_json()) for report in reports]))
+        typer.echo(json_output.text([json.loads(report.to_json()) for report in reports]))
     raise typer.Exit(max(_EXIT_CODES[report.verdict] for report in reports))
 
 

@@ -1,6 +1,7 @@
 """`lakegate contract`: its commands, and those that check contracts and put them in force."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from access.deployment import find
-from cli import documents, terminal
+from cli import contract_check, json_output, terminal
 from cli.contract_check import Checked, checked, clash
-from cli.contract_suggest import suggest
 from cli.contract_test import try_out
 from functions.adapters.s3 import CONTRACTS, Lake, contract_key
 from lakegate.contract.claims import refuse_clashes
@@ -21,7 +21,6 @@ from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 
 contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
-contract.command()(suggest)
 contract.command("test")(try_out)
 
 
@@ -38,7 +37,7 @@ def check(
     found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)
     if as_json:
-        typer.echo(documents.text(_document(found, clashing)))
+        typer.echo(json_output.text(_document(found, clashing)))
         raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)
     for each in found:
         if each.contract:
@@ -49,6 +48,47 @@ def check(
     _raise_refusals(found)
     if clashing:
         raise clashing
+
+
+@contract.command()
+def suggest(
+    data: Annotated[
+        Path, typer.Argument(help="A sample of the data.", exists=True, dir_okay=False)
+    ],
+    table: Annotated[str, typer.Option(help="<namespace>.<table>; by default from the name.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Write it here, where nothing is yet.")] = None,
+) -> None:
+    """Draft a contract from a sample of the data: what all of its rows keep to, with room."""
+    text = suggested(data, table)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise LakegateError("NOT_WRITTEN", f"{out} was not written: {error}") from error
+    terminal.err().print(f"drafted {out}")
+
+
+def suggested(data: Path, table: str = "") -> str:
+    """The text of a contract for files like `data`.
+
+    Raises LakegateError when the file cannot be read, or ContractInvalid when it has what no
+    contract can have, such as a column without a name.
+    """
+    from cli.draft import draft
+    from cli.sample import sample
+
+    text = draft(sample(data), table or f"drafts.{_plain(data.name)}", data.name)
+    contract_check.check(text, f"the draft from {data}")
+    return text
+
+
+def _plain(name: str) -> str:
+    """A table's name from a file's."""
+    words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
+    return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)
 
 
 @contract.command("push")

@@ -8,9 +8,10 @@ from typing import Annotated
 import boto3
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from access.deployment import ROOT, find
-from cli import changes, terminal
+from cli import terminal
 from cli.contracts import push, refuse_invalid
 from cli.drop import explain, showing
 from cli.follow import Sight, dropped, ended, follow
@@ -30,7 +31,7 @@ from infra.aws.site import (
     has_own_platform,
     stage_here,
 )
-from infra.aws.stack_plan import Wanted, refuse_losses
+from infra.aws.stack_plan import Wanted, loses, refuse_losses
 from infra.cloudformation import Change
 from infra.package import Package
 from infra.stage import Stage
@@ -73,6 +74,9 @@ _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"
 # A person's own first; those of the smoke test are not for the local stack.
 CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
+
+_MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
+_LOUD = "bold red"
 
 StageOption = Annotated[str, typer.Option("--stage", help="The stage, part of every name.")]
 
@@ -179,7 +183,7 @@ def _show(site: Site, stack: Wanted, *, plan: bool) -> None:
     listed = list(found)
     terminal.out().print(f"{stack.stack}: {len(listed) or 'no'} changes", style="bold")
     if listed:
-        terminal.out().print(changes.table(listed))
+        terminal.out().print(changes_table(listed))
     refuse_losses(listed)
 
 
@@ -212,3 +216,19 @@ def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
             ("take it down", f"lakegate destroy --stage {stage.name}"),
         ]
     )
+
+
+def changes_table(changes: Iterable[Change]) -> Table:
+    """The changes, one a line; a resource that is replaced cannot be overlooked."""
+    made = terminal.table("", "resource", "type", "what changes")
+    for change in changes:
+        mark, colour = _MARKS.get(change.action, ("?", "yellow"))
+        words = Text(", ".join(change.properties))
+        if change.replacement == "True":
+            mark, colour, words = "!", _LOUD, Text(f"REPLACED, for {words}", _LOUD)
+        elif change.replacement == "Conditional":
+            words = Text(f"perhaps REPLACED, for {words}", "bold yellow")
+        if lost := loses(change):
+            words = Text(f"{words.plain or 'REMOVED'}: {lost}", _LOUD)
+        made.add_row(Text(mark, colour), Text(change.resource, colour), change.type, words)
+    return made

@@ -7,8 +7,8 @@ import boto3
 import typer
 
 from access.deployment import find
-from cli import changes, terminal
-from cli.deploy import StageOption, named
+from cli import terminal
+from cli.deploy import StageOption, changes_table, named
 from cli.local_stack import teller
 from infra.aws import teardown
 from infra.aws.site import Site, connect, stage_here
@@ -51,7 +51,7 @@ def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *,
         return
     for plan in planned:
         terminal.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
-        terminal.out().print(changes.table(plan.changes))
+        terminal.out().print(changes_table(plan.changes))
         refuse_losses(plan.changes, but=_MAY_GO)
     if app:
         _land(site, seconds)

@@ -13,7 +13,7 @@ import typer
 
 from access.deployment import ROOT, Deployment, find
 from cli import aws_rules as judging
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.aws_rules import of_rights, rights
 from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, NotSeen, Outside, StackSeen
 from cli.contract_check import checked
@@ -188,7 +188,7 @@ def doctor(
 def tell(found: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings; exit code 1 when something fails."""
     if as_json:
-        typer.echo(documents.text({"findings": [asdict(finding) for finding in found]}))
+        typer.echo(json_output.text({"findings": [asdict(finding) for finding in found]}))
     else:
         many = Counter(finding.status for finding in found)
         told = ", ".join(f"{many[status]} {status}" for status in Status if many[status])

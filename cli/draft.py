@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from cli.column_names import looks_like_a_key, looks_like_money, looks_personal
+from cli.contract_hints import looks_like_a_key, looks_like_money, looks_personal
 from cli.draft_types import Quoted, Type, comment, dumped, name_of, type_of
 from cli.sample import Sample, Seen
 

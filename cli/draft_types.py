@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from cli.column_names import looks_like_money
+from cli.contract_hints import looks_like_money
 from cli.sample import Seen
 from lakegate.errors import LakegateError
 

@@ -1,5 +1,6 @@
 """`lakegate drop`: files into the landing bucket, and their way from there."""
 
+import getpass
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -17,10 +18,12 @@ from cli.follow import Show, Sight, dropped, ended, follow, sentence, way
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import State
+from functions.pipeline.intake import ask
 from lakegate.batch import read_manifest
+from lakegate.change import Change
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES, ID_PART, MANIFEST
+from lakegate.landing import BATCHES, ID_PART, MANIFEST, ingestion_id
 
 # `lakegate drop` of a batch: the files that a manifest names, and then the manifest.
 
@@ -86,6 +89,34 @@ def drop(
         terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     if wait:
         wait_for(adapters, sights, seconds)
+
+
+def change(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="The table, as in nyc.flights.")],
+    sql: Annotated[str, typer.Option(help="One DELETE, UPDATE or MERGE on it, in Spark SQL.")],
+    message: Annotated[str, typer.Option(help="Why: it stands in main's log.")] = "",
+    by: Annotated[str, typer.Option(help="Who asks for it, if not you.")] = "",
+    token: Annotated[
+        str, typer.Option(help="That of an earlier try: it is carried on, and not made twice.")
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")] = False,
+    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 900,
+) -> None:
+    """Change a table on a branch, audit the whole of it there, and publish it if it passes.
+
+    The change is made once, however often the command is given with one token. With --wait the
+    exit code tells the end, as that of `lakegate drop` does.
+    """
+    adapters = find(context.obj).adapters()
+    asked = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
+    landed = asked.landed(adapters.lake.bucket)
+    id_ = ingestion_id(landed)
+    terminal.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
+    ingestion = ask(adapters, asked)
+    if wait:
+        wait_for(adapters, [Sight(ingestion)], seconds)
+    terminal.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
 
 
 def wait_for(adapters: Adapters, sights: list[Sight], seconds: float) -> NoReturn:

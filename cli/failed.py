@@ -9,7 +9,7 @@ import typer
 
 from access import outcomes
 from access.deployment import find, identified
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.drop import exit_code, showing
 from cli.follow import Sight, ended, follow
 from functions.adapters.all import Adapters
@@ -217,7 +217,7 @@ def expire(
         if not as_json:
             terminal.out().print(line(each, dry_run=dry_run), soft_wrap=True)
     if as_json:
-        typer.echo(documents.text([asdict(each) for each in done]))
+        typer.echo(json_output.text([asdict(each) for each in done]))
     elif not done:
         terminal.err().print(f"nothing is older than {policy} days")
     if any(each.left for each in done):

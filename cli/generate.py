@@ -67,7 +67,7 @@ def generate(
 
     Faults are in the last file. The exit codes of --wait are those of `lakegate drop`.
     """
-    from cli import sample_files, sample_writers  # pyarrow takes its time
+    from cli import sample_files  # pyarrow takes its time
 
     faults = frozenset(fault or ())
     _refuse_senseless(rows, format_, faults)
@@ -77,9 +77,9 @@ def generate(
     adapters = find(context.obj).adapters() if upload else None
     wanted = [sample_files.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
     made = {out / f"parcels-{seed}-{each.file:03}.{format_}": each for each in wanted}
-    contract = sample_writers.write_contract(out, format_)
+    contract = sample_files.write_contract(out, format_)
     with _progress(rows * files) as written:
-        sample_writers.write(made, faults, written)
+        sample_files.write(made, faults, written)
     for file in (contract, *made):
         terminal.out().print(str(file), soft_wrap=True)
     if adapters:

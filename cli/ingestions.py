@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
 from access.outcomes import published
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.follow import Sight
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
@@ -28,7 +28,7 @@ def runs(
     found = [each for each in read if not table or table in each.tables]
     found.sort(key=lambda each: each.landed.landed_at, reverse=True)
     if as_json:
-        typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
+        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
     elif found:
         terminal.out().print(terminal.runs(found))
     else:
@@ -45,7 +45,7 @@ def show(
     ingestion = identified(adapters.ledger, identity)
     report = _report(adapters, ingestion)
     if as_json:
-        typer.echo(documents.text(documents.with_report(ingestion, report)))
+        typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
         terminal.out().print(page(ingestion, report))
 

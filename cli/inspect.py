@@ -11,7 +11,7 @@ from rich.text import Text
 
 from access.deployment import find, identified
 from access.failing_rows import Finding, Inspection, Question, inspection
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.ingestions import rows_of, source
 from functions.adapters.nessie import MAIN
 from lakegate.audit_tables import run_id
@@ -49,7 +49,7 @@ def inspect(
     question = Question(check, limit, show_rows)
     found = inspection(adapters, ingestion, question, evidence_of, kept_out)
     if as_json:
-        typer.echo(documents.text(document(found)))
+        typer.echo(json_output.text(document(found)))
     elif found.findings:
         terminal.out().print(page(found))
     else:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from access.deployment import ROOT, Deployment, enter, find, home
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.contracts import push
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
@@ -53,7 +53,7 @@ def status(
     found = find(context.obj, running=False)
     document = _status(found)
     if as_json:
-        typer.echo(documents.text(document))
+        typer.echo(json_output.text(document))
         return
     counts = document["counts"] or {}
     named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}

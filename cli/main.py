@@ -6,7 +6,6 @@ import typer
 from typer.core import TyperGroup
 
 from cli import (
-    change,
     contracts,
     demo,
     deploy,
@@ -71,7 +70,7 @@ for _command in (
     inspect.inspect,
     query.query,
     query.page,
-    change.change,
+    drop.change,
     failed.replay,
     failed.publish,
     failed.discard,

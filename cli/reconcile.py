@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from access.deployment import find
-from cli import documents, terminal
+from cli import json_output, terminal
 from functions.model.ingestion import Ingestion, State
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
@@ -39,7 +39,7 @@ def reconcile(
 def tell(found: Reconciliation, *, as_json: bool) -> None:
     """Print what was found; exit code 1 if it is not all right."""
     if as_json:
-        typer.echo(documents.text(document(found)))
+        typer.echo(json_output.text(document(found)))
     else:
         _show(found)
     if found.problems:
@@ -141,7 +141,7 @@ def rebuild_command(
     """
     found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
-        typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
+        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
     else:
         terminal.out().print(told(found, dry_run=dry_run), soft_wrap=True)
 

@@ -1,15 +1,20 @@
 """Made-up parcels: typed columns, and the same rows for the same numbers on every machine."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv, parquet
+
+from cli.fault_injection import Fault, damaged, reshaped, spoil
+from lakegate.errors import LakegateError
 
 TABLE = "shop.parcels"
 _CONTRACT = Path(__file__).with_suffix(".yaml")
@@ -64,6 +69,60 @@ def parcels(wanted: Wanted) -> Iterator[pa.Table]:
     """
     for first in range(0, wanted.rows, _BATCH):
         yield _part(wanted, first, min(_BATCH, wanted.rows - first))
+
+
+def write(
+    made: Mapping[Path, Wanted], faults: frozenset[Fault], written: Callable[[int], None]
+) -> None:
+    """Write files, the last one with its faults; `written` is told rows as they are written.
+
+    The ending of a file's name is its format. Raises LakegateError CANNOT_WRITE.
+    """
+    last = list(made)[-1]
+    for file, wanted in made.items():
+        wrong = faults if file == last else frozenset()
+        try:
+            for count in _written(file, _rows(wanted, wrong)):
+                written(count)
+            spoil(file, wrong)
+        except OSError as error:
+            message = f"{file} cannot be written: {error.strerror or error}"
+            raise LakegateError("CANNOT_WRITE", message) from error
+
+
+def write_contract(folder: Path, format_: str) -> Path:
+    """Write the contract that the parcels keep into a folder, for files of one format.
+
+    Raises LakegateError CANNOT_WRITE.
+    """
+    file = folder / f"{TABLE}.yaml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(contract(format_), encoding="utf-8")
+    except OSError as error:
+        message = f"{file} cannot be written: {error.strerror or error}"
+        raise LakegateError("CANNOT_WRITE", message) from error
+    return file
+
+
+def _rows(wanted: Wanted, faults: frozenset[Fault]) -> Iterator[pa.Table]:
+    for number, part in enumerate(parcels(wanted)):
+        yield reshaped(part if number else damaged(part, faults), faults)
+
+
+def _written(file: Path, parts: Iterator[pa.Table]) -> Iterator[int]:
+    """Write the parts; yields how many rows each had, once it is written."""
+    first = next(parts)
+    with _writer(file, first.schema) as writer:
+        for part in chain((first,), parts):
+            writer.write_table(part)
+            yield part.num_rows
+
+
+def _writer(file: Path, schema: pa.Schema) -> csv.CSVWriter | parquet.ParquetWriter:
+    if file.suffix == ".csv":
+        return csv.CSVWriter(file, schema, write_options=csv.WriteOptions(quoting_style="needed"))
+    return parquet.ParquetWriter(file, schema)
 
 
 def _part(wanted: Wanted, first: int, count: int) -> pa.Table:

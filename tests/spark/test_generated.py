@@ -6,8 +6,7 @@ import pytest
 
 from cli.fault_injection import Fault
 from cli.generate import Format
-from cli.sample_files import Wanted
-from cli.sample_writers import write, write_contract
+from cli.sample_files import Wanted, write, write_contract
 from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict

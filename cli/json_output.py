@@ -1,4 +1,4 @@
-"""What `--json` prints: ingestions and their reports as JSON documents."""
+"""Convert ingestions and audit reports to the JSON that `--json` prints."""
 
 import json
 from collections.abc import Mapping
