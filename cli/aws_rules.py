@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cli.aws_view import FunctionSeen, Outside, StackSeen
+from cli.aws_view import AwsView, FunctionView, StackView
 from functions.health.model import Finding, fail, ok, warn
 from functions.settings import Settings
 from infra.stage import Stage
@@ -16,7 +16,7 @@ _OLD = 15 * 60
 _DEPLOY = "`lakegate deploy` (`lakegate up` on one machine) brings it to this checkout's"
 
 
-def of_stack(found: StackSeen, check: str = "stack") -> Finding:
+def of_stack(found: StackView, check: str = "stack") -> Finding:
     """The last deployment came to its end, and to the one that was wanted."""
     told = f"{found.name} is {found.status}"
     if not found.status:
@@ -29,7 +29,7 @@ def of_stack(found: StackSeen, check: str = "stack") -> Finding:
     return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(check, told, fix)
 
 
-def of_platform(found: StackSeen) -> Finding:
+def of_platform(found: StackView) -> Finding:
     """The platform's stack is well; there need be none."""
     if found.status:
         return of_stack(found, "platform")
@@ -59,7 +59,7 @@ def of_parameters(deployed: Mapping[str, str], wanted: Mapping[str, str]) -> lis
     return found or [ok("parameters", f"all {len(deployed)} as in this checkout")]
 
 
-def of_functions(found: Sequence[FunctionSeen], built: bytes) -> list[Finding]:
+def of_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
     """Each function can run, on our Python, with this checkout's code."""
     digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
     wrong: list[Finding] = []
@@ -220,7 +220,7 @@ def rights(settings: Settings, stage: Stage) -> list[Right]:
     ]
 
 
-def of_rights(wanted: Sequence[Right], stack: StackSeen, outside: Outside) -> list[Finding]:
+def of_rights(wanted: Sequence[Right], stack: StackView, aws: AwsView) -> list[Finding]:
     """Each role may what it must, and nothing that it must not. Raises NotSeen."""
     fix = "deploy again, and see who changed the role's policies"
     wrong = [
@@ -230,6 +230,6 @@ def of_rights(wanted: Sequence[Right], stack: StackSeen, outside: Outside) -> li
             fix,
         )
         for right in wanted
-        if outside.may(stack.id_of(right.role), right.action, right.resource) != right.may
+        if aws.may(stack.id_of(right.role), right.action, right.resource) != right.may
     ]
     return wrong or [ok("permissions", f"{len(wanted)} of the roles' rights are as they must be")]

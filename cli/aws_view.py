@@ -21,12 +21,12 @@ RULE = "AWS::Events::Rule"
 QUEUE = "AWS::SQS::Queue"
 
 
-class NotSeen(LakegateError):
+class NotVisible(LakegateError):
     """AWS does not show it: it is not there, or whoever asks may not look."""
 
 
 @dataclass(frozen=True)
-class StackSeen:
+class StackView:
     """A CloudFormation stack; `resources` maps logical ids to a type and a physical id.
 
     The `status` of one that there is not is "".
@@ -44,12 +44,12 @@ class StackSeen:
     def id_of(self, name: str) -> str:
         """The physical id of the resource with a logical id. Raises NotSeen."""
         if name not in self.resources:
-            raise NotSeen("NOT_SEEN", f"the stack {self.name} has no {name}")
+            raise NotVisible("NOT_SEEN", f"the stack {self.name} has no {name}")
         return self.resources[name][1]
 
 
 @dataclass(frozen=True)
-class FunctionSeen:
+class FunctionView:
     """A Lambda function; `sha256` is its code's, in base64, `update` how its last one went."""
 
     name: str
@@ -60,7 +60,7 @@ class FunctionSeen:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Outside:
+class AwsView:
     """The account and region that this process's environment names."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Outside:
         names = ("cloudformation", "cloudwatch", "events", "iam", "lambda", "secretsmanager")
         self._clients = {name: boto3.client(name, config=_CONFIG) for name in names}
 
-    def stack(self, name: str) -> StackSeen:
+    def stack(self, name: str) -> StackView:
         """A stack and all that it is made of. Raises NotSeen where one may not look."""
         client = self._clients["cloudformation"]
         with _translated(f"the stack {name}"):
@@ -76,7 +76,7 @@ class Outside:
                 found = client.describe_stacks(StackName=name)["Stacks"][0]
             except ClientError as error:
                 if "does not exist" in str(error):
-                    return StackSeen(name, "")
+                    return StackView(name, "")
                 raise
             pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = {
@@ -86,13 +86,13 @@ class Outside:
                 if "PhysicalResourceId" in each
             }
         given = {p["ParameterKey"]: p["ParameterValue"] for p in found.get("Parameters", [])}
-        return StackSeen(name, found["StackStatus"], given, resources)
+        return StackView(name, found["StackStatus"], given, resources)
 
-    def function(self, name: str) -> FunctionSeen:
+    def function(self, name: str) -> FunctionView:
         """A function. Raises NotSeen."""
         with _translated(f"the function {name}"):
             found = self._clients["lambda"].get_function_configuration(FunctionName=name)
-        return FunctionSeen(
+        return FunctionView(
             name=name,
             runtime=found.get("Runtime", ""),
             sha256=found["CodeSha256"],
@@ -177,6 +177,6 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except (ClientError, BotoCoreError) as error:
-        raise NotSeen("NOT_SEEN", f"{what} cannot be seen: {error}") from error
+        raise NotVisible("NOT_SEEN", f"{what} cannot be seen: {error}") from error
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise NotSeen("NOT_SEEN", f"{what} cannot be seen: the answer lacks {error}") from error
+        raise NotVisible("NOT_SEEN", f"{what} cannot be seen: the answer lacks {error}") from error

@@ -13,9 +13,9 @@ from rich.text import Text
 from access.deployment import ROOT, find
 from cli import terminal
 from cli.contracts import push, refuse_invalid
-from cli.drop import explain, showing
-from cli.follow import Sight, dropped, ended, follow
-from cli.local_stack import teller
+from cli.drop import explain, show_progress
+from cli.follow import TrackedIngestion, dropped, ended, follow
+from cli.local_stack import progress_printer
 from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from infra import checkup, nessie_tokens, package
@@ -45,7 +45,9 @@ from lakegate.limits import Limits
 TABLE = "smoke.deployments"
 
 
-def smoke(adapters: Adapters, deployed_at: datetime, job_release: str, seconds: float) -> Sight:
+def smoke(
+    adapters: Adapters, deployed_at: datetime, job_release: str, seconds: float
+) -> TrackedIngestion:
     """Send the file of a deployment on its way, unless it is, and see it published.
 
     Raises LakegateError: TIMED_OUT, which says where the file stands, after `seconds`, or
@@ -53,20 +55,20 @@ def smoke(adapters: Adapters, deployed_at: datetime, job_release: str, seconds: 
     """
     key = f"{TABLE.replace('.', '/')}/{deployed_at:%Y%m%d-%H%M%S}.csv"
     body = f"deployed_at,job_release\n{times.text(deployed_at)},{job_release}\n"
-    with showing(terminal.err()) as show:
-        sight = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
-    if sight.ingestion.state is not State.PUBLISHED:
-        explain(terminal.err(), [sight])
-        message = f"the smoke test's file ended {sight.ingestion.state}, see above"
+    with show_progress(terminal.err()) as show:
+        item = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
+    if item.ingestion.state is not State.PUBLISHED:
+        explain(terminal.err(), [item])
+        message = f"the smoke test's file ended {item.ingestion.state}, see above"
         raise LakegateError("SMOKE_FAILED", message)
-    return sight
+    return item
 
 
-def _sent(adapters: Adapters, key: str, body: bytes) -> Sight:
+def _sent(adapters: Adapters, key: str, body: bytes) -> TrackedIngestion:
     """The file on its way: sent by an earlier try that was interrupted, or sent now."""
     for earlier in adapters.ledger.versions(LandedObject(adapters.landing.bucket, key, "", "", 0)):
         if earlier.state is State.PUBLISHED or not earlier.ended:
-            return Sight(earlier)
+            return TrackedIngestion(earlier)
     return dropped(adapters.landing.put(key, body))
 
 
@@ -122,7 +124,7 @@ def deploy(
     ] = 900,
 ) -> None:
     """Deploy this checkout to a stage on AWS; where it was interrupted, this goes on."""
-    tell = teller()
+    tell = progress_printer()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))

@@ -9,7 +9,7 @@ import typer
 from access.deployment import find
 from cli import terminal
 from cli.deploy import StageOption, changes_table, named
-from cli.local_stack import teller
+from cli.local_stack import progress_printer
 from infra.aws import teardown
 from infra.aws.site import Site, connect, stage_here
 from infra.aws.stack_plan import refuse_losses
@@ -28,7 +28,7 @@ def destroy(
     seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 3600,
 ) -> None:
     """Take a stage down, all but what holds data; `lakegate deploy` brings it back onto that."""
-    tell = teller()
+    tell = progress_printer()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     app = teardown.plan(site, site.stage.stack)
     platform = teardown.plan(site, site.stage.platform_stack)
@@ -41,7 +41,7 @@ def destroy(
         raise
     for plan in planned:  # the functions first: they are in the platform's network
         site.stacks.carry_out(plan)
-    _tell_what_stays(site)
+    _report_remaining(site)
 
 
 def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *, yes: bool) -> None:
@@ -54,12 +54,12 @@ def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *,
         terminal.out().print(changes_table(plan.changes))
         refuse_losses(plan.changes, but=_MAY_GO)
     if app:
-        _land(site, seconds)
+        _wait_until_idle(site, seconds)
     if not yes and typer.prompt(f"Type {site.stage.name} to take this down") != site.stage.name:
         raise typer.Abort
 
 
-def _land(site: Site, seconds: float) -> None:
+def _wait_until_idle(site: Site, seconds: float) -> None:
     """Return when nothing is in flight. Raises LakegateError IN_FLIGHT after `seconds`."""
     deadline = time.monotonic() + seconds
     while flying := _in_flight(site):
@@ -78,7 +78,7 @@ def _in_flight(site: Site) -> str:
     return ", ".join([*told, *(f"{many} messages in {name}" for name, many in waiting.items())])
 
 
-def _tell_what_stays(site: Site) -> None:
+def _report_remaining(site: Site) -> None:
     for stack in (site.stage.stack, site.stage.platform_stack):
         if not site.stacks.exists(stack):
             continue

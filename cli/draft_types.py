@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from cli.contract_hints import looks_like_money
-from cli.sample import Seen
+from cli.sample import ColumnProfile
 from lakegate.errors import LakegateError
 
 # The YAML of a draft: as a person would write it, and read back as exactly what was meant.
@@ -137,26 +137,26 @@ _TYPES = {
 }
 
 
-def type_of(seen: Seen) -> Type:
+def type_of(column: ColumnProfile) -> Type:
     """The type of a column. Raises LakegateError UNKNOWN_TYPE where contracts have none."""
-    if seen.type.startswith("DECIMAL"):
-        return Type("number", seen.type.lower())
-    if seen.parts:
-        return _nested(seen)
-    if seen.shape == "decimal" and looks_like_money(seen.name):
-        scale = max(seen.scale, 2)
-        return Type("number", f"decimal({max(seen.digits + scale + 3, 12)},{scale})")
-    found = _SHAPES.get(seen.shape) or _TYPES.get(seen.type)
+    if column.type.startswith("DECIMAL"):
+        return Type("number", column.type.lower())
+    if column.parts:
+        return _nested(column)
+    if column.shape == "decimal" and looks_like_money(column.name):
+        scale = max(column.scale, 2)
+        return Type("number", f"decimal({max(column.digits + scale + 3, 12)},{scale})")
+    found = _SHAPES.get(column.shape) or _TYPES.get(column.type)
     if found is None:
-        message = f"{seen.name} is {seen.type}, for which a contract has no type"
+        message = f"{column.name} is {column.type}, for which a contract has no type"
         raise LakegateError("UNKNOWN_TYPE", message)
     return found
 
 
-def _nested(seen: Seen) -> Type:
-    parts = [(name_of(part.name), type_of(part).declaration) for part in seen.parts]
-    if seen.type.endswith("]"):
+def _nested(column: ColumnProfile) -> Type:
+    parts = [(name_of(part.name), type_of(part).declaration) for part in column.parts]
+    if column.type.endswith("]"):
         return Type("array", more={"items": parts[0][1]})
-    if seen.type.startswith("STRUCT("):
+    if column.type.startswith("STRUCT("):
         return Type("object", more={"properties": [{"name": n, **type_} for n, type_ in parts]})
     return Type("map", more={"map": dict(parts)})

@@ -14,7 +14,7 @@ from rich.live import Live
 
 from access.deployment import find
 from cli import terminal
-from cli.follow import Show, Sight, dropped, ended, follow, sentence, way
+from cli.follow import Show, TrackedIngestion, dropped, ended, follow, progress_table, sentence
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import State
@@ -33,7 +33,7 @@ def is_manifest(file: Path) -> bool:
     return file.name == MANIFEST
 
 
-def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> Sight:
+def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedIngestion:
     """Upload the files that a manifest names, from its folder, and the manifest last.
 
     They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError,
@@ -80,15 +80,15 @@ def drop(
         raise typer.BadParameter("for several files --key must end in /", param_hint="--key")
     adapters = find(context.obj).adapters()
     if any(map(is_manifest, files)):
-        sights = [_put_batch(adapters, files, key, table)]
+        tracked = [_put_batch(adapters, files, key, table)]
     else:
         prefix = key or _prefix(adapters.lake, table)
         exact = bool(key) and not key.endswith("/")
-        sights = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
-    for sight in sights:
-        terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+        tracked = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
+    for item in tracked:
+        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
     if wait:
-        wait_for(adapters, sights, seconds)
+        wait_for(adapters, tracked, seconds)
 
 
 def change(
@@ -115,19 +115,19 @@ def change(
     terminal.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
     ingestion = ask(adapters, asked)
     if wait:
-        wait_for(adapters, [Sight(ingestion)], seconds)
+        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
     terminal.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
 
 
-def wait_for(adapters: Adapters, sights: list[Sight], seconds: float) -> NoReturn:
+def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float) -> NoReturn:
     """Show files' way to their end, at most for so many seconds, and end the command by it."""
-    with showing(terminal.err()) as show:
-        sights = follow(adapters, sights, ended, seconds, show)
-    explain(terminal.err(), sights)
-    raise typer.Exit(exit_code(sights))
+    with show_progress(terminal.err()) as show:
+        tracked = follow(adapters, tracked, ended, seconds, show)
+    explain(terminal.err(), tracked)
+    raise typer.Exit(exit_code(tracked))
 
 
-def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> Sight:
+def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> TrackedIngestion:
     if len(files) > 1:
         raise typer.BadParameter("a _manifest.json is dropped alone: it names the other files")
     if table:
@@ -139,7 +139,7 @@ def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> S
     return put_batch(adapters, files[0], key)
 
 
-def put(adapters: Adapters, file: Path, key: str) -> Sight:
+def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:
     """Upload a file under a key. Raises LakegateError."""
     try:
         body = file.read_bytes()
@@ -150,19 +150,19 @@ def put(adapters: Adapters, file: Path, key: str) -> Sight:
 
 
 @contextmanager
-def showing(console: Console) -> Iterator[Show]:
+def show_progress(console: Console) -> Iterator[Show]:
     """Shows files' ways: a table that moves on a terminal, else a line for each change."""
     began = time.monotonic()
     if not console.is_terminal:
         yield _lines(console, began)
         return
     with Live(console=console, refresh_per_second=10) as live:
-        yield lambda sights: live.update(way(sights, time.monotonic() - began))
+        yield lambda tracked: live.update(progress_table(tracked, time.monotonic() - began))
 
 
-def exit_code(sights: Iterable[Sight]) -> int:
+def exit_code(tracked: Iterable[TrackedIngestion]) -> int:
     """How the command ends for files that have ended: by the worst of them."""
-    return max(_EXIT_CODES[sight.ingestion.state] for sight in sights)
+    return max(_EXIT_CODES[item.ingestion.state] for item in tracked)
 
 
 def chosen(contracts: Iterable[Contract], table: str) -> Contract:
@@ -190,26 +190,26 @@ def _prefix(lake: Lake, table: str) -> str:
     return contract.landing_prefix
 
 
-def explain(console: Console, sights: Iterable[Sight]) -> None:
+def explain(console: Console, tracked: Iterable[TrackedIngestion]) -> None:
     """Say why those ended as they did that were not published, and what the others warn of."""
-    for sight in sights:
-        for check in sight.ingestion.warnings if sight.ingestion.state is State.PUBLISHED else ():
+    for item in tracked:
+        for check in item.ingestion.warnings if item.ingestion.state is State.PUBLISHED else ():
             warning = f"{check['id']}: expected {check['expected']}, found {check['found']}"
-            console.print(f"{sight.name}: warning, {warning}", soft_wrap=True)
-        if sight.ingestion.reason:
-            more = f"`lakegate show {sight.ingestion.id[:ID_PART]}` tells more"
-            console.print(f"{sight.name}: {sight.ingestion.reason.message}; {more}", soft_wrap=True)
+            console.print(f"{item.name}: warning, {warning}", soft_wrap=True)
+        if item.ingestion.reason:
+            more = f"`lakegate show {item.ingestion.id[:ID_PART]}` tells more"
+            console.print(f"{item.name}: {item.ingestion.reason.message}; {more}", soft_wrap=True)
 
 
 def _lines(console: Console, began: float) -> Show:
     told: dict[str, str] = {}
 
-    def show(sights: list[Sight]) -> None:
-        for sight in sights:
-            words = sentence(sight)
-            if told.get(sight.ingestion.id) != words:
-                told[sight.ingestion.id] = words
+    def show(tracked: list[TrackedIngestion]) -> None:
+        for item in tracked:
+            words = sentence(item)
+            if told.get(item.ingestion.id) != words:
+                told[item.ingestion.id] = words
                 seconds = f"{time.monotonic() - began:6.1f} s"
-                console.print(f"{seconds}  {sight.name}: {words}", soft_wrap=True)
+                console.print(f"{seconds}  {item.name}: {words}", soft_wrap=True)
 
     return show

@@ -10,8 +10,8 @@ import typer
 from access import outcomes
 from access.deployment import find, identified
 from cli import json_output, terminal
-from cli.drop import exit_code, showing
-from cli.follow import Sight, ended, follow
+from cli.drop import exit_code, show_progress
+from cli.follow import TrackedIngestion, ended, follow
 from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion
@@ -63,7 +63,7 @@ def replay(
     newer = _newer(adapters, despite)
     original = contract is Which.ORIGINAL
     outcome = failed.replay(adapters, ingestion, by=by, original=original, despite=newer)
-    tell_replay(outcome)
+    report_replay(outcome)
     _follow(adapters, outcome.ingestion, seconds if wait else None)
 
 
@@ -99,7 +99,7 @@ def publish(
     outcome = failed.publish_anyway(
         adapters, ingestion, by, reason, despite=newer, null_unreadable=nulls
     )
-    tell_publish(outcome, by)
+    report_publish(outcome, by)
     _follow(adapters, outcome.ingestion, seconds if wait else None)
 
 
@@ -118,24 +118,24 @@ def discard(
     question = f"Discard {_name(ingestion)} ({ingestion.state}) with its branch and files?"
     if not yes and sys.stdin.isatty():
         typer.confirm(question, abort=True, err=True)
-    tell_discard(failed.discard(adapters, ingestion, by=by))
+    report_discard(failed.discard(adapters, ingestion, by=by))
 
 
-def tell_replay(outcome: Outcome) -> None:
+def report_replay(outcome: Outcome) -> None:
     """Say that it is on its way."""
     terminal.out().print(outcomes.replayed(outcome), soft_wrap=True)
-    _tell_rest(outcome)
+    _report_next_step(outcome)
 
 
-def tell_publish(outcome: Outcome, by: str) -> None:
+def report_publish(outcome: Outcome, by: str) -> None:
     """Say whether it is published; ends the command where it failed again."""
     terminal.out().print(outcomes.approved(outcome, by), soft_wrap=True)
-    _tell_rest(outcome)
+    _report_next_step(outcome)
     if outcome.ingestion.state in ALERTED:
-        raise typer.Exit(exit_code([Sight(outcome.ingestion)]))
+        raise typer.Exit(exit_code([TrackedIngestion(outcome.ingestion)]))
 
 
-def tell_discard(outcome: Outcome) -> None:
+def report_discard(outcome: Outcome) -> None:
     """Say what was deleted and what stays; ends the command where something is left."""
     now = outcome.ingestion
     if outcome.left:
@@ -148,7 +148,7 @@ def tell_discard(outcome: Outcome) -> None:
     terminal.out().print(f"`lakegate show {now.id[:ID_PART]}` tells more")
 
 
-def _tell_rest(outcome: Outcome) -> None:
+def _report_next_step(outcome: Outcome) -> None:
     if left := outcomes.left(outcome):
         terminal.err().print(left, style="yellow", soft_wrap=True)
     terminal.out().print(f"`lakegate show {outcome.ingestion.id[:ID_PART]}` tells how it goes")
@@ -158,9 +158,9 @@ def _follow(adapters: Adapters, ingestion: Ingestion, seconds: float | None) -> 
     """Show the way to the end, for that many seconds; the exit code is that of the end."""
     if seconds is None:
         return
-    with showing(terminal.err()) as show:
-        sights = follow(adapters, [Sight(ingestion)], ended, seconds, show)
-    raise typer.Exit(exit_code(sights))
+    with show_progress(terminal.err()) as show:
+        tracked = follow(adapters, [TrackedIngestion(ingestion)], ended, seconds, show)
+    raise typer.Exit(exit_code(tracked))
 
 
 def _newer(adapters: Adapters, identity: str) -> str:

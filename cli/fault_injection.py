@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 # What can be wrong with a made-up file, on request.
 
-DAMAGED = 7  # so many rows are, where a fault is about single rows
+BROKEN_ROWS = 7  # so many rows are, where a fault is about single rows
 
 
 class Fault(StrEnum):
@@ -27,9 +27,9 @@ class Fault(StrEnum):
 
 # What each does, for people.
 MEANING: Mapping[Fault, str] = {
-    Fault.NULLS: f"{DAMAGED} rows have no country",
-    Fault.DUPLICATES: f"{DAMAGED} rows repeat another one's parcel_id",
-    Fault.RANGE: f"{DAMAGED} parcels weigh a thousand kilograms",
+    Fault.NULLS: f"{BROKEN_ROWS} rows have no country",
+    Fault.DUPLICATES: f"{BROKEN_ROWS} rows repeat another one's parcel_id",
+    Fault.RANGE: f"{BROKEN_ROWS} parcels weigh a thousand kilograms",
     Fault.RENAMED: "the column postage is called price",
     Fault.MISSING: "the column sent_at is not there",
     Fault.TYPE: "weight_kg is text, and in some rows no number",
@@ -41,23 +41,23 @@ MEANING: Mapping[Fault, str] = {
 _WITHIN_A_TEXT = 20  # bytes from a line's beginning: in the quoted tracking number
 
 
-def damaged(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
+def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
     """A file's first rows with those faults that lie in rows and columns."""
-    for fault, damage in _INDAMAGED.items():
+    for fault, function in _IN_ROWS.items():
         if fault in faults:
-            rows = damage(rows)
+            rows = function(rows)
     return rows
 
 
-def reshaped(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
+def with_column_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
     """Any of a file's rows with those faults that all of its rows have."""
-    for fault, damage in _IN_COLUMNS.items():
+    for fault, function in _IN_COLUMNS.items():
         if fault in faults:
-            rows = damage(rows)
+            rows = function(rows)
     return rows
 
 
-def spoil(file: Path, faults: frozenset[Fault]) -> None:
+def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
     """Do to a finished file what lies in its bytes."""
     if Fault.RAGGED in faults:
         with file.open("r+b") as opened:
@@ -72,7 +72,7 @@ def spoil(file: Path, faults: frozenset[Fault]) -> None:
             opened.truncate()
 
 
-def _first(rows: pa.Table, many: int = DAMAGED) -> pa.Array:
+def _first(rows: pa.Table, many: int = BROKEN_ROWS) -> pa.Array:
     """Which rows are among the first so many."""
     return pa.array([index < many for index in range(rows.num_rows)])
 
@@ -87,7 +87,7 @@ def _nulls(rows: pa.Table) -> pa.Table:
 
 def _duplicates(rows: pa.Table) -> pa.Table:
     ids = rows["parcel_id"]
-    return _replaced(rows, "parcel_id", pc.if_else(_first(rows, DAMAGED + 1), ids[0], ids))
+    return _replaced(rows, "parcel_id", pc.if_else(_first(rows, BROKEN_ROWS + 1), ids[0], ids))
 
 
 def _range(rows: pa.Table) -> pa.Table:
@@ -107,13 +107,13 @@ def _type(rows: pa.Table) -> pa.Table:
     return _replaced(rows, "weight_kg", pc.if_else(_first(rows), "heavy", words))
 
 
-_Damage = Callable[[pa.Table], pa.Table]
-_INDAMAGED: Mapping[Fault, _Damage] = {
+_Change = Callable[[pa.Table], pa.Table]
+_IN_ROWS: Mapping[Fault, _Change] = {
     Fault.NULLS: _nulls,
     Fault.DUPLICATES: _duplicates,
     Fault.RANGE: _range,
 }
-_IN_COLUMNS: Mapping[Fault, _Damage] = {
+_IN_COLUMNS: Mapping[Fault, _Change] = {
     Fault.RENAMED: _renamed,
     Fault.MISSING: _missing,
     Fault.TYPE: _type,

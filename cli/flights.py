@@ -26,7 +26,7 @@ _TYPES = {
     "timestamp": pa.timestamp("us", tz="UTC"),
 }
 # What goes wrong in the broken file, by column: from which row on, in how many rows, and the value.
-_DAMAGE = {"carrier": (3, 12, None), "origin": (40, 7, "NYC"), "dep_delay": (90, 3, 99_999)}
+_FAULTS = {"carrier": (3, 12, None), "origin": (40, 7, "NYC"), "dep_delay": (90, 3, 99_999)}
 
 
 def read(columns: Sequence[Column]) -> pa.Table:
@@ -49,7 +49,7 @@ def of_day(flights: pa.Table, day: date) -> pa.Table:
 
 def broken(flights: pa.Table) -> pa.Table:
     """The same flights with values in some rows that no contract would take."""
-    for name, (first, many, value) in _DAMAGE.items():
+    for name, (first, many, value) in _FAULTS.items():
         index = flights.schema.get_field_index(name)
         field = flights.schema.field(index)
         values = flights[name].to_pylist()

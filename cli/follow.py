@@ -25,7 +25,7 @@ _PAUSE = 0.2
 
 
 @dataclass(frozen=True)
-class Sight:
+class TrackedIngestion:
     """A dropped file as it was seen last; `run` is its job run's state while it has one to await.
 
     An ingestion that the ledger does not know yet has no times.
@@ -54,61 +54,61 @@ class Sight:
         return max(0.0, took.total_seconds())
 
 
-Show = Callable[[list[Sight]], None]
+Show = Callable[[list[TrackedIngestion]], None]
 
 
-def dropped(landed: LandedObject) -> Sight:
+def dropped(landed: LandedObject) -> TrackedIngestion:
     """A file that was just put, and that the pipeline has yet to notice."""
-    return Sight(Ingestion(id=ingestion_id(landed), landed=landed))
+    return TrackedIngestion(Ingestion(id=ingestion_id(landed), landed=landed))
 
 
-def ended(sight: Sight) -> bool:
+def ended(item: TrackedIngestion) -> bool:
     """Whether the verdict is final."""
-    return sight.ingestion.ended
+    return item.ingestion.ended
 
 
-def finished(sight: Sight) -> bool:
+def finished(item: TrackedIngestion) -> bool:
     """Whether nothing is due any more: people are told, a published branch is gone."""
-    return ended(sight) and not sight.ingestion.unfinished
+    return ended(item) and not item.ingestion.unfinished
 
 
 def follow(
     adapters: Adapters,
-    sights: Iterable[Sight],
-    done: Callable[[Sight], bool],
+    tracked: Iterable[TrackedIngestion],
+    done: Callable[[TrackedIngestion], bool],
     seconds: float,
     show: Show,
-) -> list[Sight]:
+) -> list[TrackedIngestion]:
     """Show the files' way until all are `done`; returns how they were seen last.
 
     Raises LakegateError TIMED_OUT, which names the files that hang and where, after `seconds`.
     """
     deadline = time.monotonic() + seconds
-    seen = list(sights)
+    seen = list(tracked)
     while True:
-        seen = [sight if done(sight) else _look(adapters, sight) for sight in seen]
+        seen = [item if done(item) else _read_again(adapters, item) for item in seen]
         show(seen)
         if all(map(done, seen)):
             return seen
         if time.monotonic() > deadline:
-            raise _timed_out([sight for sight in seen if not done(sight)], seconds)
+            raise _timed_out([item for item in seen if not done(item)], seconds)
         time.sleep(_PAUSE)
 
 
-def sentence(sight: Sight) -> str:
+def sentence(item: TrackedIngestion) -> str:
     """Where a file stands, in words."""
-    ingestion = sight.ingestion
+    ingestion = item.ingestion
     if not ingestion.times:
         return "uploaded"
     many = sum(ingestion.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
-        State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
+        State.SUBMITTED: f"job {job_state(item)} on branch {ingestion.branch}",
         State.AUDITED: f"audit passed, {many} checks; publishing",
         State.PUBLISHED: f"published {published(ingestion)}{_warnings(ingestion)}",
     }
-    if ingestion.state is State.REJECTED and sight.blocking:
-        return f"rejected, {sight.blocking} of {many} checks failed"
+    if ingestion.state is State.REJECTED and item.blocking:
+        return f"rejected, {item.blocking} of {many} checks failed"
     reason = f", {ingestion.reason.message}" if ingestion.reason else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
 
@@ -118,19 +118,19 @@ def _warnings(ingestion: Ingestion) -> str:
     return f", {many} {'warning' if many == 1 else 'warnings'}" if many else ""
 
 
-def job_state(sight: Sight) -> str:
+def job_state(item: TrackedIngestion) -> str:
     """The job run's state in a word, and which attempt it is, from the second on."""
-    attempt, run = sight.ingestion.attempt, sight.run or RunState.SUBMITTED
+    attempt, run = item.ingestion.attempt, item.run or RunState.SUBMITTED
     word = "ended" if run.terminal else run.value.lower()
     return word if attempt == 1 else f"{word}, attempt {attempt}"
 
 
-def _look(adapters: Adapters, sight: Sight) -> Sight:
+def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
     try:
-        ingestion = adapters.ledger.get(sight.ingestion.id)
+        ingestion = adapters.ledger.get(item.ingestion.id)
     except UnknownIngestion:
-        return sight
-    return replace(sight, ingestion=ingestion, run=_run_state(adapters, ingestion))
+        return item
+    return replace(item, ingestion=ingestion, run=_run_state(adapters, ingestion))
 
 
 def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
@@ -142,8 +142,8 @@ def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
         return None  # EMR forgets its runs after a while
 
 
-def _timed_out(hanging: list[Sight], seconds: float) -> LakegateError:
-    lines = [f"  {sight.ingestion.landed.key}: {sentence(sight)}" for sight in hanging]
+def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError:
+    lines = [f"  {item.ingestion.landed.key}: {sentence(item)}" for item in hanging]
     message = "\n".join([f"after {seconds:.0f} s these have not come to their end:", *lines])
     return LakegateError("TIMED_OUT", f"{message}\nThey go on; `lakegate status` tells what is up.")
 
@@ -154,7 +154,7 @@ _DONE = Text("✓", "green")
 _NONE = Text("")
 
 
-def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
+def progress_table(tracked: Iterable[TrackedIngestion], elapsed: float = 0.0) -> Table:
     """Dropped files and how far each is, with its seconds from landing to its end.
 
     While that is to come, the seconds are those that a person has waited, `elapsed`.
@@ -162,16 +162,16 @@ def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
     made = terminal.table(
         "file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"]
     )
-    for sight in sights:
-        took = sight.seconds(sight.ingestion.state.value) if sight.ingestion.ended else elapsed
+    for item in tracked:
+        took = item.seconds(item.ingestion.state.value) if item.ingestion.ended else elapsed
         made.add_row(
-            sight.name,
-            _DONE if sight.ingestion.times else _busy("uploaded"),
-            _branch(sight.ingestion),
-            _job(sight),
-            _audit(sight),
-            _main(sight.ingestion),
-            Text("" if took is None else f"{took:.1f}", "" if sight.ingestion.ended else "dim"),
+            item.name,
+            _DONE if item.ingestion.times else _busy("uploaded"),
+            _branch(item.ingestion),
+            _job(item),
+            _audit(item),
+            _main(item.ingestion),
+            Text("" if took is None else f"{took:.1f}", "" if item.ingestion.ended else "dim"),
         )
     return made
 
@@ -182,20 +182,20 @@ def _branch(ingestion: Ingestion) -> RenderableType:
     return _NONE if ingestion.ended or not ingestion.times else _busy("cutting")
 
 
-def _job(sight: Sight) -> RenderableType:
-    if sight.ingestion.state is State.SUBMITTED:
-        return _busy(job_state(sight))
-    return _DONE if sight.ingestion.job_run else _NONE
+def _job(item: TrackedIngestion) -> RenderableType:
+    if item.ingestion.state is State.SUBMITTED:
+        return _busy(job_state(item))
+    return _DONE if item.ingestion.job_run else _NONE
 
 
-def _audit(sight: Sight) -> Text:
-    many = sum(sight.ingestion.check_counts.values())
+def _audit(item: TrackedIngestion) -> Text:
+    many = sum(item.ingestion.check_counts.values())
     if not many:
         return _NONE
-    if sight.blocking:
-        return Text(f"✗ {sight.blocking} of {many}", "red")
+    if item.blocking:
+        return Text(f"✗ {item.blocking} of {many}", "red")
     passed = Text(f"✓ {many}", "green")
-    if warnings := len(sight.ingestion.warnings):
+    if warnings := len(item.ingestion.warnings):
         passed.append(f", ! {warnings}", "yellow")
     return passed
 

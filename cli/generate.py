@@ -14,8 +14,8 @@ from cli import terminal
 from cli.contracts import push
 from cli.drop import put, wait_for
 from cli.fault_injection import MEANING, Fault
-from cli.follow import Sight
-from cli.local_stack import teller
+from cli.follow import TrackedIngestion
+from cli.local_stack import progress_printer
 from functions.adapters.all import Adapters
 from lakegate.contract.model import parse
 
@@ -75,7 +75,7 @@ def generate(
         raise typer.BadParameter("there is nothing to wait for: add --upload", param_hint="--wait")
     rate = _rate(null_rate, no_null=no_null)
     adapters = find(context.obj).adapters() if upload else None
-    wanted = [sample_files.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
+    wanted = [sample_files.FileSpec(rows, number, seed, rate) for number in range(1, files + 1)]
     made = {out / f"parcels-{seed}-{each.file:03}.{format_}": each for each in wanted}
     contract = sample_files.write_contract(out, format_)
     with _progress(rows * files) as written:
@@ -83,18 +83,18 @@ def generate(
     for file in (contract, *made):
         terminal.out().print(str(file), soft_wrap=True)
     if adapters:
-        sights = _upload(adapters, contract, made)
+        tracked = _upload(adapters, contract, made)
         if wait:
-            wait_for(adapters, sights, _PATIENCE)
+            wait_for(adapters, tracked, _PATIENCE)
 
 
-def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[Sight]:
-    push(adapters.lake, [contract], teller())
+def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[TrackedIngestion]:
+    push(adapters.lake, [contract], progress_printer())
     prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
-    sights = [put(adapters, file, prefix + file.name) for file in files]
-    for sight in sights:
-        terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
-    return sights
+    tracked = [put(adapters, file, prefix + file.name) for file in files]
+    for item in tracked:
+        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
+    return tracked
 
 
 def _refuse_senseless(rows: int, format_: Format, faults: frozenset[Fault]) -> None:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from access.deployment import find, identified
 from access.outcomes import published
 from cli import json_output, terminal
-from cli.follow import Sight
+from cli.follow import TrackedIngestion
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
@@ -166,8 +166,8 @@ def _actions(ingestion: Ingestion) -> str:
 
 def _steps(ingestion: Ingestion) -> RenderableType:
     made = terminal.table("step", "time (UTC)", "seconds", right=["seconds"])
-    sight = Sight(ingestion)
+    item = TrackedIngestion(ingestion)
     for step, time in sorted(ingestion.times.items(), key=lambda item: item[1]):
-        since = sight.seconds(step)
+        since = item.seconds(step)
         made.add_row(step, time, "" if since is None else f"{since:.1f}")
     return made

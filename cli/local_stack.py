@@ -25,7 +25,7 @@ Tell = Callable[[str], None]
 
 def up() -> None:
     """Start the local stack, deploy what has changed, and push contracts/."""
-    found = start(teller())
+    found = start(progress_printer())
     terminal.out().print(
         terminal.facts(
             [
@@ -42,7 +42,7 @@ def up() -> None:
 
 def down() -> None:
     """Stop the local stack; its data stays."""
-    stack.down(home(), teller())
+    stack.down(home(), progress_printer())
 
 
 def status(
@@ -66,7 +66,7 @@ def start(tell: Tell) -> Stack:
     return stack.up(home(), ROOT, lambda env: _push(env, ROOT / "contracts", tell), tell)
 
 
-def teller() -> Tell:
+def progress_printer() -> Tell:
     """Tells what is being done, with the seconds since it was made, to standard error."""
     began, console = time.monotonic(), terminal.err()
     return lambda text: console.print(f"{time.monotonic() - began:6.1f} s  {text}", style="dim")

@@ -33,10 +33,10 @@ def reconcile(
 ) -> None:
     """Check that nothing is lost or doubled; where something is, say what, and end with 1."""
     found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
-    tell(found, as_json=as_json)
+    report(found, as_json=as_json)
 
 
-def tell(found: Reconciliation, *, as_json: bool) -> None:
+def report(found: Reconciliation, *, as_json: bool) -> None:
     """Print what was found; exit code 1 if it is not all right."""
     if as_json:
         typer.echo(json_output.text(document(found)))
@@ -143,10 +143,10 @@ def rebuild_command(
     if as_json:
         typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
     else:
-        terminal.out().print(told(found, dry_run=dry_run), soft_wrap=True)
+        terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
 
 
-def told(found: Sequence[Ingestion], *, dry_run: bool) -> str:
+def restored_summary(found: Sequence[Ingestion], *, dry_run: bool) -> str:
     """What was restored, by state, and what happens next."""
     if not found:
         return "Nothing was lost that left a trace."

@@ -11,7 +11,7 @@ import typer
 
 from access.deployment import ROOT, home
 from cli import terminal
-from cli.local_stack import Tell, teller
+from cli.local_stack import Tell, progress_printer
 from functions.health.nessie_checks import NessieProbe
 from infra import nessie_tokens
 from infra.aws.secrets import SecretKeyring, give_key
@@ -65,7 +65,7 @@ def rotate(
     ] = nessie_tokens.LIFE.days,
 ) -> None:
     """Make and store new tokens for Nessie; safe to repeat, also where it was interrupted."""
-    tell = teller()
+    tell = progress_printer()
     stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
     rotated = _of_stage(stage, tell) if stage else _of_stack(tell)
     done = rotated(timedelta(days=days), key)

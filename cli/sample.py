@@ -41,7 +41,7 @@ _MOST_VALUES = 20
 
 
 @dataclass(frozen=True)
-class Seen:
+class ColumnProfile:
     """What was seen of a column.
 
     `type` is duckdb's. `shape` is what all its texts look like, a key of SHAPES or "". `low` and
@@ -66,29 +66,30 @@ class Seen:
     digits: int = 0
     scale: int = 0
     values: tuple[str, ...] = ()
-    parts: "tuple[Seen, ...]" = ()
+    parts: "tuple[ColumnProfile, ...]" = ()
 
 
 def columns_of(
     connection: duckdb.DuckDBPyConnection, shapes: Mapping[str, tuple[str, ...]]
-) -> tuple[Seen, ...]:
+) -> tuple[ColumnProfile, ...]:
     """What is in each column of the view `sample`; `shapes` are those that its text may have.
 
     One query for its numbers, one for the values of those with few."""
     found = connection.sql("FROM sample")
     types = dict(zip(found.columns, found.types, strict=True))
-    wanted = [_measures(n, str(type_), shapes.get(n, FORMS)) for n, type_ in types.items()]
-    row = connection.sql(f"SELECT {', '.join(wanted)} FROM sample").fetchall()[0]
-    seen = [
-        _seen(name, type_, shapes.get(name, FORMS), measured)
+    selected = [_measures(n, str(type_), shapes.get(n, FORMS)) for n, type_ in types.items()]
+    row = connection.sql(f"SELECT {', '.join(selected)} FROM sample").fetchall()[0]
+    profiles = [
+        _profile(name, type_, shapes.get(name, FORMS), measured)
         for (name, type_), measured in zip(types.items(), row, strict=True)
     ]
-    few = [s.name for s in seen if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
+    few = [s.name for s in profiles if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
     lists = [f"list_sort(list(DISTINCT {quoted(name)}))" for name in few]
-    told = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
-    values = dict(zip(few, told, strict=True))
+    row = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
+    values = dict(zip(few, row, strict=True))
     return tuple(
-        replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None)) for s in seen
+        replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None))
+        for s in profiles
     )
 
 
@@ -114,21 +115,25 @@ def _measures(name: str, type_: str, shapes: Iterable[str]) -> str:
     return "{" + ", ".join(f"'{key}': {sql}" for key, sql in measures.items()) + "}"
 
 
-def _seen(name: str, type_: Any, shapes: Iterable[str], measured: dict[str, Any]) -> Seen:
+def _profile(
+    name: str, type_: Any, shapes: Iterable[str], measured: dict[str, Any]
+) -> ColumnProfile:
     given, rows = measured.pop("given"), measured.pop("rows")
     fits = zip(shapes, measured.pop("fits", ()), strict=False)
     measured |= {end: _finite(measured.get(end)) for end in ("low", "high")}
-    told: dict[str, Any] = {key: value for key, value in measured.items() if value is not None}
+    present: dict[str, Any] = {key: value for key, value in measured.items() if value is not None}
     shape = next((shape for shape, all_fit in fits if all_fit), "")
-    return Seen(name, str(type_), rows, rows - given, shape=shape, parts=_parts(type_), **told)
+    return ColumnProfile(
+        name, str(type_), rows, rows - given, shape=shape, parts=_parts(type_), **present
+    )
 
 
-def _parts(type_: Any) -> tuple[Seen, ...]:
+def _parts(type_: Any) -> tuple[ColumnProfile, ...]:
     """The fields of a structure, or the item of a list."""
     if type_.id not in ("struct", "list", "array", "map"):
         return ()
     children = type_.children[:1] if type_.id == "array" else type_.children
-    return tuple(Seen(n, str(part), 0, 0, 0, parts=_parts(part)) for n, part in children)
+    return tuple(ColumnProfile(n, str(part), 0, 0, 0, parts=_parts(part)) for n, part in children)
 
 
 def _finite(value: float | None) -> float | None:
@@ -162,7 +167,7 @@ class Sample:
     format: str
     options: Mapping[str, str]
     rows: int
-    columns: tuple[Seen, ...]
+    columns: tuple[ColumnProfile, ...]
 
 
 def sample(file: Path) -> Sample:
@@ -234,8 +239,8 @@ def _null_word(connection: duckdb.DuckDBPyConnection, read: str) -> str:
         " + ".join(f"count_if({column} = {text(word)})" for column in columns) for word in _NULLS
     ]
     empty = " + ".join(f"count_if({column} IS NULL)" for column in columns)
-    told = connection.sql(f"SELECT {', '.join(counts)}, {empty} {read}").fetchall()[0]
-    *words, nulls = (count or 0 for count in told)
+    row = connection.sql(f"SELECT {', '.join(counts)}, {empty} {read}").fetchall()[0]
+    *words, nulls = (count or 0 for count in row)
     return _NULLS[words.index(max(words))] if max(words) and not nulls else ""
 
 

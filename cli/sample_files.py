@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from cli.fault_injection import Fault, damaged, reshaped, spoil
+from cli.fault_injection import Fault, break_bytes, with_column_faults, with_row_faults
 from lakegate.errors import LakegateError
 
 TABLE = "shop.parcels"
@@ -45,7 +45,7 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FileSpec:
     """One file's rows: how many, in which of the seed's files (from 1), and which share is null.
 
     Of columns that may be null `null_rate` of the values are, from 0 to 1.
@@ -62,29 +62,29 @@ def contract(format_: str) -> str:
     return _CONTRACT.read_text(encoding="utf-8").replace("value: parquet", f"value: {format_}")
 
 
-def parcels(wanted: Wanted) -> Iterator[pa.Table]:
+def parcels(spec: FileSpec) -> Iterator[pa.Table]:
     """One file's rows, some at a time.
 
     Each part is drawn by itself, from the seed and its place: no number depends on those before.
     """
-    for first in range(0, wanted.rows, _BATCH):
-        yield _part(wanted, first, min(_BATCH, wanted.rows - first))
+    for first in range(0, spec.rows, _BATCH):
+        yield _part(spec, first, min(_BATCH, spec.rows - first))
 
 
 def write(
-    made: Mapping[Path, Wanted], faults: frozenset[Fault], written: Callable[[int], None]
+    made: Mapping[Path, FileSpec], faults: frozenset[Fault], written: Callable[[int], None]
 ) -> None:
     """Write files, the last one with its faults; `written` is told rows as they are written.
 
     The ending of a file's name is its format. Raises LakegateError CANNOT_WRITE.
     """
     last = list(made)[-1]
-    for file, wanted in made.items():
+    for file, spec in made.items():
         wrong = faults if file == last else frozenset()
         try:
-            for count in _written(file, _rows(wanted, wrong)):
+            for count in _written(file, _rows(spec, wrong)):
                 written(count)
-            spoil(file, wrong)
+            break_bytes(file, wrong)
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror or error}"
             raise LakegateError("CANNOT_WRITE", message) from error
@@ -105,9 +105,9 @@ def write_contract(folder: Path, format_: str) -> Path:
     return file
 
 
-def _rows(wanted: Wanted, faults: frozenset[Fault]) -> Iterator[pa.Table]:
-    for number, part in enumerate(parcels(wanted)):
-        yield reshaped(part if number else damaged(part, faults), faults)
+def _rows(spec: FileSpec, faults: frozenset[Fault]) -> Iterator[pa.Table]:
+    for number, part in enumerate(parcels(spec)):
+        yield with_column_faults(part if number else with_row_faults(part, faults), faults)
 
 
 def _written(file: Path, parts: Iterator[pa.Table]) -> Iterator[int]:
@@ -125,9 +125,9 @@ def _writer(file: Path, schema: pa.Schema) -> csv.CSVWriter | parquet.ParquetWri
     return parquet.ParquetWriter(file, schema)
 
 
-def _part(wanted: Wanted, first: int, count: int) -> pa.Table:
-    draw = np.random.default_rng([wanted.seed, wanted.file, first])
-    ids = (wanted.seed * 1_000 + wanted.file) * 1_000_000_000 + first + np.arange(count)
+def _part(spec: FileSpec, first: int, count: int) -> pa.Table:
+    draw = np.random.default_rng([spec.seed, spec.file, first])
+    ids = (spec.seed * 1_000 + spec.file) * 1_000_000_000 + first + np.arange(count)
     grams = draw.integers(50, _HEAVIEST, count, endpoint=True)
     sent = _FIRST_DAY + draw.integers(0, 300 * _DAY, count)
     columns = {
@@ -144,7 +144,7 @@ def _part(wanted: Wanted, first: int, count: int) -> pa.Table:
         "note": pa.array(draw.choice(_NOTES, count)),
     }
     for name in _NULLABLE:
-        nulls = draw.permutation(count) < int(count * wanted.null_rate)  # never more than asked for
+        nulls = draw.permutation(count) < int(count * spec.null_rate)  # never more than asked for
         columns[name] = pc.if_else(pa.array(nulls), None, columns[name])
     return pa.table([columns[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA)
 

@@ -4,12 +4,12 @@ from datetime import date
 import pytest
 
 from cli.demo import next_days, refuse_surprises
-from cli.follow import Sight
+from cli.follow import TrackedIngestion
 from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import ERRORED, PUBLISHED, REJECTED
 
 _PREFIX = "nyc/flights/"
-_GOOD, _BAD = [Sight(PUBLISHED)] * 4, Sight(REJECTED)
+_GOOD, _BAD = [TrackedIngestion(PUBLISHED)] * 4, TrackedIngestion(REJECTED)
 
 
 def test_the_first_demo_begins_with_the_year() -> None:
@@ -47,14 +47,24 @@ def test_a_demo_that_ends_well_is_silent() -> None:
 @pytest.mark.parametrize(
     ("good", "bad", "gained", "said"),
     [
-        ([*_GOOD[1:], Sight(ERRORED)], _BAD, 4, "published, and ended errored: no contract claims"),
-        (_GOOD, Sight(PUBLISHED), 4, "should have ended rejected, and ended published"),
+        (
+            [*_GOOD[1:], TrackedIngestion(ERRORED)],
+            _BAD,
+            4,
+            "published, and ended errored: no contract claims",
+        ),
+        (_GOOD, TrackedIngestion(PUBLISHED), 4, "should have ended rejected, and ended published"),
         (_GOOD, _BAD, 3, "4 rows were published, but main has 3 more"),
-        (_GOOD, Sight(replace(REJECTED, reason=None, state=ERRORED.state)), 4, "rejected, and"),
+        (
+            _GOOD,
+            TrackedIngestion(replace(REJECTED, reason=None, state=ERRORED.state)),
+            4,
+            "rejected, and",
+        ),
     ],
 )
 def test_a_demo_that_goes_wrong_says_so(
-    good: list[Sight], bad: Sight, gained: int, said: str
+    good: list[TrackedIngestion], bad: TrackedIngestion, gained: int, said: str
 ) -> None:
     """Any file that did not end as it should, and any row that is missing, fails the demo."""
     with pytest.raises(LakegateError, match="DEMO_FAILED") as caught:

@@ -12,8 +12,8 @@ import pytest
 import typer
 
 from cli.aws_rules import of_functions, of_stack, rights
-from cli.aws_view import FunctionSeen, StackSeen
-from cli.doctor import Given, checks, tell
+from cli.aws_view import FunctionView, StackView
+from cli.doctor import DoctorInputs, checks, report
 from functions.health.model import Finding, Status, carry_out, fail, ok, warn
 from infra.package import Package
 from infra.stage import Stage
@@ -47,15 +47,15 @@ def wanted(role: str, action: str, resource: str) -> bool:
     return found[f"{role.removeprefix('role-')}Role", action, resource]
 
 
-def given(package: Package, **seen: Any) -> Given:
+def inputs(package: Package, **seen: Any) -> DoctorInputs:
     """A deployment of the package, but for what is seen otherwise."""
     shown: dict[str, Any] = {"sha256": DIGEST, "allows": wanted} | seen
-    outside: Any = FakeOutside(**shown)
+    aws: Any = FakeOutside(**shown)
     release = package.job_release
-    return Given(
+    return DoctorInputs(
         stage=STAGE,
         settings=replace(SETTINGS, job_code=f"s3://lake/jobs/{release}"),
-        outside=outside,
+        aws=aws,
         facts=lambda: FACTS | {"job-release": release},
         parameters=lambda: {"Stage": "dev", "Newer": "x"},
         package=lambda: package,
@@ -64,7 +64,7 @@ def given(package: Package, **seen: Any) -> Given:
     )
 
 
-def faults(deployment: Given) -> list[Finding]:
+def faults(deployment: DoctorInputs) -> list[Finding]:
     """What is not well; everything is looked at whatever that is."""
     found = carry_out(list(checks(deployment)))
     assert {each.check.partition("' code")[0] for each in found} == set(NAMES)
@@ -75,7 +75,7 @@ def faults(deployment: Given) -> list[Finding]:
 
 def test_what_is_deployed_as_it_is_here_is_well(package: Package) -> None:
     """A deployment of this very checkout that nobody changed has no fault."""
-    assert faults(given(package)) == []
+    assert faults(inputs(package)) == []
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_fault_is_named_with_its_fix(
     package: Package, seen: Mapping[str, Any], check: str, status: Status, message: str, fix: str
 ) -> None:
     """One fault makes one finding, which says what is wrong and what to do."""
-    (found,) = faults(given(package, **seen))
+    (found,) = faults(inputs(package, **seen))
     assert (found.check, found.status) == (check, status)
     assert message in found.message
     assert fix in found.fix
@@ -141,7 +141,7 @@ def test_a_fault_is_named_with_its_fix(
 
 def test_every_right_is_asked_for(package: Package) -> None:
     """A right too many and one too few are named, for each role that matters."""
-    found = faults(given(package, allows=lambda *asked: not wanted(*asked)))
+    found = faults(inputs(package, allows=lambda *asked: not wanted(*asked)))
     told = [each.message for each in found]
     assert len(told) == len(rights(SETTINGS, STAGE))
     assert (
@@ -153,7 +153,7 @@ def test_every_right_is_asked_for(package: Package) -> None:
 
 def test_a_job_of_another_release_is_told(package: Package) -> None:
     """The deployed release and this checkout's are both named."""
-    deployment = given(package)
+    deployment = inputs(package)
     old = replace(deployment.settings, job_code="s3://lake/jobs/old")
     told = {**FACTS, "job-release": "old"}
     (found,) = faults(replace(deployment, settings=old, facts=lambda: told))
@@ -163,7 +163,7 @@ def test_a_job_of_another_release_is_told(package: Package) -> None:
 def test_contracts_that_differ_are_told(package: Package) -> None:
     """Those in force in another version, not in force, and in force alone."""
     here, there = {"a.a": "1", "b.b": "1"}, {"a.a": "2", "c.c": "1"}
-    found = faults(replace(given(package), contracts=lambda: here, in_force=lambda: there))
+    found = faults(replace(inputs(package), contracts=lambda: here, in_force=lambda: there))
     assert [each.message for each in found] == [
         "a.a: in force in another version",
         "b.b: not in force",
@@ -173,13 +173,13 @@ def test_contracts_that_differ_are_told(package: Package) -> None:
 
 def test_a_platform_of_ones_own_is_well(package: Package) -> None:
     """Who has a Nessie and an EMR application need not have our platform's stack."""
-    assert faults(given(package, platform="")) == []
+    assert faults(inputs(package, platform="")) == []
 
 
 def test_what_the_platform_tells_and_is_not_in_use_is_told(package: Package) -> None:
     """A fact that is gone, and one that changed since the functions were deployed."""
     told = {"nessie-uri": "http://moved", "job-release": package.job_release}
-    found = faults(replace(given(package), facts=lambda: told))
+    found = faults(replace(inputs(package), facts=lambda: told))
     assert [(each.status, each.message) for each in found] == [
         (
             Status.WARN,
@@ -191,7 +191,7 @@ def test_what_the_platform_tells_and_is_not_in_use_is_told(package: Package) -> 
 
 def test_parameters_that_differ_are_told(package: Package) -> None:
     """The stack's value and this checkout's; of what the stack does not have nothing is said."""
-    (found,) = faults(replace(given(package), parameters=lambda: {"Stage": "prod", "Newer": "x"}))
+    (found,) = faults(replace(inputs(package), parameters=lambda: {"Stage": "prod", "Newer": "x"}))
     assert found.message == "Stage is dev, here prod"
 
 
@@ -201,7 +201,7 @@ def test_a_package_that_cannot_be_built_hides_nothing(package: Package) -> None:
     def refuse() -> Package:
         raise LakegateError("PACKAGING_FAILED", "the libraries cannot be installed")
 
-    found = faults(replace(given(package), package=refuse))
+    found = faults(replace(inputs(package), package=refuse))
     assert [each.check for each in found] == ["functions", "job's release"]
 
 
@@ -217,7 +217,7 @@ def test_a_package_that_cannot_be_built_hides_nothing(package: Package) -> None:
 )
 def test_how_the_last_deployment_ended(stack: str, status: Status) -> None:
     """Rolled back it runs as before, half way it does not."""
-    assert of_stack(StackSeen("lakegate-dev", stack)).status is status
+    assert of_stack(StackView("lakegate-dev", stack)).status is status
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_how_the_last_deployment_ended(stack: str, status: Status) -> None:
 )
 def test_a_function_that_cannot_run_is_told(wrong: Mapping[str, Any], message: str) -> None:
     """A function that is broken, or on another Python than its code, is a fault."""
-    good = FunctionSeen("f", "python3.11", DIGEST, "Active", "Successful")
+    good = FunctionView("f", "python3.11", DIGEST, "Active", "Successful")
     (found,) = of_functions([replace(good, **wrong)], CODE)
     assert found.status is Status.FAIL
     assert message in found.message
@@ -239,7 +239,7 @@ def test_a_function_that_cannot_run_is_told(wrong: Mapping[str, Any], message: s
 def test_a_person_reads_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     """Under a fault stands its fix, and at the end how many there are; that ends with one."""
     with pytest.raises(typer.Exit) as end:
-        tell(
+        report(
             [ok("a", "well"), warn("b", "old", "renew it"), fail("c", "gone", "make it")],
             as_json=False,
         )
@@ -251,6 +251,6 @@ def test_a_person_reads_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_warning_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
     """What works now does not fail a pipeline; a program reads the same as a person."""
-    tell([warn("b", "old", "renew it")], as_json=True)
+    report([warn("b", "old", "renew it")], as_json=True)
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found == {"check": "b", "status": "warn", "message": "old", "fix": "renew it"}

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from cli.drop import chosen, exit_code, put, put_batch
-from cli.follow import Sight
+from cli.follow import TrackedIngestion
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
@@ -29,7 +29,7 @@ _BASKETS = parse(ORDERS.replace("shop.orders", "shop.baskets"), "baskets")
 )
 def test_the_exit_code_tells_the_end(ended: list[Ingestion], code: int) -> None:
     """A script sees published, rejected, errored and ignored apart; of several files the worst."""
-    assert exit_code([Sight(ingestion) for ingestion in ended]) == code
+    assert exit_code([TrackedIngestion(ingestion) for ingestion in ended]) == code
 
 
 def test_what_was_put_is_what_the_pipeline_will_find(tmp_path: Path) -> None:
@@ -37,11 +37,11 @@ def test_what_was_put_is_what_the_pipeline_will_find(tmp_path: Path) -> None:
     deployment = Deployment()
     (tmp_path / "a.csv").write_bytes(b"id\n1\n")
 
-    sight = put(deployment.adapters, tmp_path / "a.csv", "shop/orders/ü +.csv")
+    item = put(deployment.adapters, tmp_path / "a.csv", "shop/orders/ü +.csv")
 
     (landed,) = deployment.landing.landed()
     assert (landed.key, landed.size) == ("shop/orders/ü +.csv", 5)
-    assert sight.ingestion.id == ingestion_id(landed)
+    assert item.ingestion.id == ingestion_id(landed)
 
 
 def test_the_only_contract_need_not_be_named() -> None:
@@ -80,15 +80,15 @@ def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
     listed = [{"key": f"{name}.parquet", "table": "shop.orders"} for name in ("orders", "more")]
     (folder / "_manifest.json").write_text(json.dumps({"files": listed}))
 
-    sight = put_batch(deployment.adapters, folder / "_manifest.json")
+    item = put_batch(deployment.adapters, folder / "_manifest.json")
 
     times = {landed.key: landed.landed_at for landed in deployment.landing.landed()}
     manifest = times.pop("batches/monday/_manifest.json")
     assert set(times) == {"batches/monday/orders.parquet", "batches/monday/more.parquet"}
     assert all(time <= manifest for time in times.values())
-    deployment.send_upload(sight.ingestion.landed)
+    deployment.send_upload(item.ingestion.landed)
     deployment.deliver()
-    assert [part.key for part in deployment.ledger.get(sight.ingestion.id).parts] == [
+    assert [part.key for part in deployment.ledger.get(item.ingestion.id).parts] == [
         "orders.parquet",
         "more.parquet",
     ]

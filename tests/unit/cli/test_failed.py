@@ -25,7 +25,7 @@ def shown(call: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> tuple
 
 def test_a_replay_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
     """It is on its way, and `lakegate show` tells how it goes."""
-    code, out, err = shown(lambda: failed.tell_replay(Outcome(SUBMITTED)), capsys)
+    code, out, err = shown(lambda: failed.report_replay(Outcome(SUBMITTED)), capsys)
     assert (code, err) == (0, "")
     assert "attempt 1 of [red] März.csv is on its way" in out
     assert "lakegate show 0123456789ab" in out
@@ -33,7 +33,7 @@ def test_a_replay_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_publish_says_the_commit(capsys: pytest.CaptureFixture[str]) -> None:
     """Rows, file and commit on main are told."""
-    code, out, err = shown(lambda: failed.tell_publish(Outcome(PUBLISHED), "Ann"), capsys)
+    code, out, err = shown(lambda: failed.report_publish(Outcome(PUBLISHED), "Ann"), capsys)
     assert (code, err) == (0, "")
     assert f"published 1,842 rows of [red] März.csv as {'d' * 64}" in out
 
@@ -41,7 +41,7 @@ def test_a_publish_says_the_commit(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_branch_that_stayed_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     """Published is published, although the branch could not be deleted yet: both are said."""
     outcome = Outcome(PUBLISHED, "Nessie did not answer; the sweep goes on with it")
-    code, out, err = shown(lambda: failed.tell_publish(outcome, "Ann"), capsys)
+    code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
     assert code == 0
     assert "published 1,842 rows" in out
     assert "its branch is not deleted yet: Nessie did not answer" in err
@@ -50,7 +50,7 @@ def test_a_branch_that_stayed_is_no_failure(capsys: pytest.CaptureFixture[str]) 
 def test_an_approval_that_waits_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the merge could not be made yet, the approval is recorded and the sweep goes on."""
     outcome = Outcome(AUDITED, "Nessie did not answer; the sweep goes on with it")
-    code, out, err = shown(lambda: failed.tell_publish(outcome, "Ann"), capsys)
+    code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
     assert code == 0
     assert "Ann's approval is recorded; it is audited" in out
     assert "recorded; the rest: Nessie did not answer" in err
@@ -58,7 +58,7 @@ def test_an_approval_that_waits_is_told(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_an_approval_that_did_not_help_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Rejected once more it ends as a rejected drop does."""
-    code, out, _ = shown(lambda: failed.tell_publish(Outcome(REJECTED), "Ann"), capsys)
+    code, out, _ = shown(lambda: failed.report_publish(Outcome(REJECTED), "Ann"), capsys)
     assert code == 3
     assert "it is rejected" in out
 
@@ -66,7 +66,7 @@ def test_an_approval_that_did_not_help_is_told(capsys: pytest.CaptureFixture[str
 def test_a_discard_says_what_stays(capsys: pytest.CaptureFixture[str]) -> None:
     """How many files were deleted, and which stay for whom."""
     removal = Removal(("s3://lake/a", "s3://lake/b"), {"s3://lake/c": "mine reaches it"})
-    code, out, _ = shown(lambda: failed.tell_discard(Outcome(REJECTED, "", removal)), capsys)
+    code, out, _ = shown(lambda: failed.report_discard(Outcome(REJECTED, "", removal)), capsys)
     assert code == 0
     assert "discarded [red] März.csv: 2 files deleted" in out
     assert "kept s3://lake/c: mine reaches it" in out
@@ -74,7 +74,7 @@ def test_a_discard_says_what_stays(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_half_a_discard_says_how_to_finish_it(capsys: pytest.CaptureFixture[str]) -> None:
     """It is discarded, not all is deleted, and the command to run again is named."""
-    code, _, err = shown(lambda: failed.tell_discard(Outcome(REJECTED, "S3 is away")), capsys)
+    code, _, err = shown(lambda: failed.report_discard(Outcome(REJECTED, "S3 is away")), capsys)
     assert code == 1
     assert "is discarded, but not all of it is deleted: S3 is away" in err
     assert f"lakegate discard {REJECTED.id}" in err

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from cli.follow import Sight, dropped, ended, finished, follow, sentence
+from cli.follow import TrackedIngestion, dropped, ended, finished, follow, sentence
 from functions.adapters.emr import RunState
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
@@ -19,8 +19,8 @@ def test_a_file_is_followed_from_its_upload_to_main() -> None:
     landed = deployment.land(_KEY)
     said: list[str] = []
 
-    def show(sights: list[Sight]) -> None:
-        said.append(sentence(sights[0]))
+    def show(tracked: list[TrackedIngestion]) -> None:
+        said.append(sentence(tracked[0]))
         deployment.deliver()
         if len(said) > 1:
             deployment.run_jobs()
@@ -40,9 +40,9 @@ def test_a_file_has_ended_before_all_is_done_for_it() -> None:
     deployment.settle()
     needs_alert = next(i for i in deployment.ledger.history(ingestion_id(landed)) if i.ended)
 
-    assert ended(Sight(needs_alert))
-    assert not finished(Sight(needs_alert))
-    assert finished(Sight(deployment.ingestion(landed)))
+    assert ended(TrackedIngestion(needs_alert))
+    assert not finished(TrackedIngestion(needs_alert))
+    assert finished(TrackedIngestion(deployment.ingestion(landed)))
 
 
 def test_what_hangs_is_named() -> None:
@@ -52,7 +52,7 @@ def test_what_hangs_is_named() -> None:
     deployment.deliver()
 
     with pytest.raises(LakegateError, match="TIMED_OUT") as caught:
-        follow(deployment.adapters, [dropped(landed)], ended, 0, lambda sights: None)
+        follow(deployment.adapters, [dropped(landed)], ended, 0, lambda tracked: None)
 
     assert f"{_KEY}: job running on branch ingest/shop.orders/" in caught.value.message
     assert "lakegate status" in caught.value.message
@@ -66,26 +66,26 @@ def test_a_run_that_emr_forgot_is_waited_for() -> None:
     deployment.jobs.lose(deployment.ingestion(landed).job_run)
 
     with pytest.raises(LakegateError, match="job submitted on branch"):
-        follow(deployment.adapters, [dropped(landed)], ended, 0, lambda sights: None)
+        follow(deployment.adapters, [dropped(landed)], ended, 0, lambda tracked: None)
 
 
 @pytest.mark.parametrize(
     ("sight", "words"),
     [
-        (Sight(LANDED), "landed"),
-        (Sight(SUBMITTED, RunState.SUCCESS), f"job ended on branch {SUBMITTED.branch}"),
-        (Sight(PUBLISHED), "published 1,842 rows, 1 warning"),
-        (Sight(replace(PUBLISHED, checks=())), "published 1,842 rows"),
-        (Sight(REJECTED), "rejected, 1 of 3 checks failed"),
-        (Sight(ERRORED), "errored, no contract claims the key"),
+        (TrackedIngestion(LANDED), "landed"),
+        (TrackedIngestion(SUBMITTED, RunState.SUCCESS), f"job ended on branch {SUBMITTED.branch}"),
+        (TrackedIngestion(PUBLISHED), "published 1,842 rows, 1 warning"),
+        (TrackedIngestion(replace(PUBLISHED, checks=())), "published 1,842 rows"),
+        (TrackedIngestion(REJECTED), "rejected, 1 of 3 checks failed"),
+        (TrackedIngestion(ERRORED), "errored, no contract claims the key"),
     ],
 )
-def test_every_state_has_words(sight: Sight, words: str) -> None:
+def test_every_state_has_words(item: TrackedIngestion, words: str) -> None:
     """A file's state is said in a few words that fit one line."""
-    assert sentence(sight) == words
+    assert sentence(item) == words
 
 
 def test_seconds_count_from_the_landing() -> None:
     """A step's seconds are those since the file landed; a step to come has none."""
-    assert Sight(PUBLISHED).seconds("published") == 4.25
-    assert Sight(PUBLISHED).seconds("audited") is None
+    assert TrackedIngestion(PUBLISHED).seconds("published") == 4.25
+    assert TrackedIngestion(PUBLISHED).seconds("audited") is None

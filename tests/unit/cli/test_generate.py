@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cli.fault_injection import Fault
 from cli.main import app
-from cli.sample_files import TABLE, Wanted, contract, parcels
+from cli.sample_files import TABLE, FileSpec, contract, parcels
 from lakegate.contract.model import parse
 
 Generate = Callable[..., list[Path]]
@@ -63,7 +63,7 @@ def test_its_files_have_no_key_in_common(generate: Generate) -> None:
 
 def test_rows_do_not_depend_on_those_that_follow() -> None:
     """A longer file begins with the same full parts as a shorter one."""
-    longer, shorter = (pa.concat_tables(parcels(Wanted(n))) for n in (200_001, 200_000))
+    longer, shorter = (pa.concat_tables(parcels(FileSpec(n))) for n in (200_001, 200_000))
     assert longer.slice(0, 200_000).equals(shorter)
 
 
@@ -75,7 +75,7 @@ def test_nulls_are_where_they_may_be(rate: float, seed: int, rows: int) -> None:
         for check in parse(contract("csv"), "c").checks
         if check.id.endswith(".nullValues")
     }
-    table = pa.concat_tables(parcels(Wanted(rows, seed=seed, null_rate=rate)))
+    table = pa.concat_tables(parcels(FileSpec(rows, seed=seed, null_rate=rate)))
     nulls = {name: table[name].null_count for name in table.column_names}
     assert all(nulls[name] == 0 for name in required)
     assert {nulls[name] for name in ("insured", "delivered_at", "note")} == {int(rows * rate)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli.reconcile import tell
+from cli.reconcile import report
 from functions.model.ingestion import State
 from functions.operations.reconciliation import Reconciliation
 from tests.unit.operations.main_history import ORDERS, History
@@ -25,7 +25,7 @@ def history(*, right: bool = True) -> Reconciliation:
 
 def test_all_right_is_said_and_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
     """The ends with objects and rows, the tables, what others did, and the verdict."""
-    tell(history(), as_json=False)
+    report(history(), as_json=False)
     said = capsys.readouterr().out
     lines = [line.split() for line in said.splitlines()]
     assert ["published", "3", "3,009"] in lines
@@ -39,7 +39,7 @@ def test_all_right_is_said_and_ends_with_zero(capsys: pytest.CaptureFixture[str]
 def test_what_is_wrong_is_said_and_ends_with_one(capsys: pytest.CaptureFixture[str]) -> None:
     """Each problem with its code on a line of its own, and no word of all being right."""
     with pytest.raises(typer.Exit) as ended:
-        tell(history(right=False), as_json=False)
+        report(history(right=False), as_json=False)
     assert ended.value.exit_code == 1
     said = capsys.readouterr().out
     [problem] = [line for line in said.splitlines() if line.startswith("✗")]
@@ -52,7 +52,7 @@ def test_a_flood_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     """A terminal shows the first fifty and how many more there are."""
     found = history(right=False)
     with pytest.raises(typer.Exit):
-        tell(replace(found, problems=found.problems * 60), as_json=False)
+        report(replace(found, problems=found.problems * 60), as_json=False)
     said = capsys.readouterr().out
     assert said.count("✗") == 50
     assert "… and 10 more: --json lists them all" in said
@@ -62,7 +62,7 @@ def test_a_flood_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_document_has_everything(capsys: pytest.CaptureFixture[str], right: bool) -> None:
     """`--json` has every end, table, problem and remark."""
     with nullcontext() if right else pytest.raises(typer.Exit):
-        tell(history(right=right), as_json=True)
+        report(history(right=right), as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert (document["right"], document["landed"]) == (right, 4)
     assert document["ends"]["published"] == {"objects": 3, "rows": 3009}

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from cli import terminal
-from cli.follow import Sight, way
+from cli.follow import TrackedIngestion, progress_table
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
 from tests.unit.cli.cli_examples import (
@@ -64,7 +64,9 @@ def test_the_way_shows_how_far_a_file_is(
     ingestion: Ingestion, run: RunState | None, line: str
 ) -> None:
     """Each step is done, under way or still to come; the seconds stop at the end."""
-    assert shown(way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
+    assert shown(progress_table([TrackedIngestion(ingestion, run)], elapsed=1.5)).endswith(
+        f"[red] März.csv {line}"
+    )
 
 
 def test_a_check_that_was_not_asked_says_why() -> None:
