@@ -1,7 +1,7 @@
-"""The full check of a contract, before it is pushed: the standard's JSON Schema and Lakegate's own.
+"""Check a contract against the standard's JSON Schema and Lakegate's rules, before it is pushed.
 
-The Lambdas and the job go without the schema, whose libraries they do not carry: `parse` refuses by
-itself whatever it would not honour. The schema judges what `parse` has no use for.
+The Lambdas and the job do not carry the schema's libraries. There, `parse` alone refuses whatever
+Lakegate would not honour. The schema judges the keys that `parse` does not use.
 """
 
 import json
@@ -29,9 +29,9 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True)
 class Checked:
-    """A contract's file and what came of its check: the contract, or why it is refused.
+    """A contract file and the result of its check: the contract, or the reason why it is refused.
 
-    `problems` are those with a place in the text. `hints` are about what is allowed.
+    `problems` have a line in the text. `hints` are about valid but doubtful settings.
     """
 
     file: Path
@@ -43,7 +43,7 @@ class Checked:
 
 
 def checked(file: Path, limits: Limits) -> Checked:
-    """A file, read and checked; whatever is wrong is in the answer."""
+    """Read and check a file; return the problems instead of raising them."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -57,7 +57,7 @@ def checked(file: Path, limits: Limits) -> Checked:
 
 
 def clash(found: Iterable[Checked]) -> Permanent | None:
-    """Why contracts cannot stand side by side, if they cannot."""
+    """Return why contracts cannot be in force together, None if they can."""
     try:
         refuse_clashes({str(each.file): each.contract for each in found if each.contract})
     except Permanent as clashing:
@@ -66,9 +66,9 @@ def clash(found: Iterable[Checked]) -> Permanent | None:
 
 
 def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
-    """The contract in a text that keeps to the standard's schema, too; otherwise as `parse`.
+    """Return the contract that a text declares, if it also meets the standard's schema.
 
-    Raises ContractInvalid with the problems of both. Where both object, `parse` has the word.
+    Raises ContractInvalid with the problems of both; `parse` takes precedence for a field.
     """
     tree = load(text, source, [], limits)
     found: list[Problem] = []
@@ -84,10 +84,10 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
 
 
 def _covers(refused: str, field: str) -> bool:
-    """Whether what was said of one field is likely the reason for an objection to another.
+    """Return whether a problem of one field probably caused a problem of another.
 
-    The schema chooses its rules for a property by its logicalType, so where that is wrong it
-    objects to whatever stands beside it.
+    The schema chooses the rules of a property by its logicalType. With a wrong logicalType it
+    refuses the other keys of the property too.
     """
     whole = refused.removesuffix(".logicalType")
     return _holds(whole, field) or _holds(field, refused)
@@ -111,14 +111,14 @@ def _schema_problems(tree: Node) -> list[Problem]:
 
 
 def _deepest(error: ValidationError) -> ValidationError:
-    """Of several alternatives that all do not fit, the objection of the one that got furthest."""
+    """Return, of several alternatives that all failed, the error deepest in the document."""
     while error.context:
         error = max(error.context, key=lambda inner: len(inner.absolute_path))
     return error
 
 
 def _inside(error: ValidationError, other: ValidationError) -> bool:
-    """Whether an error lies where another one does, or deeper, and so makes keys unevaluated."""
+    """Return whether an error is at or below another one, and so made the schema skip keys."""
     place = list(other.absolute_path)
     return list(error.absolute_path)[: len(place)] == place
 
@@ -132,12 +132,14 @@ def _problems(tree: Node, error: ValidationError) -> Iterator[Problem]:
         case "additionalProperties" | "unevaluatedProperties":
             known = node.value if isinstance(node.value, dict) else {}
             for key in (key for key in keys if key in known):
-                reason = "is no key that the standard knows here"
+                reason = "unknown key"
                 near = suggestion(key, _keys(error))
                 yield Problem(known[key].line, f"{path}.{key}".strip("."), reason + near)
         case "enum":
             choices = list(map(str, cast(list[object], error.validator_value)))
-            reason = f"{node.text!r} is none of {', '.join(choices)}"[:_LONGEST_REASON]
+            reason = f"unknown value {node.text!r}; use one of {', '.join(choices)}"[
+                :_LONGEST_REASON
+            ]
             yield Problem(node.line, path, reason + suggestion(node.text, choices))
         case _:
             yield Problem(node.line, path, error.message[:_LONGEST_REASON])

@@ -1,4 +1,4 @@
-"""Hints to the author of a contract: allowed, but probably not intended."""
+"""Hints for authors of contracts: settings that are valid, but probably not intended."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "is
 
 
 def hints(text: str, source: str, limits: Limits = DEFAULTS) -> tuple[Problem, ...]:
-    """What might be better in a contract that is taken as it is, in the order of the lines."""
+    """Return suggestions to improve a valid contract, in the order of the lines."""
     root = Field(load(text, source, [], limits), "", [])
     found: list[Problem] = []
     for table in root.at("schema").items():
@@ -36,7 +36,9 @@ def hints(text: str, source: str, limits: Limits = DEFAULTS) -> tuple[Problem, .
             found += _on_column(column)
     if not any(item.has("channel") for item in root.at("support").items()):
         found.append(
-            _hint(root, "support", "without a Slack channel nobody is told of a rejected file")
+            _hint(
+                root, "support", "without a Slack channel, no owner is notified of a rejected file"
+            )
         )
     return tuple(sorted(found, key=lambda hint: hint.line))
 
@@ -51,24 +53,22 @@ def _columns(properties: Field) -> Iterator[Field]:
 def _on_column(column: Field) -> Iterator[Problem]:
     name = column.text("name")
     if looks_personal(name) and not column.has("classification"):
-        reason = "looks personal: with classification: confidential no report or alert shows it"
+        reason = "looks personal: hide it in reports and alerts with classification: confidential"
         yield _hint(column, "name", reason)
     is_double = column.text("physicalType").lower() in _FLOATS
     if is_double and column.text("logicalType") == "number" and looks_like_money(name):
-        reason = "looks like money, and a double rounds: physicalType: decimal(12,2) does not"
+        reason = "looks like money, but a double rounds: use physicalType: decimal(12,2)"
         yield _hint(column, "name", reason)
     whole = column.flag("unique") or column.flag("primaryKey") or looks_like_a_key(name)
     options = [rule.at("arguments") for rule in column.at("quality").items()]
     for place in (column.at("logicalTypeOptions"), *options):
         if place.has("pattern") and not _anchored(place.text("pattern"), whole=whole):
-            reason = (
-                "is found anywhere in the value: write ^ before and $ after it to mean all of it"
-            )
+            reason = "matches anywhere in the value: add ^ and $ to match all of it"
             yield _hint(place, "pattern", reason)
 
 
 def _anchored(pattern: str, *, whole: bool) -> bool:
-    """Whether a pattern says where it begins or ends, or both if it is to be the whole value."""
+    """Return whether a pattern has an anchor at one end, or at both ends if `whole`."""
     ends = (pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$"))
     return all(ends) if whole else any(ends)
 
@@ -79,19 +79,19 @@ def _hint(field: Field, key: str, reason: str) -> Problem:
 
 
 def looks_personal(name: str) -> bool:
-    """Whether a column of that name likely tells of a person: `email`, `customer_name`, `name`."""
+    """Return whether a column's name suggests personal data: `email`, `customer_name`, `name`."""
     words = _words(name)
     a_persons_name = "name" in words and (len(words) == 1 or bool(_PERSONS.intersection(words)))
     return a_persons_name or bool(_PERSONAL.intersection(words))
 
 
 def looks_like_money(name: str) -> bool:
-    """Whether a column of that name is likely an amount of money: `unitPrice`, `total`."""
+    """Return whether a column's name suggests an amount of money: `unitPrice`, `total`."""
     return bool(_MONEY.intersection(_words(name)))
 
 
 def looks_like_a_key(name: str) -> bool:
-    """Whether a column of that name likely identifies something: `order_id`, `sku`."""
+    """Return whether a column's name suggests an identifier: `order_id`, `sku`."""
     return bool(_KEYS.intersection(_words(name)[-1:]))
 
 

@@ -1,4 +1,4 @@
-"""`lakegate contract`: its commands, and those that check contracts and put them in force."""
+"""`lakegate contract`: draft, check, push and withdraw contracts."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from lakegate.contract.reading.yaml import Problem
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 
-contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
+contract = typer.Typer(no_args_is_help=True, help="Draft, check and push contracts.")
 contract.command("test")(try_out)
 
 
@@ -28,11 +28,16 @@ contract.command("test")(try_out)
 def check(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Contracts, or directories of them.", exists=True),
+        typer.Argument(
+            metavar="FILE…", help="Contract files, or directories of them.", exists=True
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check contracts against the standard and against Lakegate; nothing is sent anywhere."""
+    """Check contracts against the standard and Lakegate's rules; exits 1 on problems.
+
+    Reads local files only.
+    """
     limits = Limits.of(os.environ)
     found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)
@@ -52,13 +57,13 @@ def check(
 
 @contract.command()
 def suggest(
-    data: Annotated[
-        Path, typer.Argument(help="A sample of the data.", exists=True, dir_okay=False)
-    ],
-    table: Annotated[str, typer.Option(help="<namespace>.<table>; by default from the name.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Write it here, where nothing is yet.")] = None,
+    data: Annotated[Path, typer.Argument(help="Sample of the data.", exists=True, dir_okay=False)],
+    table: Annotated[
+        str, typer.Option(help="<namespace>.<table>. Default: from the file name.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="New file to write to.")] = None,
 ) -> None:
-    """Draft a contract from a sample of the data: what all of its rows keep to, with room."""
+    """Draft a contract from a sample of the data, with limits that all its rows meet."""
     text = suggested(data, table)
     if out is None:
         typer.echo(text, nl=False)
@@ -67,15 +72,15 @@ def suggest(
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise LakegateError("NOT_WRITTEN", f"{out} was not written: {error}") from error
-    terminal.err().print(f"drafted {out}")
+        raise LakegateError("NOT_WRITTEN", f"cannot write {out}: {error}") from error
+    terminal.err().print(f"wrote {out}")
 
 
 def suggested(data: Path, table: str = "") -> str:
-    """The text of a contract for files like `data`.
+    """Return the text of a contract for files like `data`.
 
-    Raises LakegateError when the file cannot be read, or ContractInvalid when it has what no
-    contract can have, such as a column without a name.
+    Raises LakegateError if the file cannot be read, or ContractInvalid if no contract can describe
+    it, for example with a column without a name.
     """
     from cli.draft import draft
     from cli.sample import sample
@@ -86,7 +91,7 @@ def suggested(data: Path, table: str = "") -> str:
 
 
 def _plain(name: str) -> str:
-    """A table's name from a file's."""
+    """Return a table name made of a file's name."""
     words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
     return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)
 
@@ -95,39 +100,40 @@ def _plain(name: str) -> str:
 def push_command(
     context: typer.Context,
     directory: Annotated[
-        Path, typer.Argument(help="Where they are.", exists=True, file_okay=False)
+        Path, typer.Argument(help="Directory of contracts.", exists=True, file_okay=False)
     ] = Path("contracts"),
 ) -> None:
-    """Check all contracts of a directory and put them in force: the next file is judged by them."""
+    """Check all contracts of a directory, and put them in force for the next files."""
     push(find(context.obj).adapters().lake, [directory], terminal.err().print)
 
 
 @contract.command("withdraw")
 def withdraw_command(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="TABLE", help="Whose contract, or its key.")],
+    name: Annotated[
+        str, typer.Argument(metavar="TABLE", help="Table of the contract, or the contract's key.")
+    ],
 ) -> None:
-    """Take a contract out of force: files of its table are alerted from now on, its rows stay."""
+    """Take a contract out of force: new files of its table cause alerts; its rows stay."""
     terminal.err().print(withdraw(find(context.obj).adapters().lake, name), soft_wrap=True)
 
 
 def withdraw(lake: Lake, name: str) -> str:
-    """Take the contract of a table, or the text under a key, out of force; says what follows.
+    """Take the contract of a table, or the text under a key, out of force; return a message.
 
-    One that is refused can be withdrawn too. Raises Missing where there is none of that name.
+    An invalid contract can be withdrawn too. Raises Missing if there is none of that name.
     """
     key = name if name.startswith(CONTRACTS) else contract_key(name)
     with suppress(ContractInvalid):
         lake.contract_at(key, "")
     lake.delete_objects([key])
-    return f"{key} is out of force; its text stays an older version in {lake.bucket}"
+    return f"{key} is out of force; {lake.bucket} keeps its text as an older version"
 
 
 def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None:
-    """Put contracts, and all of directories, in force; none when one of them cannot stand.
+    """Put contract files, and all of directories, in force; none of them if one is invalid.
 
-    They may be as large as the lake's limits let them. Raises LakegateError with every problem in
-    every file.
+    The lake's limits bound their size. Raises LakegateError with every problem in every file.
     """
     found = [checked(file, lake.limits) for file in contract_files(paths)]
     _raise_refusals(found)
@@ -145,7 +151,7 @@ def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None
 
 
 def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
-    """Raises LakegateError with every problem in every contract, or why they clash."""
+    """Raise LakegateError with every problem in every contract, or why they clash."""
     found = [checked(file, limits) for file in contract_files(paths)]
     _raise_refusals(found)
     if clashing := clash(found):
@@ -153,15 +159,15 @@ def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
 
 
 def contract_files(paths: Iterable[Path]) -> list[Path]:
-    """The files, and those with the ending .yaml or .yml in directories, each once.
+    """Return the files, and the *.yaml and *.yml files in directories, each once.
 
-    Raises LakegateError NO_CONTRACTS for a directory that has none.
+    Raises LakegateError NO_CONTRACTS for a directory without any.
     """
     files: list[Path] = []
     for path in paths:
         within = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
         if not within:
-            raise LakegateError("NO_CONTRACTS", f"there is no *.yaml in {path}")
+            raise LakegateError("NO_CONTRACTS", f"no *.yaml file in {path}")
         files += within
     return list(dict.fromkeys(files))
 

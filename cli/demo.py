@@ -1,4 +1,4 @@
-"""`lakegate demo`: real flights on their way into the lake, good days and a broken one."""
+"""`lakegate demo`: ingest real flights, four good days and a broken one."""
 
 import shutil
 from collections.abc import Iterator
@@ -31,12 +31,12 @@ _BROKEN_ROWS = "SELECT carrier, flight, origin, dep_delay FROM nyc.flights WHERE
 
 
 def demo() -> None:
-    """Show the whole way on real flights: four good days and a broken one.
+    """Show every step on real flights: four good days and a broken one.
 
-    Starts the local stack, and stops it again if it was not running; the data stays.
+    Starts the local stack, and stops it again if it was not running. Keeps the data.
     """
     console = terminal.out()
-    console.print("\nLakegate: five days of flights on their way into the lake\n", style="bold")
+    console.print("\nLakegate: ingesting five days of flights\n", style="bold")
     tell = local_stack.progress_printer()
     with _running(tell) as deployment:
         _perform(console, deployment, tell)
@@ -80,7 +80,7 @@ def _runs() -> bool:
 
 
 def _drop(adapters: Adapters, contract: Contract) -> tuple[list[TrackedIngestion], int]:
-    """Drop the next days, the last of them broken; returns also how many good rows that are."""
+    """Drop the next days, the last one broken; return also the number of good rows."""
     from cli import flights  # pyarrow takes its time, which no other command has to wait for
 
     everything = flights.read(contract.columns)
@@ -92,12 +92,14 @@ def _drop(adapters: Adapters, contract: Contract) -> tuple[list[TrackedIngestion
 
 
 def next_days(prefix: str, landed: set[str]) -> dict[str, date]:
-    """The keys of the first days that have not landed yet. Raises LakegateError NO_DAYS_LEFT."""
+    """Return the keys of the first days that have not landed. Raises LakegateError NO_DAYS_LEFT."""
     year = [_NEW_YEAR + timedelta(n) for n in range((_LAST_DAY - _NEW_YEAR).days + 1)]
     keys = {f"{prefix}{day}.parquet": day for day in year}
     left = [key for key in keys if key not in landed]
     if len(left) < _DAYS:
-        message = "all of 2013 has been dropped: `make clean` empties the lake for another demo"
+        message = (
+            "all days of 2013 have been dropped\nEmpty the lake for another demo with `make clean`."
+        )
         raise LakegateError("NO_DAYS_LEFT", message)
     return {key: keys[key] for key in left[:_DAYS]}
 
@@ -113,10 +115,10 @@ def _count(deployment: Deployment, table: str) -> int:
 def refuse_surprises(
     good: list[TrackedIngestion], bad: TrackedIngestion, written: int, gained: int
 ) -> None:
-    """Raises LakegateError where the demo did not end as it should."""
+    """Raise LakegateError if the demo did not end as expected."""
     wanted = [(item, State.PUBLISHED) for item in good] + [(bad, State.REJECTED)]
     wrong = [
-        f"{item.name} should have ended {state}, and ended {item.ingestion.state}"
+        f"{item.name} should be {state}, but is {item.ingestion.state}"
         + (f": {item.ingestion.reason.message}" if item.ingestion.reason else "")
         for item, state in wanted
         if item.ingestion.state is not state
@@ -124,7 +126,7 @@ def refuse_surprises(
     if not wrong and gained < written:
         wrong = [f"{written:,} rows were published, but main has {gained:,} more"]
     if wrong:
-        raise LakegateError("DEMO_FAILED", "\n".join([*wrong, f"The logs are in {home()}/logs."]))
+        raise LakegateError("DEMO_FAILED", "\n".join([*wrong, f"Read the logs in {home()}/logs."]))
 
 
 def _counted(table: str, before: int, after: int, written: int) -> Text:
@@ -140,7 +142,7 @@ def _show_rejection(console: Console, deployment: Deployment, bad: TrackedIngest
     console.print(
         Text.assemble(
             (f"{bad.name} was rejected", "bold red"),
-            "; nobody who reads main sees it. It waits on its branch:\n  ",
+            ". It is not on main, but on its branch:\n  ",
             (bad.ingestion.branch, "cyan"),
         )
     )
@@ -152,7 +154,7 @@ def _show_rejection(console: Console, deployment: Deployment, bad: TrackedIngest
 
 def _show_commands(console: Console, bad: TrackedIngestion) -> None:
     command, branch = _command(), bad.ingestion.branch
-    console.print("\nGo on with", style="bold")
+    console.print("\nCommands", style="bold")
     console.print(
         f"  {command} up\n"
         f"  {command} show {bad.ingestion.id[:ID_PART]}\n"
@@ -165,7 +167,7 @@ def _show_commands(console: Console, bad: TrackedIngestion) -> None:
 
 
 def _command() -> str:
-    """How a person calls this command from here."""
+    """Return the command line that calls `lakegate` from the current directory."""
     installed = ROOT / ".venv/bin/lakegate"
     found = shutil.which("lakegate")
     if found or not installed.is_relative_to(Path.cwd()):

@@ -1,4 +1,4 @@
-"""`lakegate destroy`: takes down what holds no data, and says what stays."""
+"""`lakegate destroy`: take down the stacks without the data, and list what is kept."""
 
 import time
 from typing import Annotated
@@ -23,11 +23,11 @@ _MAY_GO = ("AWS::SQS::Queue",)  # once it is empty
 def destroy(
     context: typer.Context,
     stage: StageOption = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for the stage's name.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until no file is in flight.")] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 3600,
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 3600,
 ) -> None:
-    """Take a stage down, all but what holds data; `lakegate deploy` brings it back onto that."""
+    """Take a stage down, except what holds data; `lakegate deploy` brings it back."""
     tell = progress_printer()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     app = teardown.plan(site, site.stage.stack)
@@ -45,9 +45,9 @@ def destroy(
 
 
 def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *, yes: bool) -> None:
-    """Raises LakegateError or Abort unless all of it may go."""
+    """Raise LakegateError or Abort unless all planned changes may be made."""
     if not planned:
-        site.tell(f"of stage {site.stage.name} nothing is there that could go")
+        site.tell(f"stage {site.stage.name}: nothing to take down")
         return
     for plan in planned:
         terminal.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
@@ -64,13 +64,13 @@ def _wait_until_idle(site: Site, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while flying := _in_flight(site):
         if time.monotonic() > deadline:
-            hint = "wait for them with --wait; what always fails: `lakegate runs`"
-            raise LakegateError("IN_FLIGHT", f"there are {flying}: {hint}")
+            hint = "Wait for them with --wait, or find failing files with `lakegate runs`."
+            raise LakegateError("IN_FLIGHT", f"still in flight: {flying}\n{hint}")
         time.sleep(_PAUSE)
 
 
 def _in_flight(site: Site) -> str:
-    """What is on its way, in words."""
+    """Describe the files and messages in flight, "" for none."""
     adapters = find(site.stage.name).adapters()
     files = sum(1 for _ in adapters.ledger.unfinished(adapters.now()))
     told = [f"{files} files in flight"] if files else []
@@ -83,7 +83,7 @@ def _report_remaining(site: Site) -> None:
         if not site.stacks.exists(stack):
             continue
         terminal.out().print(
-            f"What stays, in the stack {stack}, and what deletes it:", style="bold"
+            f"Kept in the stack {stack}, with the command to delete it:", style="bold"
         )
         for each in site.stacks.resources(stack):
             terminal.out().print(f"  {each.name}: {each.id}", soft_wrap=True)
@@ -92,4 +92,4 @@ def _report_remaining(site: Site) -> None:
         command = f"aws cloudformation delete-stack --stack-name {stack}"
         terminal.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
     beside = f"secrets {site.stage.token_secret('*')}, bucket {site.stage.artifact_bucket}"
-    terminal.out().print(f"And in no stack: {beside}", style="bold", soft_wrap=True)
+    terminal.out().print(f"Kept outside the stacks: {beside}", style="bold", soft_wrap=True)

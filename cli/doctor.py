@@ -1,4 +1,4 @@
-"""`lakegate doctor`: what is wrong with a deployment, and what to do about it."""
+"""`lakegate doctor`: find problems of a deployment, and suggest fixes."""
 
 import os
 from collections import Counter
@@ -31,17 +31,18 @@ from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
 from lakegate.limits import Limits
 
-# What is looked at from outside a deployment's network.
+# The checks from outside a deployment's network.
 
-_ALLOW = "ask for the right to look, or somebody who has it to run this"
+_ALLOW = "ask for permission to read it, or run this with a role that has it"
 
 
 @dataclass(frozen=True)
 class DoctorInputs:
-    """What there should be: the deployment's settings, and what this checkout would deploy.
+    """A deployment's settings, a view of it on AWS, and what this checkout would deploy.
 
-    `facts` are what the platform tells now, `parameters` what this checkout would give the stack.
-    `contracts` are the hashes of those in this checkout by table, `in_force` of those in the lake.
+    `facts` reads the platform's SSM parameters, `parameters` are those that this checkout would
+    give the stack. `contracts` maps the tables of this checkout's contracts to hashes, `in_force`
+    those of the lake.
     """
 
     stage: Stage
@@ -55,17 +56,17 @@ class DoctorInputs:
 
     @cached_property
     def stack(self) -> StackView:
-        """The app's stack."""
+        """Return the app's stack."""
         return self.aws.stack(self.stage.stack)
 
     @property
     def job_release(self) -> str:
-        """The release of the job that the functions start."""
+        """Return the release of the job that the functions start."""
         return self.settings.job_code.rpartition("/")[2]
 
 
 def checks(inputs: DoctorInputs) -> Iterator[Check]:
-    """All that can be seen from outside."""
+    """Yield all checks that can be made from outside."""
     aws = inputs.aws
     yield Check(
         "stack", lambda: [aws_rules.of_stack(inputs.stack)], "deploy with `lakegate deploy`"
@@ -158,7 +159,7 @@ def _buttons(inputs: DoctorInputs) -> Finding:
 
 
 def _if_seen(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:
-    """What a person can do without: where they may not see it, that is told, and no failure."""
+    """Wrap a check that is optional: without permission it warns instead of failing."""
 
     def looked() -> list[Finding]:
         try:
@@ -176,20 +177,20 @@ def doctor(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Look at a deployment from inside its network and from outside; end with 1 if it is ill."""
+    """Check a deployment from inside and outside its network; exits 1 on problems."""
     found = find(context.obj)
     account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
     inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
     inside = Check(
         "checkup",
         lambda: _inside(f"{inputs.stage.stack}-checkup"),
-        "deploy again, or ask for the right to invoke it; its log group has its errors",
+        "deploy again, or ask for permission to invoke it; its errors are in its log group",
     )
     report(carry_out([inside, *checks(inputs)]), as_json=as_json)
 
 
 def report(found: Sequence[Finding], *, as_json: bool) -> None:
-    """Print the findings; exit code 1 when something fails."""
+    """Print the findings; exit with 1 if one is a failure."""
     if as_json:
         typer.echo(json_output.text({"findings": [asdict(finding) for finding in found]}))
     else:
@@ -217,7 +218,7 @@ def _inputs(found: Deployment, stage: Stage) -> DoctorInputs:
 
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
-    """What a deployment from this checkout would give the app's stack, facts in SSM apart."""
+    """Return this checkout's parameters for the app's stack, without facts from SSM."""
     read = template.read(ROOT / "template.yaml")
     defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
     local = settings.parameters(found.addresses) if found.local else None
@@ -227,7 +228,7 @@ def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
 
 
 def _inside(function: str) -> list[Finding]:
-    """What the function finds. Raises LakegateError where it cannot be invoked."""
+    """Return the findings of the checkup function. Raises LakegateError if it cannot be invoked."""
     client = boto3.client("lambda", config=checkup.PATIENT)
     told = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
     return [_finding(each) for each in told]
@@ -238,6 +239,6 @@ def _finding(told: Mapping[str, Any]) -> Finding:
 
 
 def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:
-    """The contracts of this checkout that can stand, their hashes by table."""
+    """Return the hashes of this checkout's valid contracts, by table."""
     found = [checked(file, limits).contract for file in contract_files(directories)]
     return {contract.table: contract.sha256 for contract in found if contract}

@@ -1,7 +1,7 @@
-"""A contract drafted from a sample: what every row of it keeps to, with room for other days.
+"""Draft a contract from a sample: limits that every row meets, with a margin.
 
-Only what the sample itself passes is asked for. Limits are wide: they are to catch a broken file
-and not an unusual one, and whoever knows the data makes them narrower.
+The sample itself passes its draft. The limits are wide, to catch broken files rather than unusual
+ones; the author tightens them.
 """
 
 import re
@@ -23,13 +23,13 @@ _LONGEST_CODE = 40
 _LONGEST_KEY = 64
 _MANY = 20
 _HEAD = """\
-# Drafted from {rows:,} rows of {source}: what all of them keep to, with room for other days.
-# Make it narrower where you know more, then: lakegate contract check, test, push.
+# Drafted from {rows:,} rows of {source}: all of them pass, with some margin.
+# Tighten the limits where you know more, then run: lakegate contract check, test, push.
 """
 
 
 def draft(found: Sample, table: str, source: str) -> str:
-    """The text of a contract for files like the sample; `source` names it."""
+    """Return the text of a contract for files like the sample; `source` is the sample's name."""
     keys = _keys(found.columns)
     head = {
         "kind": "DataContract",
@@ -66,13 +66,13 @@ def _settings(found: Sample) -> Mapping[str, Any]:
 
 
 def _keys(columns: Iterable[ColumnProfile]) -> dict[str, str]:
-    """Of the columns that likely identify a row, the first is the key, the others are unique."""
+    """Return the likely key columns: the first is the primary key, the others are unique."""
     likely = [column.name for place, column in enumerate(columns) if _may_be_key(column, place)]
     return {name: "unique" if number else "primaryKey" for number, name in enumerate(likely)}
 
 
 def _may_be_key(column: ColumnProfile, place: int) -> bool:
-    """Whether all values differ in a column that is named like a key, or the first of all."""
+    """Return whether a column is named like a key, or comes first, and all its values differ."""
     return (
         (looks_like_a_key(column.name) or (place == 0 and column.rows >= _MANY))
         and column.rows > 1
@@ -128,7 +128,7 @@ def _text_options(column: ColumnProfile) -> Iterator[tuple[str, Any]]:
 
 
 def _range(column: ColumnProfile, type_: Type, *, is_key: bool) -> Iterator[tuple[str, Any]]:
-    """Zero, or far below the least; and, unless it is a number that goes on and on, far above."""
+    """Yield the minimum and, unless the numbers keep growing, the maximum, with margins."""
     if column.low is None or column.high is None or max(-column.low, column.high) > 1e15:
         return
     low, high = Decimal(repr(column.low)), Decimal(repr(column.high))
@@ -140,13 +140,13 @@ def _range(column: ColumnProfile, type_: Type, *, is_key: bool) -> Iterator[tupl
 
 
 def _wide(most: Decimal) -> Decimal:
-    """The least of 1, 2, 5, 10, 20, 50 … (and 0.5, 0.2 …) that is twice as much, at least."""
+    """Return the least of 1, 2, 5, 10, 20, 50 … (and 0.5, 0.2 …) that is at least twice as much."""
     power = Decimal(1).scaleb((2 * most).adjusted())
     return next(step * power for step in (1, 2, 5, 10) if step * power >= 2 * most)
 
 
 def _new_year_before(first: str) -> str:
-    """The first day of the year before a moment's, "" where there is none."""
+    """Return the first day of the year before that of a moment, "" if there is none."""
     year = re.match(r"(\d{4})-\d\d-\d\d(?!.*BC)", first)
     return f"{int(year[1]) - 1:04d}-01-01" if year and int(year[1]) > 1 else ""
 
@@ -156,14 +156,14 @@ def _is_personal(column: ColumnProfile) -> bool:
 
 
 def _is_coded(column: ColumnProfile, type_: Type) -> bool:
-    """Whether a text is one of few words, each of which comes again and again."""
+    """Return whether a text column has few values, each of them repeated often."""
     few = len(column.values) > 1 and 5 * len(column.values) <= column.rows - column.nulls
     is_text = type_.logical == "string" and column.longest <= _LONGEST_CODE
     return few and is_text and not _is_personal(column)
 
 
 def _told(column: ColumnProfile) -> str:
-    """What was seen, for the author; of a personal column no value."""
+    """Describe a column for the author, without values if it is personal."""
     given = column.rows - column.nulls
     parts = [
         f"{column.nulls:,} of {column.rows:,} are null" if column.nulls else f"{given:,} values"

@@ -1,4 +1,4 @@
-"""Damages made-up rows and files, as those from elsewhere are."""
+"""Put faults into generated rows and files."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# What can be wrong with a made-up file, on request.
+# The faults that can be requested.
 
 BROKEN_ROWS = 7  # so many rows are, where a fault is about single rows
 
 
 class Fault(StrEnum):
-    """What can be wrong with a file."""
+    """A kind of fault in a file."""
 
     NULLS = "nulls"
     DUPLICATES = "duplicates"
@@ -25,16 +25,16 @@ class Fault(StrEnum):
     RAGGED = "ragged"
 
 
-# What each does, for people.
+# Help texts.
 MEANING: Mapping[Fault, str] = {
     Fault.NULLS: f"{BROKEN_ROWS} rows have no country",
     Fault.DUPLICATES: f"{BROKEN_ROWS} rows repeat another one's parcel_id",
     Fault.RANGE: f"{BROKEN_ROWS} parcels weigh a thousand kilograms",
     Fault.RENAMED: "the column postage is called price",
-    Fault.MISSING: "the column sent_at is not there",
-    Fault.TYPE: "weight_kg is text, and in some rows no number",
-    Fault.TRUNCATED: "the file ends in its middle",
-    Fault.RAGGED: "the last line has a cell too many (csv only)",
+    Fault.MISSING: "the column sent_at is missing",
+    Fault.TYPE: "weight_kg is text, in some rows not a number",
+    Fault.TRUNCATED: "the file is truncated in the middle",
+    Fault.RAGGED: "the last line has an extra cell (csv only)",
 }
 
 
@@ -42,7 +42,7 @@ _WITHIN_A_TEXT = 20  # bytes from a line's beginning: in the quoted tracking num
 
 
 def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
-    """A file's first rows with those faults that lie in rows and columns."""
+    """Return a file's first rows with the faults that concern single rows."""
     for fault, function in _IN_ROWS.items():
         if fault in faults:
             rows = function(rows)
@@ -50,7 +50,7 @@ def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
 
 
 def with_column_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
-    """Any of a file's rows with those faults that all of its rows have."""
+    """Return rows with the faults that concern whole columns."""
     for fault, function in _IN_COLUMNS.items():
         if fault in faults:
             rows = function(rows)
@@ -58,7 +58,7 @@ def with_column_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
 
 
 def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
-    """Do to a finished file what lies in its bytes."""
+    """Break the bytes of a finished file."""
     if Fault.RAGGED in faults:
         with file.open("r+b") as opened:
             opened.seek(-1, 2)
@@ -73,7 +73,7 @@ def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
 
 
 def _first(rows: pa.Table, many: int = BROKEN_ROWS) -> pa.Array:
-    """Which rows are among the first so many."""
+    """Return a mask of the first `many` rows."""
     return pa.array([index < many for index in range(rows.num_rows)])
 
 

@@ -1,4 +1,4 @@
-"""Dropped files on their way: looks at the ledger and the job runs until each has ended."""
+"""Follow ingestions in the ledger and their job runs until each has a final state."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -26,9 +26,9 @@ _PAUSE = 0.2
 
 @dataclass(frozen=True)
 class TrackedIngestion:
-    """A dropped file as it was seen last; `run` is its job run's state while it has one to await.
+    """An ingestion as last read; `run` is its job run's state while it waits for one.
 
-    An ingestion that the ledger does not know yet has no times.
+    An ingestion that is not in the ledger yet has no times.
     """
 
     ingestion: Ingestion
@@ -36,17 +36,17 @@ class TrackedIngestion:
 
     @property
     def name(self) -> str:
-        """The file's name, without the folders of its key, or which table is changed."""
+        """Return the file's name without folders, or the changed table."""
         return self.ingestion.name
 
     @property
     def blocking(self) -> int:
-        """How many checks say that the file must not be published."""
+        """Return how many checks prevent publishing."""
         blocks = (Status.FAIL, Status.ERROR)
         return sum(self.ingestion.check_counts.get(status, 0) for status in blocks)
 
     def seconds(self, step: str) -> float | None:
-        """The seconds from landing to the end of a step; None while it is not done."""
+        """Return the seconds from landing to the end of a step; None before that."""
         times = self.ingestion.times
         if step not in times or "landed" not in times:
             return None
@@ -58,17 +58,17 @@ Show = Callable[[list[TrackedIngestion]], None]
 
 
 def dropped(landed: LandedObject) -> TrackedIngestion:
-    """A file that was just put, and that the pipeline has yet to notice."""
+    """Return the ingestion of a file that was just uploaded."""
     return TrackedIngestion(Ingestion(id=ingestion_id(landed), landed=landed))
 
 
 def ended(item: TrackedIngestion) -> bool:
-    """Whether the verdict is final."""
+    """Return whether the ingestion has a final state."""
     return item.ingestion.ended
 
 
 def finished(item: TrackedIngestion) -> bool:
-    """Whether nothing is due any more: people are told, a published branch is gone."""
+    """Return whether all work is done, including notifications and deleting a published branch."""
     return ended(item) and not item.ingestion.unfinished
 
 
@@ -79,9 +79,9 @@ def follow(
     seconds: float,
     show: Show,
 ) -> list[TrackedIngestion]:
-    """Show the files' way until all are `done`; returns how they were seen last.
+    """Show the progress until all ingestions are `done`; return them as last read.
 
-    Raises LakegateError TIMED_OUT, which names the files that hang and where, after `seconds`.
+    Raises LakegateError TIMED_OUT after `seconds`, with the unfinished files and their states.
     """
     deadline = time.monotonic() + seconds
     seen = list(tracked)
@@ -96,7 +96,7 @@ def follow(
 
 
 def sentence(item: TrackedIngestion) -> str:
-    """Where a file stands, in words."""
+    """Describe the state of an ingestion."""
     ingestion = item.ingestion
     if not ingestion.times:
         return "uploaded"
@@ -119,7 +119,7 @@ def _warnings(ingestion: Ingestion) -> str:
 
 
 def job_state(item: TrackedIngestion) -> str:
-    """The job run's state in a word, and which attempt it is, from the second on."""
+    """Return the job run's state, with the attempt from the second on."""
     attempt, run = item.ingestion.attempt, item.run or RunState.SUBMITTED
     word = "ended" if run.terminal else run.value.lower()
     return word if attempt == 1 else f"{word}, attempt {attempt}"
@@ -144,20 +144,22 @@ def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
 
 def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError:
     lines = [f"  {item.ingestion.landed.key}: {sentence(item)}" for item in hanging]
-    message = "\n".join([f"after {seconds:.0f} s these have not come to their end:", *lines])
-    return LakegateError("TIMED_OUT", f"{message}\nThey go on; `lakegate status` tells what is up.")
+    message = "\n".join([f"timed out after {seconds:.0f} s, still waiting for:", *lines])
+    return LakegateError(
+        "TIMED_OUT", f"{message}\nThey continue. Check the stack with `lakegate status`."
+    )
 
 
-# How far dropped files are, on a terminal: a line for each, a column for each step.
+# The progress table on a terminal: a line per ingestion, a column per step.
 
 _DONE = Text("✓", "green")
 _NONE = Text("")
 
 
 def progress_table(tracked: Iterable[TrackedIngestion], elapsed: float = 0.0) -> Table:
-    """Dropped files and how far each is, with its seconds from landing to its end.
+    """Return a table of ingestions and their steps, with the seconds from landing to the end.
 
-    While that is to come, the seconds are those that a person has waited, `elapsed`.
+    Before the final state, the seconds are those waited, `elapsed`.
     """
     made = terminal.table(
         "file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"]
@@ -179,7 +181,7 @@ def progress_table(tracked: Iterable[TrackedIngestion], elapsed: float = 0.0) ->
 def _branch(ingestion: Ingestion) -> RenderableType:
     if ingestion.branch:
         return _DONE
-    return _NONE if ingestion.ended or not ingestion.times else _busy("cutting")
+    return _NONE if ingestion.ended or not ingestion.times else _busy("creating")
 
 
 def _job(item: TrackedIngestion) -> RenderableType:
@@ -211,5 +213,5 @@ def _main(ingestion: Ingestion) -> RenderableType:
 
 @cache
 def _busy(words: str) -> Spinner:
-    """What is being done. One object for the same words, or the spinner would start anew."""
+    """Return the spinner for a step. Each text has one spinner, as a new one would start over."""
     return Spinner("dots", Text(words, "yellow"), style="yellow")

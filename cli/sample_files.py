@@ -1,4 +1,4 @@
-"""Made-up parcels: typed columns, and the same rows for the same numbers on every machine."""
+"""Generate files of made-up parcels: typed columns, the same rows on every machine."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -46,9 +46,9 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class FileSpec:
-    """One file's rows: how many, in which of the seed's files (from 1), and which share is null.
+    """The rows of one file: how many, the file's number (from 1), the seed and the share of nulls.
 
-    Of columns that may be null `null_rate` of the values are, from 0 to 1.
+    `null_rate` is from 0 to 1 and concerns nullable columns only.
     """
 
     rows: int
@@ -58,14 +58,14 @@ class FileSpec:
 
 
 def contract(format_: str) -> str:
-    """The text of the contract that the parcels keep, for files of one format."""
+    """Return the text of the parcels' contract, for files of one format."""
     return _CONTRACT.read_text(encoding="utf-8").replace("value: parquet", f"value: {format_}")
 
 
 def parcels(spec: FileSpec) -> Iterator[pa.Table]:
-    """One file's rows, some at a time.
+    """Yield one file's rows in parts.
 
-    Each part is drawn by itself, from the seed and its place: no number depends on those before.
+    Each part is drawn from the seed and its position, independent of the parts before it.
     """
     for first in range(0, spec.rows, _BATCH):
         yield _part(spec, first, min(_BATCH, spec.rows - first))
@@ -74,9 +74,9 @@ def parcels(spec: FileSpec) -> Iterator[pa.Table]:
 def write(
     made: Mapping[Path, FileSpec], faults: frozenset[Fault], written: Callable[[int], None]
 ) -> None:
-    """Write files, the last one with its faults; `written` is told rows as they are written.
+    """Write files, the last one with faults; call `written` with the rows of each part.
 
-    The ending of a file's name is its format. Raises LakegateError CANNOT_WRITE.
+    A file's suffix is its format. Raises LakegateError CANNOT_WRITE.
     """
     last = list(made)[-1]
     for file, spec in made.items():
@@ -86,12 +86,12 @@ def write(
                 written(count)
             break_bytes(file, wrong)
         except OSError as error:
-            message = f"{file} cannot be written: {error.strerror or error}"
+            message = f"cannot write {file}: {error.strerror or error}"
             raise LakegateError("CANNOT_WRITE", message) from error
 
 
 def write_contract(folder: Path, format_: str) -> Path:
-    """Write the contract that the parcels keep into a folder, for files of one format.
+    """Write the parcels' contract into a folder, for files of one format.
 
     Raises LakegateError CANNOT_WRITE.
     """
@@ -100,7 +100,7 @@ def write_contract(folder: Path, format_: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(contract(format_), encoding="utf-8")
     except OSError as error:
-        message = f"{file} cannot be written: {error.strerror or error}"
+        message = f"cannot write {file}: {error.strerror or error}"
         raise LakegateError("CANNOT_WRITE", message) from error
     return file
 
@@ -111,7 +111,7 @@ def _rows(spec: FileSpec, faults: frozenset[Fault]) -> Iterator[pa.Table]:
 
 
 def _written(file: Path, parts: Iterator[pa.Table]) -> Iterator[int]:
-    """Write the parts; yields how many rows each had, once it is written."""
+    """Write the parts; yield the number of rows of each part after writing it."""
     first = next(parts)
     with _writer(file, first.schema) as writer:
         for part in chain((first,), parts):

@@ -51,15 +51,15 @@ def test_a_demo_that_ends_well_is_silent() -> None:
             [*_GOOD[1:], TrackedIngestion(ERRORED)],
             _BAD,
             4,
-            "published, and ended errored: no contract claims",
+            "should be published, but is errored: no contract claims",
         ),
-        (_GOOD, TrackedIngestion(PUBLISHED), 4, "should have ended rejected, and ended published"),
+        (_GOOD, TrackedIngestion(PUBLISHED), 4, "should be rejected, but is published"),
         (_GOOD, _BAD, 3, "4 rows were published, but main has 3 more"),
         (
             _GOOD,
             TrackedIngestion(replace(REJECTED, reason=None, state=ERRORED.state)),
             4,
-            "rejected, and",
+            "rejected, but",
         ),
     ],
 )

@@ -99,21 +99,21 @@ def test_what_is_deployed_as_it_is_here_is_well(package: Package) -> None:
             "SweepRule is DISABLED",
             "enable-rule --name sweep-rule",
         ),
-        ({"secrets": set()}, "Slack", Status.FAIL, "no secret slack", "bot token"),
+        ({"secrets": set()}, "Slack", Status.FAIL, "the secret slack does not exist", "bot token"),
         (
             {"answered": "NO_SIGNING_SECRET"},
             "buttons",
             Status.FAIL,
-            "2 may press them, and nothing",
+            "2 users may press them, but no press",
             '"signing_secret": …} into the secret slack',
         ),
-        ({"users": ""}, "buttons", Status.WARN, "nobody may press", "`SlackUsers`"),
+        ({"users": ""}, "buttons", Status.WARN, "no user may press", "`SlackUsers`"),
         ({"answered": "QUEUE_AWAY"}, "buttons", Status.FAIL, "answered QUEUE_AWAY", "on-action"),
         (
             {"ringing": {"lakegate-dev-x": "Look."}},
             "alarms",
             Status.FAIL,
-            "-x rings. Look.",
+            "-x is in alarm. Look.",
             "trouble",
         ),
         ({"failed": {"on-alert": 2}}, "function errors", Status.WARN, "2 times", "logs tail"),
@@ -121,12 +121,18 @@ def test_what_is_deployed_as_it_is_here_is_well(package: Package) -> None:
             {"ages": {"uploads": 1860, "uploads-dead": 99999}},
             "waiting messages",
             Status.WARN,
-            "uploads: one waited 31 minutes",
+            "uploads: a message waited 31 minutes",
             "enabled",
         ),
-        ({"hidden": {"alarms"}}, "alarms", Status.WARN, "skipped", "right to look"),
-        ({"hidden": {"may"}}, "permissions", Status.WARN, "skipped", "right to look"),
-        ({"hidden": {"mapping"}}, "queues' functions", Status.FAIL, "cannot be", "right to look"),
+        ({"hidden": {"alarms"}}, "alarms", Status.WARN, "skipped", "permission to read"),
+        ({"hidden": {"may"}}, "permissions", Status.WARN, "skipped", "permission to read"),
+        (
+            {"hidden": {"mapping"}},
+            "queues' functions",
+            Status.FAIL,
+            "cannot be",
+            "permission to read",
+        ),
     ],
 )
 def test_a_fault_is_named_with_its_fix(
@@ -157,7 +163,7 @@ def test_a_job_of_another_release_is_told(package: Package) -> None:
     old = replace(deployment.settings, job_code="s3://lake/jobs/old")
     told = {**FACTS, "job-release": "old"}
     (found,) = faults(replace(deployment, settings=old, facts=lambda: told))
-    assert found.message == f"is old, and this checkout's is {package.job_release}"
+    assert found.message == f"is old, but {package.job_release} in this checkout"
 
 
 def test_contracts_that_differ_are_told(package: Package) -> None:
@@ -167,7 +173,7 @@ def test_contracts_that_differ_are_told(package: Package) -> None:
     assert [each.message for each in found] == [
         "a.a: in force in another version",
         "b.b: not in force",
-        "c.c: in force, and not in this checkout",
+        "c.c: in force, but not in this checkout",
     ]
 
 
@@ -183,7 +189,7 @@ def test_what_the_platform_tells_and_is_not_in_use_is_told(package: Package) -> 
     assert [(each.status, each.message) for each in found] == [
         (
             Status.WARN,
-            "nessie-uri is http://moved now, and the functions work with http://nessie:19120",
+            "nessie-uri is http://moved in SSM, but the functions use http://nessie:19120",
         ),
         (Status.FAIL, "SSM has no emr-application-id"),
     ]
@@ -192,7 +198,7 @@ def test_what_the_platform_tells_and_is_not_in_use_is_told(package: Package) -> 
 def test_parameters_that_differ_are_told(package: Package) -> None:
     """The stack's value and this checkout's; of what the stack does not have nothing is said."""
     (found,) = faults(replace(inputs(package), parameters=lambda: {"Stage": "prod", "Newer": "x"}))
-    assert found.message == "Stage is dev, here prod"
+    assert found.message == "Stage is dev, but prod in this checkout"
 
 
 def test_a_package_that_cannot_be_built_hides_nothing(package: Package) -> None:
@@ -224,7 +230,7 @@ def test_how_the_last_deployment_ended(stack: str, status: Status) -> None:
     ("wrong", "message"),
     [
         ({"state": "Failed"}, "f is Failed"),
-        ({"update": "Failed"}, "its last update Failed"),
+        ({"update": "Failed"}, "last update Failed"),
         ({"runtime": "python3.12"}, "runs python3.12, not python3.11"),
     ],
 )

@@ -27,7 +27,7 @@ def test_a_replay_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None
     """It is on its way, and `lakegate show` tells how it goes."""
     code, out, err = shown(lambda: failed.report_replay(Outcome(SUBMITTED)), capsys)
     assert (code, err) == (0, "")
-    assert "attempt 1 of [red] März.csv is on its way" in out
+    assert "started attempt 1 of [red] März.csv" in out
     assert "lakegate show 0123456789ab" in out
 
 
@@ -52,15 +52,15 @@ def test_an_approval_that_waits_is_told(capsys: pytest.CaptureFixture[str]) -> N
     outcome = Outcome(AUDITED, "Nessie did not answer; the sweep goes on with it")
     code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
     assert code == 0
-    assert "Ann's approval is recorded; it is audited" in out
-    assert "recorded; the rest: Nessie did not answer" in err
+    assert "approved by Ann; publishing" in out
+    assert "recorded, but not finished: Nessie did not answer" in err
 
 
 def test_an_approval_that_did_not_help_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Rejected once more it ends as a rejected drop does."""
     code, out, _ = shown(lambda: failed.report_publish(Outcome(REJECTED), "Ann"), capsys)
     assert code == 3
-    assert "it is rejected" in out
+    assert "approved by Ann; rejected" in out
 
 
 def test_a_discard_says_what_stays(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +76,7 @@ def test_half_a_discard_says_how_to_finish_it(capsys: pytest.CaptureFixture[str]
     """It is discarded, not all is deleted, and the command to run again is named."""
     code, _, err = shown(lambda: failed.report_discard(Outcome(REJECTED, "S3 is away")), capsys)
     assert code == 1
-    assert "is discarded, but not all of it is deleted: S3 is away" in err
+    assert "is discarded, but not deleted completely: S3 is away" in err
     assert f"lakegate discard {REJECTED.id}" in err
 
 
@@ -86,7 +86,9 @@ def test_an_expiry_says_what_goes(dry_run: bool) -> None:
     removal = Removal(("s3://lake/a",), {"s3://lake/c": "mine reaches it"})
     expired = Expired("shop.orders", ("ingest/x",), "2026", "a" * 32, removal)
     line = failed.line(expired, dry_run=dry_run)
-    assert line.startswith(f"ingest/x: {'would go' if dry_run else 'gone'}, with 1 files")
+    assert line.startswith(
+        f"ingest/x: {'would be deleted' if dry_run else 'deleted'}, with 1 files"
+    )
     assert ("s3://lake/a" in line) is dry_run
     assert "kept s3://lake/c: mine reaches it" in line
 
@@ -94,4 +96,4 @@ def test_an_expiry_says_what_goes(dry_run: bool) -> None:
 def test_an_expiry_that_failed_says_so() -> None:
     """What could not be removed is named with its reason."""
     expired = Expired("shop.orders", ("ingest/x",), "2026", left="S3 is away")
-    assert failed.line(expired, dry_run=False) == ("ingest/x: not all could be removed: S3 is away")
+    assert failed.line(expired, dry_run=False) == ("ingest/x: not deleted completely: S3 is away")

@@ -70,7 +70,7 @@ def test_a_run_that_emr_forgot_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sight", "words"),
+    ("item", "words"),
     [
         (TrackedIngestion(LANDED), "landed"),
         (TrackedIngestion(SUBMITTED, RunState.SUCCESS), f"job ended on branch {SUBMITTED.branch}"),

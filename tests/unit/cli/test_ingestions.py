@@ -59,5 +59,5 @@ def test_what_became_of_the_columns_is_shown() -> None:
     console = Console(width=200)
     with console.capture() as shown:
         console.print(page(INGESTION, report))
-    assert "1,000 rows in the file, 842 of SELECT a FROM file" in shown.get()
+    assert "1,000 rows in the file, 842 after SELECT a FROM file" in shown.get()
     assert "; ".join(report.schema_changes) in shown.get()

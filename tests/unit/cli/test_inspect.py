@@ -244,7 +244,7 @@ def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
         (finding,) = found.findings
         assert finding.rows == tuple({"row": row} for row in rows)
         assert finding.notes == (
-            "as they stand in the file: such rows are not on the branch, but in quarantine",
+            "as they stand in the file: unparseable rows are not on the branch, but in quarantine",
         )
         assert "of 3 rows are shown" in shown(page(found))
 
@@ -252,7 +252,9 @@ def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
 def test_any_check_can_be_asked_for() -> None:
     """A check that passed is looked at when it is named; one that is not there is told."""
     assert shop().finding("file.columns").result.status is Status.PASS
-    with pytest.raises(LakegateError, match=r"UNKNOWN_CHECK.*nothing.*id\.nullValues, id\.dupl"):
+    with pytest.raises(
+        LakegateError, match=r"(?s)UNKNOWN_CHECK.*nothing.*id\.nullValues, id\.dupl"
+    ):
         shop().inspect("nothing")
 
 
@@ -304,7 +306,7 @@ def test_an_unknown_contract_is_told() -> None:
     open_ = shop()
     known = open_.ingestion
     open_.deployment.ledger.save(replace(known, contract_key="", contract_version=""))
-    with pytest.raises(LakegateError, match=f"UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
+    with pytest.raises(LakegateError, match=f"(?s)UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
         open_.inspect()
 
 
@@ -340,7 +342,7 @@ def test_without_a_report_a_person_is_sent_on() -> None:
     landed = deployment.land("shop/orders/a.csv", script=crashed)
     deployment.settle()
     ingestion = deployment.ingestion(landed)
-    with pytest.raises(LakegateError, match=f"NO_REPORT.*lakegate show {ingestion.id}"):
+    with pytest.raises(LakegateError, match=f"(?s)NO_REPORT.*lakegate show {ingestion.id}"):
         inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
 
 

@@ -12,7 +12,7 @@ def test_what_was_restored_is_told_by_state() -> None:
     """A person sees how many ingestions are back, in which states, and what comes next."""
     said = restored_summary(LOST, dry_run=False)
 
-    assert "4 ingestions are restored: 1 submitted, 2 published, 1 rejected." in said
+    assert "4 ingestions restored: 1 submitted, 2 published, 1 rejected." in said
     assert "sweep" in said
     assert "`lakegate status`" in said
 
@@ -27,4 +27,4 @@ def test_a_dry_run_says_that_nothing_was_done() -> None:
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_that_nothing_was_lost_is_told(dry_run: bool) -> None:
     """Where there is nothing to restore a person is not left with an empty screen."""
-    assert restored_summary([], dry_run=dry_run) == "Nothing was lost that left a trace."
+    assert restored_summary([], dry_run=dry_run) == "No lost ingestion found."

@@ -33,7 +33,7 @@ def test_all_right_is_said_and_ends_with_zero(capsys: pytest.CaptureFixture[str]
     assert ["landed", "4"] in lines
     assert [ORDERS, "3,007", "3,009", "-2", "0"] in lines
     assert "! ann removed 2 rows of shop.orders" in said
-    assert "all right: landing = published + rejected + errored + ignored + in flight" in said
+    assert "no problems: landing = published + rejected + errored + ignored + in flight" in said
 
 
 def test_what_is_wrong_is_said_and_ends_with_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +45,7 @@ def test_what_is_wrong_is_said_and_ends_with_one(capsys: pytest.CaptureFixture[s
     [problem] = [line for line in said.splitlines() if line.startswith("✗")]
     assert "5 too many" in problem
     assert problem.endswith("(WRONG_GAIN)")
-    assert "all right" not in said
+    assert "no problems" not in said
 
 
 def test_a_flood_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("ingestion", "run", "line"),
     [
-        (LANDED, None, "✓ ~ cutting 1.5"),
+        (LANDED, None, "✓ ~ creating 1.5"),
         (SUBMITTED, RunState.QUEUED, "✓ ✓ ~ queued 1.5"),
         (SUBMITTED, RunState.FAILED, "✓ ✓ ~ ended 1.5"),
         (AUDITED, None, "✓ ✓ ✓ ✓ 2, ! 1 ~ publishing 1.5"),
