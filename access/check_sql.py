@@ -39,10 +39,10 @@ _TYPES = {
 
 def about_rows(check: Check, contract: Contract) -> bool:
     """Return whether single rows break the check, and duckdb can find them."""
-    beyond = check.where or check.values.multiple_of or check.values.format
+    unsupported = check.where or check.values.multiple_of or check.values.format
     kinds = {contract.column(name).kind for name in check.columns}
-    whole = all(len(contract.column(name).steps) == 1 for name in check.columns)
-    return check.metric in _OF_ROWS and not beyond and whole and not kinds & _NESTED
+    top_level = all(len(contract.column(name).steps) == 1 for name in check.columns)
+    return check.metric in _OF_ROWS and not unsupported and top_level and not kinds & _NESTED
 
 
 def addresses(check: Check, types: Mapping[str, str]) -> str:
@@ -58,9 +58,9 @@ def addresses(check: Check, types: Mapping[str, str]) -> str:
 
 def _repeats(columns: tuple[str, ...]) -> str:
     keys = [quoted(name) for name in columns]
-    whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    all_set = " AND ".join(f"{key} IS NOT NULL" for key in keys)
     numbered = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {FILE}, {POSITION})"
-    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {whole} QUALIFY {numbered} > 1"
+    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {all_set} QUALIFY {numbered} > 1"
 
 
 def _violation(check: Check, types: Mapping[str, str]) -> str:

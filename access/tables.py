@@ -55,16 +55,16 @@ class TableState:
 def table_state(table: Table) -> TableState:
     """Return the state of a table of the catalog."""
     snapshot = table.current_snapshot()
-    told = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
+    summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
     schema = table.schema()
     return TableState(
         columns=tuple(
             Column(field.name, str(field.field_type), field.required, field.doc or "")
             for field in schema.fields
         ),
-        rows=int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0)),
-        files=int(told.get("total-data-files", 0)),
-        size=int(told.get("total-files-size", 0)),
+        rows=int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0)),
+        files=int(summary.get("total-data-files", 0)),
+        size=int(summary.get("total-files-size", 0)),
         partitioned_by=tuple(
             f"{each.transform} of {schema.find_column_name(each.source_id)}"
             for each in table.spec().fields
@@ -200,11 +200,11 @@ class Reader:
         except OSError as error:
             raise Transient("STORAGE_UNAVAILABLE", f"cannot read the data: {error}") from error
 
-    def _refusal(self, words: str) -> LakegateError:
-        if "NoSuchReference" in words:
+    def _refusal(self, text: str) -> LakegateError:
+        if "NoSuchReference" in text:
             branch = self._reference.partition("@")[0]
             return LakegateError("UNKNOWN_REFERENCE", f"there is no branch {branch}")
-        return Transient("CATALOG_REFUSED", f"Nessie refused to read {self._reference}: {words}")
+        return Transient("CATALOG_REFUSED", f"Nessie refused to read {self._reference}: {text}")
 
 
 class _Scan:

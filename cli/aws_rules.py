@@ -18,15 +18,15 @@ _DEPLOY = "deploy this checkout with `lakegate deploy` (`lakegate up` for the lo
 
 def of_stack(found: StackView, check: str = "stack") -> Finding:
     """Check that the last deployment of the stack succeeded."""
-    told = f"{found.name} is {found.status}"
+    message = f"{found.name} is {found.status}"
     if not found.status:
         return fail(check, f"there is no {found.name}", "deploy with `lakegate deploy`")
     if found.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-        return ok(check, told)
+        return ok(check, message)
     if found.status.endswith("_IN_PROGRESS"):
-        return warn(check, told, "wait until it finishes, and check again")
+        return warn(check, message, "wait until it finishes, and check again")
     fix = "find the reason in the stack's events, fix it, and deploy again"
-    return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(check, told, fix)
+    return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(check, message, fix)
 
 
 def of_platform(found: StackView) -> Finding:
@@ -36,24 +36,24 @@ def of_platform(found: StackView) -> Finding:
     return ok("platform", f"no {found.name}: Nessie and the EMR application are deployed elsewhere")
 
 
-def of_facts(told: Mapping[str, str], in_use: Mapping[str, str]) -> list[Finding]:
+def of_facts(current: Mapping[str, str], in_use: Mapping[str, str]) -> list[Finding]:
     """Check that the functions use the values that the platform's SSM parameters have now."""
     wrong = []
     for name, used in in_use.items():
-        if name not in told:
+        if name not in current:
             fix = "deploy the platform, or create the parameter in SSM (docs/aws.md)"
             wrong.append(fail("platform's facts", f"SSM has no {name}", fix))
-        elif told[name] != used:
-            message = f"{name} is {told[name]} in SSM, but the functions use {used}"
+        elif current[name] != used:
+            message = f"{name} is {current[name]} in SSM, but the functions use {used}"
             wrong.append(
                 warn("platform's facts", message, "deploy again: the functions get the new value")
             )
     return wrong or [ok("platform's facts", f"{', '.join(in_use)} match the functions' settings")]
 
 
-def of_parameters(deployed: Mapping[str, str], wanted: Mapping[str, str]) -> list[Finding]:
+def of_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -> list[Finding]:
     """Check that the stack has the parameters that this checkout would set."""
-    other = {name: value for name, value in wanted.items() if deployed.get(name, value) != value}
+    other = {name: value for name, value in expected.items() if deployed.get(name, value) != value}
     found = [
         warn(
             "parameters",
@@ -72,14 +72,14 @@ def of_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
     for each in found:
         if each.state == "Failed" or each.update == "Failed":
             fix = "deploy again; the function's configuration shows why it cannot run"
-            told = f"{each.name} is {each.state}, last update {each.update}"
-            wrong.append(fail("functions", told, fix))
+            message = f"{each.name} is {each.state}, last update {each.update}"
+            wrong.append(fail("functions", message, fix))
         if each.runtime != f"python{PYTHON}":
-            told = f"{each.name} runs {each.runtime}, not python{PYTHON}"
-            wrong.append(fail("functions", told, _DEPLOY))
+            message = f"{each.name} runs {each.runtime}, not python{PYTHON}"
+            wrong.append(fail("functions", message, _DEPLOY))
     if others := [each.name for each in found if each.sha256 != digest]:
-        told = f"code other than this checkout's runs in {', '.join(others)}"
-        wrong.append(warn("functions' code", told, _DEPLOY))
+        message = f"code other than this checkout's runs in {', '.join(others)}"
+        wrong.append(warn("functions' code", message, _DEPLOY))
     versions = f"Python {PYTHON}, Spark {SPARK}, Iceberg {ICEBERG}, Nessie {NESSIE} or newer"
     return wrong or [ok("functions", f"{len(found)} with this checkout's code ({versions})")]
 
@@ -114,19 +114,19 @@ def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[F
         "not in force": sorted(here.keys() - in_force),
         "in force, but not in this checkout": sorted(in_force.keys() - here),
     }
-    told = [f"{', '.join(tables)}: {what}" for what, tables in found.items() if tables]
-    if told:
-        return [warn("contracts", each, fix) for each in told]
+    messages = [f"{', '.join(tables)}: {what}" for what, tables in found.items() if tables]
+    if messages:
+        return [warn("contracts", each, fix) for each in messages]
     return [ok("contracts", f"{len(here)} in force, as in this checkout")]
 
 
 def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
     """Check that no alarm is active."""
     fix = "see `When an alarm comes` in docs/troubleshooting.md"
-    told = [
+    findings = [
         fail("alarms", f"{name} is in alarm. {says}".strip(), fix) for name, says in ringing.items()
     ]
-    return told or [ok("alarms", "none in alarm")]
+    return findings or [ok("alarms", "none in alarm")]
 
 
 def of_errors(failed: Mapping[str, float]) -> list[Finding]:

@@ -127,8 +127,8 @@ class AwsView:
 
     def oldest(self, queue: str, hours: int) -> float:
         """Return the highest recent age of a queue's oldest message. Raises NotVisible."""
-        name, asked = "ApproximateAgeOfOldestMessage", {"QueueName": queue}
-        return max(self._metric("SQS", name, asked, "Maximum", hours), default=0.0)
+        name, dimensions = "ApproximateAgeOfOldestMessage", {"QueueName": queue}
+        return max(self._metric("SQS", name, dimensions, "Maximum", hours), default=0.0)
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists, without reading its value. Raises NotVisible."""
@@ -152,8 +152,8 @@ class AwsView:
         with _translated(f"the permissions of {role}"):
             client = self._clients["iam"]
             arn = client.get_role(RoleName=role)["Role"]["Arn"]
-            asked = {"ActionNames": [action], "ResourceArns": [resource]}
-            found = client.simulate_principal_policy(PolicySourceArn=arn, **asked)
+            request = {"ActionNames": [action], "ResourceArns": [resource]}
+            found = client.simulate_principal_policy(PolicySourceArn=arn, **request)
             return all(each["EvalDecision"] == "allowed" for each in found["EvaluationResults"])
 
     def _metric(

@@ -89,8 +89,8 @@ def _covers(refused: str, field: str) -> bool:
     The schema chooses the rules of a property by its logicalType. With a wrong logicalType it
     refuses the other keys of the property too.
     """
-    whole = refused.removesuffix(".logicalType")
-    return _holds(whole, field) or _holds(field, refused)
+    parent = refused.removesuffix(".logicalType")
+    return _holds(parent, field) or _holds(field, refused)
 
 
 def _holds(outer: str, inner: str) -> bool:

@@ -59,18 +59,18 @@ def _on_column(column: Field) -> Iterator[Problem]:
     if is_double and column.text("logicalType") == "number" and looks_like_money(name):
         reason = "looks like money, but a double rounds: use physicalType: decimal(12,2)"
         yield _hint(column, "name", reason)
-    whole = column.flag("unique") or column.flag("primaryKey") or looks_like_a_key(name)
+    whole_value = column.flag("unique") or column.flag("primaryKey") or looks_like_a_key(name)
     options = [rule.at("arguments") for rule in column.at("quality").items()]
     for place in (column.at("logicalTypeOptions"), *options):
-        if place.has("pattern") and not _anchored(place.text("pattern"), whole=whole):
+        if place.has("pattern") and not _anchored(place.text("pattern"), whole_value=whole_value):
             reason = "matches anywhere in the value: add ^ and $ to match all of it"
             yield _hint(place, "pattern", reason)
 
 
-def _anchored(pattern: str, *, whole: bool) -> bool:
-    """Return whether a pattern has an anchor at one end, or at both ends if `whole`."""
+def _anchored(pattern: str, *, whole_value: bool) -> bool:
+    """Return whether a pattern has an anchor at one end, or at both ends if `whole_value`."""
     ends = (pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$"))
-    return all(ends) if whole else any(ends)
+    return all(ends) if whole_value else any(ends)
 
 
 def _hint(field: Field, key: str, reason: str) -> Problem:

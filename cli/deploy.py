@@ -213,7 +213,7 @@ def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
         [
             ("landing bucket", f"s3://{outputs['LandingBucketName']}"),
             ("drop a file", f"{on} drop FILE --table nyc.flights --wait"),
-            ("look at it", f"{on} runs"),
+            ("list ingestions", f"{on} runs"),
             ("check everything", f"{on} doctor"),
             ("deploy again", f"lakegate deploy --stage {stage.name}"),
             ("or with osls", f"npx osls deploy --stage {stage.name}"),

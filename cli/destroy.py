@@ -73,9 +73,9 @@ def _in_flight(site: Site) -> str:
     """Describe the files and messages in flight, "" for none."""
     adapters = find(site.stage.name).adapters()
     files = sum(1 for _ in adapters.ledger.unfinished(adapters.now()))
-    told = [f"{files} files in flight"] if files else []
+    parts = [f"{files} files in flight"] if files else []
     waiting = teardown.messages(site)
-    return ", ".join([*told, *(f"{many} messages in {name}" for name, many in waiting.items())])
+    return ", ".join([*parts, *(f"{many} messages in {name}" for name, many in waiting.items())])
 
 
 def _report_remaining(site: Site) -> None:

@@ -90,19 +90,19 @@ def checks(inputs: DoctorInputs) -> Iterator[Check]:
         "contracts", lambda: aws_rules.of_contracts(inputs.contracts(), inputs.in_force()), _ALLOW
     )
     yield Check("Slack", lambda: [_slack(inputs)], _ALLOW)
-    yield Check("buttons", _if_seen("buttons", lambda: [_buttons(inputs)]), _ALLOW)
+    yield Check("buttons", _optional("buttons", lambda: [_buttons(inputs)]), _ALLOW)
     for name, look in {
         "alarms": lambda: aws_rules.of_alarms(aws.alarms(inputs.stage.stack)),
         "function errors": lambda: _errors(inputs),
         "waiting messages": lambda: _ages(inputs),
         "permissions": lambda: of_rights(rights(inputs.settings, inputs.stage), inputs.stack, aws),
     }.items():
-        yield Check(name, _if_seen(name, look), _ALLOW)
+        yield Check(name, _optional(name, look), _ALLOW)
 
 
 def _functions(inputs: DoctorInputs) -> list[Finding]:
-    seen = [inputs.aws.function(name) for name in inputs.stack.of_type(FUNCTION).values()]
-    return aws_rules.of_functions(seen, inputs.package().lambda_zip.read_bytes())
+    functions = [inputs.aws.function(name) for name in inputs.stack.of_type(FUNCTION).values()]
+    return aws_rules.of_functions(functions, inputs.package().lambda_zip.read_bytes())
 
 
 def _in_use(inputs: DoctorInputs) -> dict[str, str]:
@@ -152,22 +152,24 @@ def _slack(inputs: DoctorInputs) -> Finding:
 
 def _buttons(inputs: DoctorInputs) -> Finding:
     function = inputs.stack.id_of("OnActionLambdaFunction")
-    told = inputs.aws.function(function).environment
-    users, secret = (told.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET"))
+    environment = inputs.aws.function(function).environment
+    users, secret = (
+        environment.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET")
+    )
     refusal = inputs.aws.refusal(function) if secret else ""
     return aws_rules.of_buttons(users, secret, refusal)
 
 
-def _if_seen(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:
+def _optional(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:
     """Wrap a check that is optional: without permission it warns instead of failing."""
 
-    def looked() -> list[Finding]:
+    def run() -> list[Finding]:
         try:
             return look()
         except NotVisible as error:
             return [warn(check, f"skipped: {error.message}", _ALLOW)]
 
-    return looked
+    return run
 
 
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
@@ -195,8 +197,8 @@ def report(found: Sequence[Finding], *, as_json: bool) -> None:
         typer.echo(json_output.text({"findings": [asdict(finding) for finding in found]}))
     else:
         many = Counter(finding.status for finding in found)
-        told = ", ".join(f"{many[status]} {status}" for status in Status if many[status])
-        terminal.out().print(terminal.findings(found), told)
+        summary = ", ".join(f"{many[status]} {status}" for status in Status if many[status])
+        terminal.out().print(terminal.findings(found), summary)
     if any(finding.status is Status.FAIL for finding in found):
         raise typer.Exit(1)
 
@@ -223,19 +225,21 @@ def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
     defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
     local = settings.parameters(found.addresses) if found.local else None
     chosen = choices(ROOT / "stages" / f"{stage.name}.yml") if local is None else local
-    told, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
-    return {name: value for name, value in (defaults | told).items() if name not in facts}
+    own, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
+    return {name: value for name, value in (defaults | own).items() if name not in facts}
 
 
 def _inside(function: str) -> list[Finding]:
     """Return the findings of the checkup function. Raises LakegateError if it cannot be invoked."""
     client = boto3.client("lambda", config=checkup.PATIENT)
-    told = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
-    return [_finding(each) for each in told]
+    answer = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
+    return [_finding(each) for each in answer]
 
 
-def _finding(told: Mapping[str, Any]) -> Finding:
-    return Finding(told["check"], Status(told["status"]), told["message"], told["fix"])
+def _finding(document: Mapping[str, Any]) -> Finding:
+    return Finding(
+        document["check"], Status(document["status"]), document["message"], document["fix"]
+    )
 
 
 def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:

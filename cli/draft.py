@@ -54,7 +54,7 @@ def draft(found: Sample, table: str, source: str) -> str:
     ]
     for column in found.columns:
         lines += (
-            f"      # {_told(column)}\n",
+            f"      # {_description(column)}\n",
             dumped([_property(column, keys.get(column.name))], 6),
         )
     return "".join(lines)
@@ -162,7 +162,7 @@ def _is_coded(column: ColumnProfile, type_: Type) -> bool:
     return few and is_text and not _is_personal(column)
 
 
-def _told(column: ColumnProfile) -> str:
+def _description(column: ColumnProfile) -> str:
     """Describe a column for the author, without values if it is personal."""
     given = column.rows - column.nulls
     parts = [

@@ -63,8 +63,8 @@ def _quoted(dumper: yaml.SafeDumper, value: Quoted) -> yaml.Node:
 
 
 def _number(dumper: yaml.SafeDumper, value: Decimal) -> yaml.Node:
-    whole = value == value.to_integral_value()
-    tag, text = ("int", f"{value:.0f}") if whole else ("float", f"{value:f}")
+    is_integer = value == value.to_integral_value()
+    tag, text = ("int", f"{value:.0f}") if is_integer else ("float", f"{value:f}")
     return dumper.represent_scalar(f"tag:yaml.org,2002:{tag}", text)
 
 

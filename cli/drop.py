@@ -113,11 +113,11 @@ def change(
     `lakegate drop`: 0 published, 3 rejected, 4 errored.
     """
     adapters = find(context.obj).adapters()
-    asked = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
-    landed = asked.landed(adapters.lake.bucket)
+    request = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
+    landed = request.landed(adapters.lake.bucket)
     id_ = ingestion_id(landed)
-    terminal.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
-    ingestion = ask(adapters, asked)
+    terminal.out().print(f"{id_}  change of {table}, token {request.token}", soft_wrap=True)
+    ingestion = ask(adapters, request)
     if wait:
         wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
     terminal.out().print(f"Progress: `lakegate show {id_[:ID_PART]}`")
@@ -208,14 +208,14 @@ def explain(console: Console, tracked: Iterable[TrackedIngestion]) -> None:
 
 
 def _lines(console: Console, began: float) -> Show:
-    told: dict[str, str] = {}
+    printed: dict[str, str] = {}
 
     def show(tracked: list[TrackedIngestion]) -> None:
         for item in tracked:
-            words = sentence(item)
-            if told.get(item.ingestion.id) != words:
-                told[item.ingestion.id] = words
+            text = sentence(item)
+            if printed.get(item.ingestion.id) != text:
+                printed[item.ingestion.id] = text
                 seconds = f"{time.monotonic() - began:6.1f} s"
-                console.print(f"{seconds}  {item.name}: {words}", soft_wrap=True)
+                console.print(f"{seconds}  {item.name}: {text}", soft_wrap=True)
 
     return show

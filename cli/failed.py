@@ -91,8 +91,8 @@ def publish(
     ingestion = identified(adapters.ledger, identity)
     newer = _newer(adapters, despite)
     require_publishable(adapters, ingestion, newer)
-    if words := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
-        terminal.err().print(words, style="yellow", soft_wrap=True)
+    if notice := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
+        terminal.err().print(notice, style="yellow", soft_wrap=True)
         if not yes and sys.stdin.isatty():
             typer.confirm("Publish it this way?", abort=True, err=True)
     outcome = failed.publish_anyway(
@@ -186,8 +186,8 @@ def accept(
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     accepted = audit_history.accept(adapters, ingestion, by, reason)
-    words = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
-    terminal.out().print(words, soft_wrap=True)
+    message = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
+    terminal.out().print(message, soft_wrap=True)
 
 
 # `lakegate expire`: delete failed branches older than the policy.
@@ -230,7 +230,7 @@ def line(expired: Expired, *, dry_run: bool) -> str:
     if expired.left:
         return f"{what}: not deleted completely: {expired.left}"
     deleted = "would be deleted" if dry_run else "deleted"
-    words = f"{what}: {deleted}, with {len(expired.removal.files):,} files"
+    summary = f"{what}: {deleted}, with {len(expired.removal.files):,} files"
     kept = [f"  kept {path}: {why}" for path, why in expired.removal.kept.items()]
     listed = [f"  {path}" for path in expired.removal.files] if dry_run else []
-    return "\n".join([words, *listed, *kept])
+    return "\n".join([summary, *listed, *kept])

@@ -68,7 +68,7 @@ def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
             opened.seek(opened.seek(0, 2) // 2)
             if file.suffix == ".csv":
                 opened.readline()
-                opened.seek(_WITHIN_A_TEXT, 1)  # a file that ends with a line looks whole
+                opened.seek(_WITHIN_A_TEXT, 1)  # a cut at the end of a line would not show
             opened.truncate()
 
 

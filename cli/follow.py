@@ -84,14 +84,14 @@ def follow(
     Raises LakegateError TIMED_OUT after `seconds`, with the unfinished files and their states.
     """
     deadline = time.monotonic() + seconds
-    seen = list(tracked)
+    current = list(tracked)
     while True:
-        seen = [item if done(item) else _read_again(adapters, item) for item in seen]
-        show(seen)
-        if all(map(done, seen)):
-            return seen
+        current = [item if done(item) else _read_again(adapters, item) for item in current]
+        show(current)
+        if all(map(done, current)):
+            return current
         if time.monotonic() > deadline:
-            raise _timed_out([item for item in seen if not done(item)], seconds)
+            raise _timed_out([item for item in current if not done(item)], seconds)
         time.sleep(_PAUSE)
 
 
@@ -139,7 +139,7 @@ def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
     try:
         return adapters.jobs.get(ingestion.job_run).state
     except UnknownRun:
-        return None  # EMR forgets its runs after a while
+        return None  # EMR deletes old runs
 
 
 def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError:

@@ -137,8 +137,12 @@ def source(ingestion: Ingestion) -> list[tuple[str, str]]:
     """Return names and values of the source: file and version, or statement and its author."""
     landed, change = ingestion.landed, ingestion.change
     if change:
-        asked = ("requested by", change.by), ("message", change.message), ("token", change.token)
-        return [("change", change.statement), *asked]
+        change_facts = (
+            ("requested by", change.by),
+            ("message", change.message),
+            ("token", change.token),
+        )
+        return [("change", change.statement), *change_facts]
     return [("file", landed.uri), ("version", f"{landed.version}, {landed.size:,} bytes")]
 
 

@@ -144,7 +144,7 @@ def _part(spec: FileSpec, first: int, count: int) -> pa.Table:
         "note": pa.array(draw.choice(_NOTES, count)),
     }
     for name in _NULLABLE:
-        nulls = draw.permutation(count) < int(count * spec.null_rate)  # never more than asked for
+        nulls = draw.permutation(count) < int(count * spec.null_rate)
         columns[name] = pc.if_else(pa.array(nulls), None, columns[name])
     return pa.table([columns[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA)
 

@@ -90,13 +90,13 @@ def _marked(words: str) -> Text:
 
 # `lakegate slack press`: press a button in the local Slack.
 
-_SECONDS = 120  # the local Slack tells the app more than once, and a busy machine is slow
+_SECONDS = 120  # the local Slack retries requests to the app
 
 slack = typer.Typer(no_args_is_help=True, help="Press buttons in the local Slack.")
 
 
 @slack.callback()
-def people() -> None:
+def group() -> None:
     """Press buttons in the local Slack."""
 
 
@@ -136,7 +136,7 @@ def press(
 
 def _alert(address: str, ingestion: str) -> str:
     """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
-    message_about(address, ingestion)  # which may still be on its way
+    message_about(address, ingestion)  # waits for it
     messages = _ask(address, "messages", None)
     times = [m["ts"] for m in messages if ingestion in str(m["blocks"]) and _has_buttons(m)]
     if not times:
@@ -149,13 +149,13 @@ def _has_buttons(message: dict[str, Any]) -> bool:
     return any(block["type"] == "actions" for block in message["blocks"])
 
 
-def _ask(address: str, what: str, asked: dict[str, Any] | None) -> Any:
+def _ask(address: str, what: str, payload: dict[str, Any] | None) -> Any:
     """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
     url = f"{address}/{what}"
     try:
         if what in ("messages", "_person"):
-            return requests.get(url, asked, timeout=_SECONDS).json()
-        return requests.post(url, json=asked, timeout=_SECONDS).json()
+            return requests.get(url, payload, timeout=_SECONDS).json()
+        return requests.post(url, json=payload, timeout=_SECONDS).json()
     except (requests.RequestException, ValueError) as error:
         raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
 

@@ -203,7 +203,7 @@ def _found(check: Mapping[str, Any]) -> str:
 
 
 def _rows(rows: Sequence[Mapping[str, str | None]]) -> Table:
-    file = ADDRESS[0]  # too long to be shown; the report has it whole
+    file = ADDRESS[0]  # shortened here; the report has the full address
     shown = [{**r, file: Path(r.get(file) or "").name} if file in r else r for r in rows]
     made = table(*shown[0])
     for row in shown:

@@ -14,7 +14,7 @@ _KEY = "shop/orders/a.parquet"
 
 
 def test_a_file_is_followed_from_its_upload_to_main() -> None:
-    """What is shown begins before the ledger knows the file and ends when it is published."""
+    """The progress starts before the ledger has the file and ends when it is published."""
     deployment = Deployment()
     landed = deployment.land(_KEY)
     said: list[str] = []
@@ -34,7 +34,7 @@ def test_a_file_is_followed_from_its_upload_to_main() -> None:
 
 
 def test_a_file_has_ended_before_all_is_done_for_it() -> None:
-    """A verdict is final at once; nothing is due any more only when the people were told."""
+    """A final state comes at once; an ingestion is finished only after its notifications."""
     deployment = Deployment()
     landed = deployment.land(_KEY, script=rejected)
     deployment.settle()
@@ -46,7 +46,7 @@ def test_a_file_has_ended_before_all_is_done_for_it() -> None:
 
 
 def test_what_hangs_is_named() -> None:
-    """When its time is over the wait ends in an error that names the file and where it is."""
+    """A timeout raises an error with the file and its state."""
     deployment = Deployment()
     landed = deployment.land(_KEY)
     deployment.deliver()
@@ -59,7 +59,7 @@ def test_what_hangs_is_named() -> None:
 
 
 def test_a_run_that_emr_forgot_is_waited_for() -> None:
-    """Where EMR does not know the run any more, the file is still followed by its ledger item."""
+    """A file is followed in the ledger even if EMR deleted its run."""
     deployment = Deployment()
     landed = deployment.land(_KEY)
     deployment.deliver()
@@ -80,12 +80,12 @@ def test_a_run_that_emr_forgot_is_waited_for() -> None:
         (TrackedIngestion(ERRORED), "errored, no contract claims the key"),
     ],
 )
-def test_every_state_has_words(item: TrackedIngestion, words: str) -> None:
-    """A file's state is said in a few words that fit one line."""
+def test_every_state_has_a_text(item: TrackedIngestion, words: str) -> None:
+    """Each state has a short text."""
     assert sentence(item) == words
 
 
 def test_seconds_count_from_the_landing() -> None:
-    """A step's seconds are those since the file landed; a step to come has none."""
+    """A step's seconds count from the landing; a future step has none."""
     assert TrackedIngestion(PUBLISHED).seconds("published") == 4.25
     assert TrackedIngestion(PUBLISHED).seconds("audited") is None
