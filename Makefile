@@ -50,8 +50,9 @@ test-long: setup ## Tell ten times as many stories of what may happen, others ea
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy
 
-check: setup ## Lint, check the formatting and the types
+check: setup ## Lint, check the formatting, the directions of imports and the types
 	@.venv/bin/ruff check
+	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 
@@ -115,4 +116,4 @@ lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest ver
 
 clean: ## Remove what was made here; the jars, shared by all clones, stay
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
