@@ -46,6 +46,11 @@ class JobRun:
     state: RunState
     details: str = ""
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the run will not change its state again."""
+        return self.state.terminal
+
 
 # What one job run is submitted with: its code, Spark's settings and where its log goes.
 #

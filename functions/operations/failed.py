@@ -6,10 +6,11 @@ that write can be done again: by the sweep, or by running the command once more.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Approval, Ingestion, State, standing
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.model.unreadable import must_run_again
 from functions.operations.discard import Removal, remove
 from functions.operations.preconditions import (
@@ -21,8 +22,8 @@ from functions.operations.preconditions import (
 )
 from functions.operations.withdrawal import withdrawn
 from functions.pipeline.finish import finish, report_of
-from functions.pipeline.intake import submit
 from functions.pipeline.publish import publish
+from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
@@ -66,7 +67,7 @@ def replay(
 
     replayed = _decided(adapters, ingestion, decide)
     try:
-        return Outcome(submit(adapters, replayed))
+        return Outcome(finish(adapters, submit(adapters, replayed)))
     except LakegateError as error:
         return Outcome(_latest(adapters, replayed), f"{error.message}; {_SWEEP}")
 
@@ -102,7 +103,9 @@ def publish_anyway(
 
     approved = _decided(adapters, ingestion, decide)
     try:
-        return Outcome((publish if as_wanted else submit)(adapters, approved))
+        if as_wanted:
+            return Outcome(publish(adapters, approved))
+        return Outcome(finish(adapters, submit(adapters, approved)))
     except LakegateError as error:
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
 
@@ -161,12 +164,12 @@ def _decided(
             return adapters.ledger.save(wanted)
         except Transient:
             found = adapters.ledger.get(ingestion.id)
-            if found == replace(wanted, revision=found.revision):
+            if found == wanted.but(revision=found.revision):
                 return found
             if found.revision == ingestion.revision:
                 raise
             if found.attempt != ingestion.attempt:
-                message = f"somebody was faster: {standing(found)}"
+                message = f"somebody was faster: {status_text(found)}"
                 raise LakegateError("MOVED_ON", message) from None
             ingestion = found
     raise Transient("LEDGER_MOVED", f"ingestion {ingestion.id} is being changed all the time")
@@ -196,8 +199,7 @@ def _read_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
 
 def _afresh(now: Ingestion) -> Ingestion:
     """Return the ingestion at the begin of its next attempt; the branch of the last one stays."""
-    return replace(
-        now,
+    return now.but(
         state=State.LANDED,
         tries_from=now.attempt,
         attempt=now.attempt + 1,
@@ -241,9 +243,9 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     if now.branches_to_delete:
         return now
     if now.discarded:
-        raise LakegateError("DISCARDED", f"there is nothing left to discard: {standing(now)}")
+        raise LakegateError("DISCARDED", f"there is nothing left to discard: {status_text(now)}")
     if now.ended_at >= before:
-        raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
+        raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())
     at = adapters.now()
     asked = now.acted("discard", by.strip(), at)

@@ -9,7 +9,7 @@ merge a lost intent: its next branch is cut after a look at main's log since `ba
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import islice, takewhile
@@ -136,11 +136,11 @@ def _entered(
     found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
     if found.id in begun:
         with suppress(Moved):
-            yield adapters.ledger.save(replace(found, revision=begun[found.id].revision))
+            yield adapters.ledger.save(found.but(revision=begun[found.id].revision))
         return
     # Revisions of before are small: a process that still holds one cannot save over this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
-    entered = adapters.ledger.begin(replace(found, revision=revision))
+    entered = adapters.ledger.begin(found.but(revision=revision))
     if entered.revision == revision + 1:
         yield entered
 

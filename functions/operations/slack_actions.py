@@ -11,7 +11,8 @@ from functions.model.alert import (
     Alert,
     Kind,
 )
-from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, standing
+from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
+from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import (
     seen,
 )
@@ -64,7 +65,7 @@ def _carried_out(adapters: Adapters, now: Ingestion, wish: ActionRequest) -> Out
         require_newest(adapters, now, "", f"{wish.what} {now.id}")
     if not _is_as_seen(now, wish.seen):
         anew = f"; `lakegate replay {now.id}` reads it anew" if now.discarded else ""
-        message = f"it is not any more what the alert shows: {standing(now)}{anew}"
+        message = f"it is not any more what the alert shows: {status_text(now)}{anew}"
         raise LakegateError("MOVED_ON", message)
     return _HOW[wish.what](adapters, now, wish)
 
@@ -101,8 +102,8 @@ def _words(outcome: Outcome, wish: ActionRequest) -> str:
         )
         return f"{wish.by} discarded {now.name}: {gone}"
     if wish.what is Verb.PUBLISH and now.state in ALERTED:
-        return _in_vain(now, wish, now.reason.message if now.reason else standing(now))
-    words = f"{wish.by} has {now.name} {_DONE[wish.what]}: {standing(now)}"
+        return _in_vain(now, wish, now.reason.message if now.reason else status_text(now))
+    words = f"{wish.by} has {now.name} {_DONE[wish.what]}: {status_text(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 

@@ -14,7 +14,8 @@ from dashboard.actions_plan import offered
 from functions.model.alert import (
     Kind,
 )
-from functions.model.ingestion import Ingestion, State, standing
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import (
     seen,
 )
@@ -80,7 +81,7 @@ def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
     closed, newer = deployment.ingestion(old), deployment.ingestion(new)
     assert (closed.superseded_by, closed.is_open) == (newer.id, False)
     assert "superseded" in closed.times
-    assert newer.id in standing(closed)
+    assert newer.id in status_text(closed)
     told = [alert for _, alert in deployment.alerts.posted if alert.ingestion == closed.id]
     assert [each.kind for each in told] == [Kind.FAILED, Kind.RECOVERED]
     assert told[-1].text == "Superseded: a.parquet"
