@@ -144,7 +144,10 @@ def test_a_run_waits_until_a_new_key_has_reached_nessie() -> None:
     waits: list[float] = []
     with nessie({"new"}) as (url, _):
         tokens = iter(["old", "old", "new"])
-        assert wait_for_token(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append) == "new"
+        assert (
+            wait_for_token(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append)
+            == "new"
+        )
     assert len(waits) == 2
 
 
