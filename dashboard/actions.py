@@ -17,7 +17,7 @@ from dashboard.actions_plan import (
     plan,
 )
 from dashboard.formatting import code, count
-from dashboard.session import Opened, tell
+from dashboard.session import Opened, show_error
 from functions.model.ingestion import ALERTED, Ingestion, standing
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
@@ -92,10 +92,10 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
         nulls = verb is Verb.PUBLISH and _wants_nulls(opened, ingestion)
         with st.spinner("Looking at what would happen"):
-            wish = ActionRequest(verb, original=original, null_unreadable=nulls)
-            found = plan(opened.adapters, ingestion, wish)
+            request = ActionRequest(verb, original=original, null_unreadable=nulls)
+            found = plan(opened.adapters, ingestion, request)
     except LakegateError as error:
-        tell(error, "This cannot be done now")
+        show_error(error, "Not possible now")
         return
     _describe(found)
     with st.form(f"confirm {ingestion.id}", border=False):
@@ -104,7 +104,7 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
         if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
-            _act(opened, ingestion, replace(wish, by=by, reason=reason))
+            _act(opened, ingestion, replace(request, by=by, reason=reason))
 
 
 def _which_contract(ingestion: Ingestion) -> bool:
@@ -130,14 +130,14 @@ def _describe(found: Plan) -> None:
                 st.text("\n".join(map(visible, files)))
 
 
-def _act(opened: Opened, ingestion: Ingestion, wish: ActionRequest) -> None:
+def _act(opened: Opened, ingestion: Ingestion, request: ActionRequest) -> None:
     """Carry out the request once: a second press finds it done, and retries what failed."""
     outcomes = _outcomes()
-    last, pressed = outcomes.get(ingestion.id), (wish.verb, ingestion.revision)
+    last, pressed = outcomes.get(ingestion.id), (request.verb, ingestion.revision)
     if not last or last.refused or last.pressed != pressed:
         with st.spinner("Under way"):
             try:
-                done = _Done(carry_out(opened.adapters, ingestion, wish), pressed)
+                done = _Done(carry_out(opened.adapters, ingestion, request), pressed)
             except LakegateError as error:
                 if error.code == "NAME_NEEDED":
                     st.warning("Say who publishes it and why: main's log keeps both.")

@@ -70,36 +70,42 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     return tuple(verb for verb, fits in verbs.items() if fits)
 
 
-def plan(adapters: Adapters, ingestion: Ingestion, wish: ActionRequest) -> Plan:
+def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Plan:
     """Return the effect of a request. Raises LakegateError for an impossible one."""
-    match wish.verb:
+    match request.verb:
         case Verb.REPLAY:
             require_newest(adapters, ingestion, "", f"replay {ingestion.id}")
-            return Plan(tuple(_replay(adapters, ingestion, original=wish.original)))
+            return Plan(tuple(_replay(adapters, ingestion, original=request.original)))
         case Verb.PUBLISH:
             _require_publishable(adapters, ingestion)
-            report, nulls = report_of(adapters, ingestion), wish.null_unreadable
+            report, nulls = report_of(adapters, ingestion), request.null_unreadable
             return Plan(tuple(_publish(ingestion, report, null_unreadable=nulls)))
         case Verb.DISCARD:
             return _discard(adapters, ingestion)
 
 
-def carry_out(adapters: Adapters, ingestion: Ingestion, wish: ActionRequest) -> tuple[str, ...]:
+def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> tuple[str, ...]:
     """Carry out the request, once; return the outcome in sentences.
 
     `ingestion` is as the page showed it: if it changed meanwhile, a LakegateError says how.
     """
-    match wish.verb:
+    match request.verb:
         case Verb.REPLAY:
-            done = failed.replay(adapters, ingestion, by=wish.by, original=wish.original)
-            return _told(outcomes.replayed(done), outcomes.left(done))
+            done = failed.replay(adapters, ingestion, by=request.by, original=request.original)
+            return _sentences(outcomes.replayed(done), outcomes.left(done))
         case Verb.PUBLISH:
             done = failed.publish_anyway(
-                adapters, ingestion, wish.by, wish.reason, null_unreadable=wish.null_unreadable
+                adapters,
+                ingestion,
+                request.by,
+                request.reason,
+                null_unreadable=request.null_unreadable,
             )
-            return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
+            return _sentences(outcomes.approved(done, request.by.strip()), outcomes.left(done))
         case Verb.DISCARD:
-            return _told(*outcomes.discarded(failed.discard(adapters, ingestion, by=wish.by)))
+            return _sentences(
+                *outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))
+            )
 
 
 def _require_publishable(adapters: Adapters, ingestion: Ingestion) -> None:
@@ -207,5 +213,5 @@ def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in shown)
 
 
-def _told(*words: str) -> tuple[str, ...]:
+def _sentences(*words: str) -> tuple[str, ...]:
     return tuple(text for text in words if text)

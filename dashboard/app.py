@@ -10,7 +10,7 @@ from access.deployment import Choice
 from dashboard import formatting, ingestion_page, overview_page, table_page
 from dashboard.compare import comparison_page
 from dashboard.formatting import code
-from dashboard.session import Opened, opened, told
+from dashboard.session import Opened, errors_shown, opened
 
 Show = Callable[[Opened], None]
 
@@ -22,7 +22,7 @@ def main(choice: Choice) -> None:
     def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:
         def run() -> None:
             st.caption(code(choice.name), text_alignment="right")
-            with told():
+            with errors_shown():
                 show(opened(choice))
 
         return st.Page(run, title=title, url_path=path, default=first)

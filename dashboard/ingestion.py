@@ -30,11 +30,11 @@ _PHASES = {
     "published": "merged into main",
     "rejected": "judged",
     "errored": "judged",
-    "alerted": "people told",
+    "alerted": "alerted",
     "cleaned": "branch deleted",
-    "approved": "a person decided",
-    "discarded": "a person decided",
-    "replayed": "a person decided",
+    "approved": "waited for a decision",
+    "discarded": "waited for a decision",
+    "replayed": "waited for a decision",
     "superseded": "a newer version was published",
 }
 _WRITES = ("append", "change")

@@ -98,16 +98,16 @@ def bounds(window: Window, now: str) -> tuple[str, str]:
 def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
     """Return the overview of ingestions that landed within the window."""
     step = window.step
-    told = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
+    counted = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
     seconds: dict[str, list[float]] = {}
-    for brief, outcome, bar in told:
+    for brief, outcome, bar in counted:
         if outcome is Outcome.PUBLISHED:
             seconds.setdefault(bar, []).append(_took(brief))
     return Overview(
         landed=len(briefs),
-        outcomes=Counter(outcome for _, outcome, _ in told),
-        by_time=Counter((bar, outcome) for _, outcome, bar in told),
-        by_table=Counter((t, outcome) for brief, outcome, _ in told for t in _tables(brief)),
+        outcomes=Counter(outcome for _, outcome, _ in counted),
+        by_time=Counter((bar, outcome) for _, outcome, bar in counted),
+        by_table=Counter((t, outcome) for brief, outcome, _ in counted for t in _tables(brief)),
         pace=Pace.of(each for many in seconds.values() for each in many),
         paces={bar: pace for bar, many in seconds.items() if (pace := Pace.of(many))},
     )

@@ -53,23 +53,24 @@ _AGAIN = "Reload the page in a moment. `lakegate doctor` tells what is wrong if 
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def errors_shown() -> Iterator[None]:
     """Show an error of the block as a sentence, with the remedy."""
     try:
         yield
     except LakegateError as error:
-        tell(error)
+        show_error(error)
     except Exception:  # noqa: BLE001  nobody who looks at a page is helped by a traceback
         logger.exception("the page failed")
-        st.error("This could not be shown: a fault of Lakegate's. The page's log tells more.")
+        st.error("Lakegate failed to show this. See the page's log.")
 
 
-def tell(error: LakegateError, what: str = "This cannot be shown") -> None:
+def show_error(error: LakegateError, what: str = "") -> None:
     """Show an error; after a transient one, everything is opened again."""
     if isinstance(error, Transient):
         opened.clear()  # a stack that was started anew has other ports and tokens
     with st.container(border=True):
-        st.markdown(f":material/error: **{what}**")
+        title = what or ("Not available now" if isinstance(error, Transient) else "Not found")
+        st.markdown(f":material/error: **{title}**")
         st.text(f"{error.message} ({error.code})")
         advice = _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else "")
         if advice:

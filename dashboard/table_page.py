@@ -10,7 +10,7 @@ from access.tables import Reader, TableState
 from dashboard import charts, formatting
 from dashboard.charts import Span
 from dashboard.formatting import code, count, harmless, moment, size
-from dashboard.session import Opened, told
+from dashboard.session import Opened, errors_shown
 from dashboard.table import Entry, Ran, checks_within, history, ran
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
@@ -79,11 +79,11 @@ def show(opened: Opened) -> None:
     columns, contract, commits, checks = st.tabs(["Columns", "Contract", "Commits", "Checks"])
     with columns:
         _columns(state)
-    with contract, told():
+    with contract, errors_shown():
         _contract(opened.adapters, name)
     with commits:
         _commits(entries)
-    with checks, told():
+    with checks, errors_shown():
         _checks(opened, reader, name)
 
 
@@ -111,7 +111,7 @@ def _rows_over_time(adapters: Adapters, name: str, rows: int) -> tuple[Entry, ..
         st.altair_chart(rows_over_time(entries, adapters.now()), alt="Rows of the table over time")
     if not further:
         st.checkbox(
-            f"Look further back than main's last {_COMMITS:,} commits", key=f"further {name}"
+            f"Search further back than main's last {_COMMITS:,} commits", key=f"further {name}"
         )
     return entries
 
@@ -142,7 +142,7 @@ def _contract(adapters: Adapters, name: str) -> None:
 
 def _terms(stored: StoredContract) -> None:
     contract = stored.contract
-    st.text(f"Keys under {contract.landing_prefix}, told in {contract.channel or 'no channel'}")
+    st.text(f"Files under {contract.landing_prefix}; alerts {contract.channel or 'to no channel'}")
     st.markdown(code(f"{stored.key} (version {stored.version})"))
     shown = [
         {
@@ -154,7 +154,7 @@ def _terms(stored: StoredContract) -> None:
         }
         for check in contract.checks
     ]
-    st.dataframe(harmless(shown), hide_index=True, alt="What the contract asks")
+    st.dataframe(harmless(shown), hide_index=True, alt="Checks of the contract")
 
 
 def _commits(entries: Sequence[Entry]) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from access.failing_rows import Finding, Question, inspection
 from dashboard.formatting import count, harmless
-from dashboard.session import Opened, tell
+from dashboard.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult
@@ -62,7 +62,7 @@ def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding |
             question = Question(check.id, _MOST_ROWS)
             found = inspection(opened.adapters, ingestion, question, evidence_of(opened))
     except LakegateError as error:
-        tell(error)
+        show_error(error)
         return None
     return found.findings[0]
 

@@ -95,17 +95,22 @@ class Looked:
     def _ends(self, field: NestedField, counted: Counted, known: Stated) -> Iterator[Figure]:
         cut = isinstance(field.field_type, StringType)
         type_ = self._types[field.name]
-        for read, told in ((counted.smallest, known.smallest), (counted.largest, known.largest)):
-            said = None if told is None else text_of(as_arrow(told, type_))
-            yield self._figure(text_of(read), said, cut=cut)
+        for read, stated_value in (
+            (counted.smallest, known.smallest),
+            (counted.largest, known.largest),
+        ):
+            text = None if stated_value is None else text_of(as_arrow(stated_value, type_))
+            yield self._figure(text_of(read), text, cut=cut)
 
     def _figure(
-        self, read: int | str | None, told: int | str | None, *, cut: bool = False
+        self, read: int | str | None, stated_value: int | str | None, *, cut: bool = False
     ) -> Figure:
         """Return the figure of the statistics, or else the one that was read."""
-        if told is None:
+        if stated_value is None:
             return Figure(read, self._read)
-        return Figure(told, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS)
+        return Figure(
+            stated_value, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS
+        )
 
     @property
     def _read(self) -> Origin:
@@ -124,7 +129,7 @@ def text_of(value: pa.Scalar) -> str | None:
 # The number of values of a side that are read without a request: about a second's work.
 CELLS, ALL = (2_400_000, 600_000), (None, None)
 _NESTED = "it has columns within it, which are not counted"
-_HIDDEN = "the contract keeps its values from people: they are counted, not shown"
+_HIDDEN = "Confidential: values hidden; they are counted"
 _BYTES = "its values are no text: they are counted, not shown"
 _OTHER = "its values are of another kind on main"
 _ALIKE = "no value is there twice"

@@ -13,7 +13,7 @@ from dashboard.compare.figures import Column, Comparison
 from dashboard.compare.render import colours, is_sampled, legend, stands_on, table
 from dashboard.formatting import code, count, moment, tables
 from dashboard.ingestion import account
-from dashboard.session import Opened, tell
+from dashboard.session import Opened, show_error
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion, State, standing
@@ -48,18 +48,18 @@ def show(opened: Opened) -> None:
     ingestion = _picked(opened)
     if not ingestion:
         return
-    told = account(opened.adapters, ingestion)
+    known = account(opened.adapters, ingestion)
     _head(ingestion)
     actions.show(opened, ingestion)
-    if not told.report:
-        st.text(visible(f"{told.no_report} Without it no rows can be compared."))
+    if not known.report:
+        st.text(visible(f"{known.no_report} Without it no rows can be compared."))
         return
-    gone = _gone(opened.adapters, ingestion, told.report.branch)
+    gone = _gone(opened.adapters, ingestion, known.report.branch)
     if gone:
         st.text(visible(gone))
-    checks.show(opened, ingestion, told.report, there=not gone)
+    checks.show(opened, ingestion, known.report, there=not gone)
     if not gone:
-        _compare(opened, ingestion, _of_one_table(told.report))
+        _compare(opened, ingestion, _of_one_table(known.report))
 
 
 def _picked(opened: Opened) -> Ingestion | None:
@@ -160,7 +160,7 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
         with st.spinner("Reading all rows" if whole else "Looking at the columns"):
             found = _found(opened, ingestion, report, whole=whole)
     except LakegateError as error:
-        tell(error)
+        show_error(error)
         return
     st.text(stands_on(found, names))
     if not knows_contract(ingestion, report.table):

@@ -54,11 +54,11 @@ def stated(column: NestedField, files: Sequence[DataFile]) -> Stated:
     """
     id_ = column.field_id
     nulls = [(file.null_value_counts or {}).get(id_) for file in files]
-    told = [many for many in nulls if many is not None]
+    counts = [many for many in nulls if many is not None]
     lower = _bounds(column, files, lambda file: file.lower_bounds)
     upper = _bounds(column, files, lambda file: file.upper_bounds)
     return Stated(
-        nulls=sum(told) if len(told) == len(files) else None,
+        nulls=sum(counts) if len(counts) == len(files) else None,
         smallest=min(_values(column.field_type, lower), default=None),
         largest=max(_values(column.field_type, upper), default=None),
     )
