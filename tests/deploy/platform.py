@@ -34,14 +34,14 @@ def read() -> Template:
     return template.read(PLATFORM)
 
 
-def tryable(whole: Template) -> Template:
+def tryable(complete: Template) -> Template:
     """Return the template without resources that ministack does not know, references replaced."""
-    left = {k: v for k, v in whole["Resources"].items() if v["Type"] not in UNTRIED}
+    left = {k: v for k, v in complete["Resources"].items() if v["Type"] not in UNTRIED}
     for resource in left.values():
         if waits := resource.get("DependsOn"):
             every = waits if isinstance(waits, list) else [waits]
             resource["DependsOn"] = [name for name in every if name in left]
-    known: Template = _with_stand_ins({**whole, "Resources": left})
+    known: Template = _with_stand_ins({**complete, "Resources": left})
     return known
 
 
@@ -72,12 +72,12 @@ class Account:
     def begin(self, name: str, **parameters: str) -> Stage:
         """Deploy the platform's stack of a stage as `lakegate deploy` does the first time."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        whole = StackSpec(
+        spec = StackSpec(
             stage.platform_stack,
             tryable(read()),
             {"Stage": name, "DeletionProtection": "true", **parameters},
         )
-        deploy_platform(connect(stage, self.client, _unheard), whole)
+        deploy_platform(connect(stage, self.client, _unheard), spec)
         return stage
 
     def reduce(self, stage: Stage) -> None:

@@ -113,23 +113,23 @@ def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server
 def test_the_stack_publishes_its_facts(store: str, aws: Account, stages: dict[str, Stage]) -> None:
     """With either store the stack is created, and the parameters have its facts."""
     ssm, stage = aws.client("ssm"), stages[store]
-    told = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
-    assert told["emr-application-id"] == APPLICATION
-    assert told["nessie-uri"].startswith("http://")
-    assert told["nessie-uri"].endswith(":19120")
-    assert told["subnet-a"] != told["subnet-b"]
+    facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
+    assert facts["emr-application-id"] == APPLICATION
+    assert facts["nessie-uri"].startswith("http://")
+    assert facts["nessie-uri"].endswith(":19120")
+    assert facts["subnet-a"] != facts["subnet-b"]
 
 
 def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -> None:
     """A first deployment creates the database and then protects it; `destroy` leaves it with its
     references, and the next deployment uses the same database."""
     stage = aws.begin("back", NessiePublicKey=keys.public_key)
-    whole = aws.resources(stage)
+    resources = aws.resources(stage)
     stacks = aws.client("cloudformation").describe_stacks(StackName=stage.platform_stack)
     assert stacks["Stacks"][0]["StackStatus"] == "UPDATE_COMPLETE"
-    (database,) = aws.client("rds").describe_db_instances(DBInstanceIdentifier=whole["Database"])[
-        "DBInstances"
-    ]
+    (database,) = aws.client("rds").describe_db_instances(
+        DBInstanceIdentifier=resources["Database"]
+    )["DBInstances"]
     assert database["DeletionProtection"]
     aws.reduce(stage)
     kept = aws.resources(stage)
@@ -137,8 +137,8 @@ def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -
     assert kept.keys().isdisjoint({"NessieService", "NessieLoadBalancer", "SqsEndpoint"})
     aws.deploy("back", NessiePublicKey=keys.public_key)
     again = aws.resources(stage)
-    assert again.keys() == whole.keys()
-    assert kept.items() <= again.items() & whole.items()
+    assert again.keys() == resources.keys()
+    assert kept.items() <= again.items() & resources.items()
 
 
 def test_the_container_has_every_nessies_options(
