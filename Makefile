@@ -26,15 +26,16 @@ browser: setup ## See that there is a Chromium for the tests, and have one insta
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
-# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each.
+# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each. Tests
+# that share a server are one group (tests/conftest.py), so that one lane starts it once.
 ALONE = not spark and not stack and not deploy
 SPARK = spark and not stack
-LANES = -n 2 --dist loadfile --durations 20
+LANES = -n 2 --durations 20
 
 test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
-	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES)
-	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES)
+	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile
+	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadgroup
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto

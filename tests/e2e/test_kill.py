@@ -34,6 +34,7 @@ from tests.e2e.killing import (
     start,
     sweep,
     sweep_grace,
+    sweeping,
     up,
 )
 from tests.waiting import eventually
@@ -43,6 +44,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 _PATIENCE = 900  # a file may have to wait for all others that were dropped, and for a new Spark
 _GRACE_SECONDS = 2
 _SECONDS_BETWEEN_SWEEPS = 1  # more often they would only hold up what they wait for
+_SECONDS_BETWEEN_SWEEPS_AT_KILLS = 3  # leaves the files' own events most of the time
 _WAY = tuple(State)
 _MANY = 500_000  # 8 MB: Spark writes two data files, one long after the other
 
@@ -148,22 +150,34 @@ def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
 
 
 def test_nessie_is_killed_at_merges(case: Case) -> None:
-    """Nessie dies before, in and after merges; when it is back all is published once."""
+    """Nessie dies before, in and after merges; when it is back all is published once.
+
+    So is a file that lands while Nessie is away.
+    """
     for moment in (_merge_is_asked_for, _audited, _merged, _published):
         moment(case)
         kill(case.gate, "nessie")
+        if moment is _published:
+            case.reaches(case.drop(), State.LANDED)
         start(case.gate, "nessie")
         case.ends()  # a file whose job fails in two outages is given up, and alerted
     assert {i.state for i in case.check().values()} == {State.PUBLISHED}
 
 
 def test_the_runner_is_killed_anywhere(case: Case) -> None:
-    """Whichever part of the local runner dies on a file's way, `lakegate up` mends it."""
-    for moment, victims in _ANYWHERE:
-        moment(case)
-        kill(case.gate, *victims)
-        up(case.gate)
+    """Whichever part of the local runner dies on a file's way, `lakegate up` mends it.
+
+    Main has each commit that was there before a kill.
+    """
+    heads = []
+    with sweeping(case.gate, _SECONDS_BETWEEN_SWEEPS_AT_KILLS):
+        for moment, victims in _ANYWHERE:
+            moment(case)
+            heads.append(case.head())
+            kill(case.gate, *victims)
+            up(case.gate)
     assert State.PUBLISHED in {i.state for i in case.check().values()}
+    assert set(heads) <= {commit.hash for commit in case.gate.world.catalog.log()}
 
 
 def _under_way(case: Case) -> None:
