@@ -30,12 +30,13 @@ demo: setup ## Show the whole way on real flights, good files and a bad one
 # that share a server are one group (tests/conftest.py), so that one lane starts it once.
 ALONE = not spark and not stack and not deploy
 SPARK = spark and not stack
+SERVED = tests/contract tests/deploy tests/e2e
 LANES = -n 2 --durations 20
 
 test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
-	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile
-	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadgroup
+	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
+	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadgroup $(SERVED)
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto

@@ -26,14 +26,21 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one worker run all tests that share a server; any other file is a group of its own."""
+    """Have one worker run all tests that share a server; any other file is a group of its own.
+
+    Raises UsageError for a test that none of the Makefile's lanes would run where it is.
+    """
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
+        package = item.nodeid.removeprefix("tests/").partition("/")[0]
+        marks = {mark.name for mark in item.iter_markers()} & {"deploy", "spark", "stack"}
+        if (package == "unit" and marks) or ((package == "spark") is not (marks == {"spark"})):
+            raise pytest.UsageError(f"no lane of `make test` runs {item.nodeid}: move it")
 
 
 def _group(item: pytest.Item) -> str:
     fixtures = getattr(item, "fixturenames", ())
-    shared = (name for name in ("gate", "account", "servers") if name in fixtures)
+    shared = (name for name in ("account", "gate", "servers") if name in fixtures)
     return next(shared, item.nodeid.partition("::")[0])
 
 

@@ -45,6 +45,17 @@ class Cloud:
     def stacks(self) -> Stacks:
         return Stacks(ministack.client("cloudformation", self.at["ministack"]))
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have this process's environment lead to the cloud."""
+        before = dict(os.environ)
+        try:
+            os.environ.update(parts.aws_environment(self.at["ministack"], self.at["emr"]))
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
     def gate(self) -> Gate:
         """What was deployed, to look at."""
         outputs = self.stacks.outputs(STAGE.stack)
@@ -63,7 +74,7 @@ class Cloud:
 
 @contextmanager
 def cloud(account: Account) -> Iterator[Cloud]:
-    """A cloud that is ready to deploy to; this process's environment leads to it.
+    """A cloud that is ready to deploy to.
 
     Its account has other stages, and nothing of this one but what who has a platform puts there.
     """
@@ -72,9 +83,7 @@ def cloud(account: Account) -> Iterator[Cloud]:
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
     made = Cloud(home, every, tokens)
     own = [part for name, part in every.items() if name != "ministack"]
-    before = dict(os.environ)
     try:
-        os.environ.update(parts.aws_environment(made.at["ministack"], made.at["emr"]))
         for part in own:
             processes.start(home, part.command)
         for part in every.values():
@@ -82,7 +91,5 @@ def cloud(account: Account) -> Iterator[Cloud]:
         made.prepare()
         yield made
     finally:
-        os.environ.clear()
-        os.environ.update(before)
         for part in reversed(own):
             processes.stop(home, part.name)

@@ -47,7 +47,6 @@ BAD = [
     Bad("empty.parquet", "parquet", b"", State.ERRORED, "EMPTY_OBJECT"),
     Bad("text.parquet", "parquet", b"id,amount\n1,2\n", State.ERRORED, "NOT_PARQUET"),
     Bad("cut.parquet", "parquet", GOOD[:-40], State.ERRORED, "TRUNCATED_FILE"),
-    Bad("damaged.parquet", "parquet", b"PAR1" + GOOD[200:], State.ERRORED, "CORRUPT_FILE"),
     Bad("missing.parquet", "parquet", parquet(id=[1]), State.REJECTED, "MISSING_COLUMN"),
     Bad(
         "type.parquet",

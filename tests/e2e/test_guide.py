@@ -15,8 +15,6 @@ from infra.aws.losses import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
-from tests.deploy.account import Account
-from tests.e2e import bare
 from tests.e2e.bare import ROOT, STAGE, Cloud
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.tools import Checkout
@@ -25,21 +23,14 @@ from tests.waiting import PATIENCE, eventually
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _TABLE = "shop.orders"
-_PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
-_FIRST = f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}"
 _ids = count(1000)
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def cloud(account: Account) -> Iterator[Cloud]:
-    with bare.cloud(account) as cloud:
-        yield cloud
-
-
-@pytest.fixture(scope="module")
-def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    return Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
+@pytest.fixture(scope="module", autouse=True)
+def entered(cloud: Cloud) -> Iterator[None]:
+    with cloud.entered():
+        yield
 
 
 def see_through(gate: Gate, name: str) -> None:
@@ -53,13 +44,9 @@ def see_through(gate: Gate, name: str) -> None:
     assert gate.alerts(rejected)
 
 
-def test_a_tool_deploys_an_empty_stage(cloud: Cloud, checkout: Checkout) -> None:
-    """What osls deploys publishes a good file, and rejects a bad one and says so.
-
-    The command that builds and prepares runs before it, without any stack, and after it.
-    """
-    checkout.run(_FIRST)
-
+@pytest.mark.usefixtures("checkout")
+def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
+    """What osls deploys publishes a good file, and rejects a bad one and says so."""
     gate = cloud.gate()
     gate.put_contract(contract(_TABLE, "csv"))
     see_through(gate, "first")

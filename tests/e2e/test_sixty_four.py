@@ -20,8 +20,10 @@ from functions.catalog import MAIN
 from functions.ingestion import Ingestion, State
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
+from tests.e2e.bare import Cloud
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.e2e.killing import sweep_grace
+from tests.e2e.tools import Checkout
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
@@ -31,6 +33,13 @@ _ROWS = 1000
 _TABLE = "many.orders"
 _SMALL = 10.0  # amounts below it are deleted from main
 _PATIENCE = 1500
+
+
+@pytest.fixture
+def gate(cloud: Cloud, checkout: Checkout) -> Iterator[Gate]:
+    """What osls deployed: while these files wait, the other lane goes on with the local stack."""
+    with cloud.entered():
+        yield cloud.gate()
 
 
 @pytest.fixture(autouse=True)
