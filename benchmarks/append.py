@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from spark_jobs import main as job
-from spark_jobs.session import session_settings
+from spark_jobs.spark.session import session_settings
 from spark_jobs.storage import Storage
 from tests.services import Services, fresh_session, services, warm_spark
 

@@ -214,7 +214,8 @@ def sharing(rate: float, megabytes: float = 2.0) -> tuple[float, float]:
 def search(in_flight: int) -> tuple[float, float]:
     """Read units and megabytes of the ledger that one publish looks through.
 
-    It asks by state who goes first and who waits, of all tables (functions/turns.py).
+    It asks by state who goes first and who waits, of all tables
+    (functions/pipeline/table_queue.py).
     """
     read = in_flight * ITEM
     return read / 4096 / 2, read / 2**20
@@ -224,7 +225,7 @@ def swept(kept: int) -> tuple[float, float]:
     """Seconds of one sweep, and dollars of a month of sweeps, over so many landed versions.
 
     It lists the whole landing bucket and looks each version up in the ledger
-    (functions/sweeping.py).
+    (functions/sweep.py).
     """
     thousands = kept / 1000
     seconds = thousands * (AWS.listing + 10 * AWS.lookup)

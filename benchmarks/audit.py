@@ -26,11 +26,12 @@ from benchmarks import rivals
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Verdict
-from spark_jobs import audit, iceberg, work
 from spark_jobs import main as job
-from spark_jobs.names import table_name
-from spark_jobs.run import Run
-from spark_jobs.session import open_session, session_settings
+from spark_jobs.audit import tiers
+from spark_jobs.audit.run import Run
+from spark_jobs.spark import iceberg, step_metrics
+from spark_jobs.spark.iceberg import table_name
+from spark_jobs.spark.session import open_session, session_settings
 from spark_jobs.storage import Storage
 from tests.services import Services, fresh_session, services, warm_spark
 
@@ -127,10 +128,13 @@ class Bench:
     def cost(self, run: Callable[[], object]) -> Cost:
         """What one run takes, with nothing that an earlier one cached."""
         self.spark.catalog.clearCache()
-        before, begin = work.work_since(self.spark, work.Work()), time.perf_counter()
+        before, begin = (
+            step_metrics.work_since(self.spark, step_metrics.Work()),
+            time.perf_counter(),
+        )
         run()
         seconds = time.perf_counter() - begin
-        done = work.work_since(self.spark, before)
+        done = step_metrics.work_since(self.spark, before)
         return Cost(
             seconds,
             done.jobs - before.jobs,
@@ -173,7 +177,7 @@ def _beside_others(bench: Bench, landed: LandedObject, runs: int) -> dict[str, o
     files, contract = tuple(iceberg.added_files(table)), storage.contract()
 
     def ours() -> None:
-        measured = audit.measure(Run(spark, spec, token, contract, table, files), {})
+        measured = tiers.measure(Run(spark, spec, token, contract, table, files), {})
         held = [c.expect.met(measured[c.id].value, measured[c.id].rows) for c in contract.checks]
         if held != [True] * 12:
             raise RuntimeError(f"a check of the benchmark does not hold: {measured}")

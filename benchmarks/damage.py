@@ -20,8 +20,8 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from infra.local.audit import Landed, LocalBranch, local_session, local_spark, spec_of
-from lakegate.contract import parse
+from infra.local.contract_test import Landed, LocalBranch, local_session, local_spark, spec_of
+from lakegate.contract.model import parse
 from lakegate.errors import LakegateError
 from lakegate.limits import DEFAULTS
 from lakegate.report import Verdict

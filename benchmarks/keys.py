@@ -22,8 +22,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Step
 from spark_jobs import main as job
-from spark_jobs.meter import Meter
-from spark_jobs.session import session_settings
+from spark_jobs.spark.session import session_settings
+from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 from tests.services import Services, fresh_session, services, warm_spark
 

@@ -24,9 +24,9 @@ import boto3
 
 from benchmarks.nessie_client import Client, create_tables
 from benchmarks.publish import Bench
-from functions.catalog import Catalog
-from functions.ingestion import Ingestion
-from functions.publishing import publish
+from functions.adapters.nessie import Catalog
+from functions.model.ingestion import Ingestion
+from functions.pipeline.publish import publish
 from functions.telemetry import logger
 from infra.local import nessie, processes
 from infra.local.parts import free_port
@@ -108,9 +108,9 @@ def _one_table(running: Services, clients: int, files: int) -> dict[str, float]:
 def _publish(bench: Bench, waiting: Sequence[Ingestion], again: list[str]) -> None:
     """Publish each that nobody took along; what fails in passing is delivered `again`."""
     for ingestion in waiting:
-        while not (now := bench.world.ledger.get(ingestion.id)).ended:
+        while not (now := bench.adapters.ledger.get(ingestion.id)).ended:
             try:
-                publish(bench.world, now)
+                publish(bench.adapters, now)
             except Transient:
                 again.append(ingestion.id)
 

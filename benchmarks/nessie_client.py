@@ -10,7 +10,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, SetSnapshotRefUpdate
 from pyiceberg.types import LongType, NestedField
 
-from functions.file_io import CLIENT
+from functions.adapters.iceberg_file_io import CLIENT
 from lakegate.errors import Transient
 from tests.services import Services
 
@@ -91,5 +91,5 @@ def _at(running: Services, reference: str) -> RestCatalog:
         "lake",
         uri=f"{running.nessie_uri}/iceberg/{reference.replace('/', '%2F')}",
         token=running.tokens["publisher"],
-        **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: running.s3},
+        **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: running.s3},
     )

@@ -24,7 +24,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ViewportSize
 
 from benchmarks import page_data
-from functions.ingestion import State
+from functions.model.ingestion import State
 from functions.settings import Settings
 from infra.local.parts import free_port
 from infra.local.settings import LAKE_BUCKET

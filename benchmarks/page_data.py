@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.catalog.rest import RestCatalog
 
-from functions.commits import message, properties
-from functions.ingestion import Ingestion, State
-from functions.ledger_items import to_item
+from functions.adapters.ledger_items import to_item
+from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import message, properties
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
 from lakegate.landing import LandedObject, branch_name, ingestion_id, report_key
@@ -71,7 +71,7 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         cleaned=True,
         saved_at=times.text(landed_at),
         reason=_REASONS.get(state),
-        tally={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
+        check_counts={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
     )
 
 

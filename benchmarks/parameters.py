@@ -45,8 +45,9 @@ class Requests:
     """What one file of one row group asks for, alone in its batch, published without a rebase.
 
     `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
-    units; counted over the fakes by tests/unit/test_scale.py. `puts` (and one LIST) and `gets` are
-    S3's, the job's included, and `nessie` the requests to Nessie: counted on the local stack by
+    units; counted over the fakes by tests/unit/benchmarks/test_scale.py. `puts` (and one LIST) and
+    `gets` are S3's, the job's included, and `nessie` the requests to Nessie: counted on the local
+    stack by
     `make bench-steps`. `messages` are sent, received and deleted in three queues.
     `logged` are kilobytes of the functions' logs, a guess.
     """
@@ -61,7 +62,9 @@ class Requests:
     logged: float = 4.0
 
 
-ITEM = 1300  # bytes of an ingestion in the ledger whose job runs (tests/unit/test_scale.py)
+ITEM = (
+    1300  # bytes of an ingestion in the ledger whose job runs (tests/unit/benchmarks/test_scale.py)
+)
 
 
 @dataclass(frozen=True)

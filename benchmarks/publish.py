@@ -27,18 +27,17 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.file_io import CLIENT
-from functions.ingestion import Ingestion, State
-from functions.lake import Lake
-from functions.landing_bucket import Landing
-from functions.ledger import Ledger
-from functions.publishing import publish
-from functions.tables import Tables
+from functions.adapters.all import Adapters
+from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.ledger import Ledger
+from functions.adapters.s3 import Lake, Landing
+from functions.model.ingestion import Ingestion, State
+from functions.pipeline.publish import publish
 from functions.telemetry import logger
-from functions.world import World
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
-from lakegate.contract import parse
+from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, branch_name, ingestion_id
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements
@@ -73,11 +72,11 @@ class Bench:
         self._s3 = self._watched(boto3.client("s3"))
         self._files: dict[int, DataFile] = {}
         text = _contract(table)
-        self._demands = parse(text, table).demands
+        self._demands = parse(text, table).requirements_digest
         running.put_contract(table, text)
         self._number = 0
         tables = Tables(running.nessie_uri, running.tokens["publisher"], self._s3)
-        self.world = World(
+        self.adapters = Adapters(
             settings=SETTINGS,
             landing=Landing(self._s3, LANDING),
             lake=Lake(self._s3, LAKE_BUCKET),
@@ -114,26 +113,26 @@ class Bench:
         landed = LandedObject(LANDING, key, "v1", "e", rows, landed_at=_now())
         id_ = ingestion_id(landed)
         branch = branch_name(self.table, key, id_, 1)
-        base = self.world.catalog.create_branch(branch)
+        base = self.adapters.catalog.create_branch(branch)
         self._enter(self._at(branch).load_table(self.table), rows, 1)
         audited = Ingestion(
             id=id_,
             landed=landed,
             state=State.AUDITED,
             table=self.table,
-            demands=self._demands,
+            requirements_digest=self._demands,
             branch=branch,
             base_hash=base,
-            audited_hash=self.world.catalog.head(branch),
+            audited_hash=self.adapters.catalog.head(branch),
             rows=rows,
         )
-        return self.world.ledger.begin(audited.step("audited", _now()))
+        return self.adapters.ledger.begin(audited.step("audited", _now()))
 
     def publish(self, ingestion: Ingestion) -> float:
         """Publish one; returns the seconds. What went to and from S3 is then in `traffic`."""
         self.traffic = _Traffic()
         begin = time.perf_counter()
-        done = publish(self.world, ingestion)
+        done = publish(self.adapters, ingestion)
         seconds = time.perf_counter() - begin
         if done.state is not State.PUBLISHED:
             raise SystemExit(f"it was not published: {done}")
@@ -152,7 +151,7 @@ class Bench:
 
     def commits(self) -> int:
         """How many commits main has."""
-        return sum(1 for _ in self.world.catalog.log())
+        return sum(1 for _ in self.adapters.catalog.log())
 
     def _file(self, table: Table, rows: int) -> DataFile:
         """A Parquet file of so many rows under the table; each size is put there once."""
@@ -183,7 +182,7 @@ class Bench:
             "lake",
             uri=f"{self.running.nessie_uri}/iceberg/{reference.replace('/', '%2F')}",
             token=self.running.tokens["publisher"],
-            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
+            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
         )
 
     def _watched(self, client: Any) -> Any:
@@ -256,9 +255,9 @@ def _at_once(bench: Bench, files: int) -> dict[str, object]:
     before, log = bench.rows_on_main(), bench.commits()
     begin = time.perf_counter()
     for ingestion in waiting:
-        now = bench.world.ledger.get(ingestion.id)
+        now = bench.adapters.ledger.get(ingestion.id)
         if not now.ended:
-            publish(bench.world, now)
+            publish(bench.adapters, now)
     seconds = time.perf_counter() - begin
     if bench.rows_on_main() != before + files * _SMALL:
         raise SystemExit(f"rows are missing, or there are too many, after {files} at once")

@@ -19,7 +19,7 @@ from benchmarks.queueing import File, Message, Outcome, Queue, Server, Stage
 Process = Generator[simpy.Event, Any, None]
 Vary = Callable[[random.Random, float], float]
 
-MOST_TOGETHER = 100  # files that one commit publishes (functions/ledger.py)
+MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
 _SPREAD = 0.3
 
 

@@ -22,11 +22,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cli import local
-from functions.ingestion import Ingestion
+from access import deployment
+from cli import local_stack
+from functions.model.ingestion import Ingestion
 from infra.local import processes, stack
 from lakegate.landing import LandedObject
-from reading import deployment
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import eventually
 
@@ -65,8 +65,8 @@ def main() -> None:
 def _gate(home: Path) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**_LOGS, "LAKEGATE_HOME": str(home)}):
         try:
-            running = local.start(print)
-            yield Gate(home, deployment.of_stack(running).world())
+            running = local_stack.start(print)
+            yield Gate(home, deployment.of_stack(running).adapters())
         finally:
             stack.down(home, print)
 
@@ -85,8 +85,8 @@ def _land(gate: Gate) -> LandedObject:
 
 def _recorded(gate: Gate, id_: str) -> Ingestion:
     def recorded() -> Ingestion | None:
-        now = gate.world.ledger.get(id_)
-        return None if now.unrecorded else now
+        now = gate.adapters.ledger.get(id_)
+        return None if now.needs_recording else now
 
     return eventually(recorded, _PATIENCE, f"{id_} was not recorded")
 

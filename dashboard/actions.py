@@ -6,16 +6,22 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dashboard import opening
-from dashboard.actions_plan import Plan, Verb, Wish, carry_out, has_unreadable, offered, plan
-from dashboard.failing import tell
-from dashboard.opening import Opened
-from dashboard.words import code, count
-from functions.ingestion import ALERTED, Ingestion
-from functions.standing import standing
+from dashboard import session
+from dashboard.actions_plan import (
+    ActionRequest,
+    Plan,
+    Verb,
+    carry_out,
+    has_unreadable,
+    offered,
+    plan,
+)
+from dashboard.formatting import code, count
+from dashboard.session import Opened, tell
+from functions.model.ingestion import ALERTED, Ingestion, standing
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
-from lakegate.visible import visible
+from lakegate.text import visible
 
 _ICONS = {
     Verb.REPLAY: ":material/replay:",
@@ -86,8 +92,8 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
         nulls = verb is Verb.PUBLISH and _wants_nulls(opened, ingestion)
         with st.spinner("Looking at what would happen"):
-            wish = Wish(verb, original=original, null_unreadable=nulls)
-            found = plan(opened.world, ingestion, wish)
+            wish = ActionRequest(verb, original=original, null_unreadable=nulls)
+            found = plan(opened.adapters, ingestion, wish)
     except LakegateError as error:
         tell(error, "This cannot be done now")
         return
@@ -110,7 +116,7 @@ def _which_contract(ingestion: Ingestion) -> bool:
 
 def _wants_nulls(opened: Opened, ingestion: Ingestion) -> bool:
     """Return whether rows with cells that could not be read are to be published as well."""
-    if not has_unreadable(opened.world, ingestion):
+    if not has_unreadable(opened.adapters, ingestion):
         return False
     return st.checkbox("Publish also the rows that could not be read, with null in such cells")
 
@@ -124,14 +130,14 @@ def _describe(found: Plan) -> None:
                 st.text("\n".join(map(visible, files)))
 
 
-def _act(opened: Opened, ingestion: Ingestion, wish: Wish) -> None:
+def _act(opened: Opened, ingestion: Ingestion, wish: ActionRequest) -> None:
     """Carry it out once: a second press finds that it was done, and tries again what was not."""
     outcomes = _outcomes()
     last, pressed = outcomes.get(ingestion.id), (wish.verb, ingestion.revision)
     if not last or last.refused or last.pressed != pressed:
         with st.spinner("Under way"):
             try:
-                done = _Done(carry_out(opened.world, ingestion, wish), pressed)
+                done = _Done(carry_out(opened.adapters, ingestion, wish), pressed)
             except LakegateError as error:
                 if error.code == "NAME_NEEDED":
                     st.warning("Say who publishes it and why: main's log keeps both.")
@@ -143,10 +149,10 @@ def _act(opened: Opened, ingestion: Ingestion, wish: Wish) -> None:
 
 def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tuple[str, ...]:
     if isinstance(error, Transient):
-        opening.opened.clear()
+        session.opened.clear()
         return error.message, _AGAIN
     try:
-        return error.message, standing(opened.world.ledger.get(ingestion.id))
+        return error.message, standing(opened.adapters.ledger.get(ingestion.id))
     except LakegateError:
         return (error.message,)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import comparison_view, ingestion_view, links, overview_view, table_view
-from dashboard.failing import told
-from dashboard.opening import Opened, opened
-from dashboard.words import code
-from reading.deployment import Choice
+from access.deployment import Choice
+from dashboard import formatting, ingestion_page, overview_page, table_page
+from dashboard.compare import comparison_page
+from dashboard.formatting import code
+from dashboard.session import Opened, opened, told
 
 Show = Callable[[Opened], None]
 
@@ -28,10 +28,10 @@ def main(choice: Choice) -> None:
         return st.Page(run, title=title, url_path=path, default=first)
 
     pages = [
-        page(overview_view.show, "Overview", "overview", first=True),
-        page(ingestion_view.show, "Ingestion", links.INGESTION),
-        page(comparison_view.show, "Branch and main", links.BRANCH),
-        page(table_view.show, "Table", links.TABLE),
+        page(overview_page.show, "Overview", "overview", first=True),
+        page(ingestion_page.show, "Ingestion", formatting.INGESTION),
+        page(comparison_page.show, "Branch and main", formatting.BRANCH),
+        page(table_page.show, "Table", formatting.TABLE),
     ]
     st.navigation(pages, position="top").run()
 

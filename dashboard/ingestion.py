@@ -1,16 +1,104 @@
 """One ingestion as people see it: facts, timeline, and its report check by check."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
-from dashboard.timeline import Step, timeline
-from dashboard.words import moment, size
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.storage import Missing
-from functions.world import World
+from dashboard.formatting import moment, size
+from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import ALERTED, Ingestion, State
+from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.report import ADDRESS, AuditReport, CheckResult, Status
+
+# An ingestion's way in time: its steps, and what each of its phases took.
+
+# What the ledger notes that is nothing to whoever follows a file.
+_ASIDE = ("recorded", "removed", "reported late")
+# What comes first of what is done in the same millisecond.
+_ORDER = ("landed", "branched", "submitted", "started", "written", "audited")
+# How a phase is called, by the step that ends it.
+_PHASES = {
+    "branched": "in the queue",
+    "submitted": "handed to a job",
+    "started": "job waits to start",
+    "written": "read and written",
+    "audited": "audited",
+    "published": "merged into main",
+    "rejected": "judged",
+    "errored": "judged",
+    "alerted": "people told",
+    "cleaned": "branch deleted",
+    "approved": "a person decided",
+    "discarded": "a person decided",
+    "replayed": "a person decided",
+    "superseded": "a newer version was published",
+}
+_WRITES = ("append", "change")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the way: its name, when it was done, and the seconds since the one before."""
+
+    name: str
+    at: str
+    seconds: float
+
+    @property
+    def phase(self) -> str:
+        """What the time before it was spent on."""
+        return _PHASES.get(self.name, self.name)
+
+    @property
+    def began(self) -> str:
+        """When that time began."""
+        return times.text(datetime.fromisoformat(self.at) - timedelta(seconds=self.seconds))
+
+
+def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ...]:
+    """The steps that were done, in the order of their times; of a step done again, the last."""
+    noted = {name: at for name, at in ingestion.times.items() if name not in _ASIDE}
+    noted = _in_job(report, noted) | noted if report else noted
+    ordered = sorted(noted.items(), key=lambda step: (step[1], _rank(step[0])))
+    first = [Step(name, at, 0.0) for name, at in ordered[:1]]
+    return (*first, *(Step(name, at, _between(a, at)) for (_, a), (name, at) in pairwise(ordered)))
+
+
+def total(ingestion: Ingestion) -> float:
+    """The seconds from landing to the end; none while it is on its way, be it once more."""
+    end = ingestion.ended_at
+    return _between(ingestion.landed.landed_at, end) if end else 0.0
+
+
+def _in_job(report: AuditReport, noted: Mapping[str, str]) -> dict[str, str]:
+    """What the job did between its submission and its report."""
+    if report.started_at < noted.get("submitted", ""):
+        return {}  # of an earlier attempt
+    job = {"started": report.started_at, "audited": report.finished_at}
+    return {**job, **dict(_until_written(report))}
+
+
+def _until_written(report: AuditReport) -> Iterator[tuple[str, str]]:
+    names = [step.name for step in report.steps]
+    if last := next((name for name in _WRITES if name in names), ""):
+        spent = sum(step.seconds for step in report.steps[: names.index(last) + 1])
+        began = datetime.fromisoformat(report.started_at)
+        written = times.text(began + timedelta(seconds=spent))
+        yield "written", min(written, report.finished_at)
+
+
+def _rank(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+
+
+def _between(begin: str, end: str) -> float:
+    gone = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    return max(0.0, gone.total_seconds())
+
 
 MARKS = {
     Status.FAIL: "✗ failed",
@@ -52,12 +140,12 @@ class Account:
         return self.is_failed and bool(self.ingestion.audited_hash) and not self.ingestion.discarded
 
 
-def account(world: World, ingestion: Ingestion) -> Account:
+def account(adapters: Adapters, ingestion: Ingestion) -> Account:
     """What is known of an ingestion."""
     if not ingestion.report_key:
         return Account(ingestion, None, "It has not come as far as to be audited.")
     try:
-        return Account(ingestion, world.lake.report(ingestion.report_key))
+        return Account(ingestion, adapters.lake.report(ingestion.report_key))
     except Missing as error:
         why = _missing(ingestion, error.code)
     except Permanent as error:
@@ -100,7 +188,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
 def _missing(ingestion: Ingestion, code: str) -> str:
     if not ingestion.ended:
         return "Its job has left no audit report yet."
-    known = ingestion.tally or ingestion.state is not State.ERRORED
+    known = ingestion.check_counts or ingestion.state is not State.ERRORED
     left = "Its" if known else "Its job left no audit report, or its"
     return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."
 

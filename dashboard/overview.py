@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from functions.brief import Brief
-from functions.ingestion import ALERTED
+from functions.model.ingestion import ALERTED
+from functions.model.ingestion_summary import IngestionSummary
 from lakegate import times
 
 MEMBERS = "files of batches"  # beside the tables, none of whose names is without a dot
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
     IGNORED = "ignored"
 
     @classmethod
-    def of(cls, brief: Brief) -> "Outcome":
+    def of(cls, brief: IngestionSummary) -> "Outcome":
         """The outcome of an ingestion as it stands; what has not ended is waiting."""
         return cls(brief.state.value) if brief.ended else cls.WAITING
 
@@ -95,7 +95,7 @@ def bounds(window: Window, now: str) -> tuple[str, str]:
     return times.text(datetime.fromisoformat(first)), times.text(moment + timedelta(hours=1))
 
 
-def overview(briefs: Sequence[Brief], window: Window) -> Overview:
+def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
     """The overview of ingestions that landed within the window."""
     step = window.step
     told = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
@@ -113,18 +113,20 @@ def overview(briefs: Sequence[Brief], window: Window) -> Overview:
     )
 
 
-def last_alerts(landed: Iterable[Brief], still_open: Iterable[Brief]) -> tuple[Brief, ...]:
+def last_alerts(
+    landed: Iterable[IngestionSummary], still_open: Iterable[IngestionSummary]
+) -> tuple[IngestionSummary, ...]:
     """Those few that failed last, of what landed lately and of what is open, whenever it landed."""
     failed = {brief.id: brief for brief in (*still_open, *landed) if brief.state in ALERTED}
     latest = sorted(failed.values(), key=lambda brief: brief.ended_at, reverse=True)
     return tuple(latest[:_MOST_ALERTS])
 
 
-def _tables(brief: Brief) -> tuple[str, ...]:
+def _tables(brief: IngestionSummary) -> tuple[str, ...]:
     return brief.tables or (MEMBERS if brief.is_member else "",)
 
 
-def _took(brief: Brief) -> float:
+def _took(brief: IngestionSummary) -> float:
     """The seconds from landing to the end; clocks that disagree make it no less than none."""
     took = datetime.fromisoformat(brief.ended_at) - datetime.fromisoformat(brief.landed_at)
     return max(0.0, took.total_seconds())

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from streamlit.logger import set_log_level
 
-from dashboard.look import theme
+from access.deployment import Choice
+from dashboard.charts import theme
 from lakegate.errors import LakegateError
-from reading.deployment import Choice
 
 _APP = Path(__file__).with_name("app.py")
 # What the page's parts need and takes seconds to import, so that nobody waits for it later.
-_SLOW = ("dashboard.app", "functions.tables", "reading.reader")
+_SLOW = ("dashboard.app", "functions.adapters.iceberg", "access.tables")
 _LEVEL = "error"
 _HERE = "127.0.0.1"
 _OPTIONS = {
@@ -63,7 +63,7 @@ def _warm_up(choice: Choice) -> None:
     set_log_level(_LEVEL)  # without a server it warns of what is as it should be
     for module in _SLOW:
         import_module(module)
-    from dashboard.opening import opened
+    from dashboard.session import opened
 
     with suppress(LakegateError):
         opened(choice)

@@ -7,8 +7,8 @@ from itertools import islice
 
 import duckdb
 
-from functions.commits import Published, gains, published, tables
-from functions.history import Commit
+from functions.model.commits import Commit
+from functions.model.merge_commit import Published, gains, published, tables
 from lakegate import times
 
 _CHECKS_DAYS = 30

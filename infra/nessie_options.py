@@ -6,7 +6,7 @@ upper-case spelling loses, in silence, options that lie in a group (`default-opt
 `infra/platform.yml` repeats them, so that it can be read and deployed alone; a test compares.
 """
 
-from infra.keys import ISSUER
+from infra.nessie_tokens import ISSUER
 
 # In CEL: who may do what to which reference. What no rule allows is refused.
 RULES = {

@@ -4,15 +4,15 @@ The manifest is the landed object; what it names lies in its own folder of the l
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakegate.errors import Permanent
-from lakegate.json_documents import load_json
-from lakegate.landing import MANIFEST, LandedObject
+from lakegate.landing import BATCH, MANIFEST, LandedObject
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.visible import one_line
+from lakegate.report import AuditReport, Reason, Verdict, checks_of
+from lakegate.text import load_json, one_line
 
 _EXAMPLE = '{"files": [{"key": "flights.parquet", "table": "nyc.flights"}]}'
 _MOST_NAMED = 5
@@ -27,7 +27,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Part:
+class BatchFile:
     """One file of a batch as its job is to read it: the version that was there, and the contract.
 
     `key` is below the manifest's folder, `size` in bytes, `contract_version` S3's version of the
@@ -62,7 +62,7 @@ def folder(manifest: str) -> str:
     return manifest.removesuffix(MANIFEST)
 
 
-def tables_of(parts: Iterable[Part]) -> tuple[str, ...]:
+def tables_of(parts: Iterable[BatchFile]) -> tuple[str, ...]:
     """The tables of some parts, each once, in the order in which they are named."""
     return tuple(dict.fromkeys(part.table for part in parts))
 
@@ -122,3 +122,63 @@ def _names(names: Iterable[str]) -> str:
 
 def _bad(what: str, todo: str) -> Permanent:
     return Permanent("BAD_MANIFEST", f"the manifest {what}: {todo}; then upload it once more")
+
+
+# The one report of a batch, from those of its parts.
+
+_WORST = (Verdict.ERRORED, Verdict.REJECTED)
+
+
+def together(manifest: LandedObject, parts: Sequence[AuditReport]) -> AuditReport:
+    """The report of the batch whose parts, at least one, were judged in this order.
+
+    It passed where all of them did. Without the rows of a part on the branch it names no audited
+    hash: there is nothing to be published then, not even by a person's word.
+    """
+    first, last = parts[0], parts[-1]
+    verdict, reason = _verdict(manifest, parts)
+    return replace(
+        first,
+        verdict=verdict,
+        reason=reason,
+        table=BATCH,
+        audited_hash=last.audited_hash if all(part.audited_hash for part in parts) else "",
+        source=manifest,
+        format="",
+        contract_id="",
+        contract_version="",
+        contract_sha256="",
+        transform="",
+        finished_at=last.finished_at,
+        checks=checks_of(parts, manifest.key),
+        steps=tuple(
+            replace(step, name=f"{_file(manifest, part)}: {step.name}")
+            for part in parts
+            for step in part.steps
+        ),
+        files=(),
+        records=(),
+        rows_written=sum(part.rows_written for part in parts),
+        rows_read=sum(part.rows_read for part in parts),
+        rows_rejected=sum(part.rows_rejected for part in parts),
+        rows_unreadable=sum(part.rows_unreadable for part in parts),
+        rows_nulled=sum(part.rows_nulled for part in parts),
+        source_rows=sum(part.source_rows for part in parts),
+        schema_changes=tuple(f"{p.table}: {each}" for p in parts for each in p.schema_changes),
+        parts=tuple(parts),
+    )
+
+
+def _verdict(manifest: LandedObject, parts: Sequence[AuditReport]) -> tuple[Verdict, Reason | None]:
+    """The worst of the parts' verdicts, and which of them gave it."""
+    for worst in _WORST:
+        if failed := [part for part in parts if part.verdict is worst]:
+            why = failed[0].reason or Reason("UNKNOWN", "its report does not say why")
+            more = f" ({len(failed)} of {len(parts)} files were {worst})" if failed[1:] else ""
+            named = f"{_file(manifest, failed[0])} for {failed[0].table}"
+            return worst, Reason(why.code, f"{named}: {why.message}{more}")
+    return Verdict.PASSED, None
+
+
+def _file(manifest: LandedObject, part: AuditReport) -> str:
+    return part.source.key.removeprefix(manifest.key.rpartition("/")[0] + "/")

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 
 from lakegate.errors import Permanent
-from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
+from lakegate.text import load_json
 
 CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it

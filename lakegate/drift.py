@@ -6,14 +6,155 @@ that one strange run among those of before moves it little.
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import fields
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import inf
 from statistics import median
 
-from lakegate.baselines import Baselines
-from lakegate.checks import OF_ROWS, Check, Metric
-from lakegate.report import Baseline
+from lakegate.contract.checks import OF_ROWS, Check, Metric
+from lakegate.errors import LakegateError, Permanent
+from lakegate.report import AuditReport, Baseline, CheckResult, Status
+from lakegate.text import load_json
+
+# What a table's published runs measured, for checks of drift: one small document a table.
+#
+# Whoever adds runs in another order, or adds one twice, arrives at the same document.
+
+SCHEMA = "baselines/1"
+_MOST = 30
+_UNUSUAL = (Status.WARN, Status.FAIL)
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one ingestion's run, begun at a time (ISO 8601), measured."""
+
+    ingestion: str
+    at: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """A person's word that a run's measure is the new normal: the baseline restarts at that run.
+
+    `since` is when the run began, `at` when the person said so.
+    """
+
+    ingestion: str
+    since: str
+    by: str
+    reason: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """The values of one check under one rule, the newest last, and where they begin."""
+
+    values: tuple[Value, ...] = ()
+    accepted: Acceptance | None = None
+
+    def adding(self, value: Value) -> "Series":
+        """With the value of one more run; each ingestion has one."""
+        if self.accepted and value.at < self.accepted.since:
+            return self
+        others = [each for each in self.values if each.ingestion != value.ingestion]
+        newest = sorted([*others, value], key=lambda each: (each.at, each.ingestion))[-_MOST:]
+        return replace(self, values=tuple(newest))
+
+    def restarting(self, value: Value, accepted: Acceptance) -> "Series":
+        """With that run's value, and none of before it. Raises LakegateError, see `accepting`."""
+        if self.accepted and self.accepted.since > accepted.since:
+            message = f"a later run was accepted since: {self.accepted.ingestion}"
+            raise LakegateError("ACCEPTED_SINCE", message)
+        if self.accepted and self.accepted.since == accepted.since:
+            return self
+        kept = tuple(each for each in self.values if each.at >= accepted.since)
+        return replace(self, values=kept, accepted=accepted).adding(value)
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """All series of one table, by check id and the digest of its rule: `id@digest`."""
+
+    table: str
+    series: Mapping[str, Series] = field(default_factory=dict)
+
+    def values(self, check: str, rule: str) -> list[float]:
+        """What published runs measured, at most the last 30."""
+        return [each.value for each in self.series.get(f"{check}@{rule}", Series()).values]
+
+    def adding(self, report: AuditReport) -> "Baselines":
+        """With what a published run measured."""
+        new = {key: self._of(key).adding(value) for key, _, value in _measured(report)}
+        return replace(self, series={**self.series, **new})
+
+    def accepting(self, report: AuditReport, by: str, reason: str, at: str) -> "Baselines":
+        """With the unusual measures of a run as the new normal; the same where they are already.
+
+        Raises LakegateError where it has none, or a later run was accepted since.
+        """
+        unusual = [each for each in _measured(report) if each[1].status in _UNUSUAL]
+        if not unusual:
+            message = f"no check of drift found ingestion {report.ingestion} unusual"
+            raise LakegateError("NOTHING_TO_ACCEPT", message)
+        accepted = Acceptance(report.ingestion, report.started_at, by, reason, at)
+        new = {key: self._of(key).restarting(value, accepted) for key, _, value in unusual}
+        return replace(self, series={**self.series, **new})
+
+    def accepted(self, ingestion: str) -> Acceptance | None:
+        """Who accepted an ingestion's run, if somebody did and no later one was accepted since."""
+        found = (each.accepted for each in self.series.values() if each.accepted)
+        return next((each for each in found if each.ingestion == ingestion), None)
+
+    def _of(self, key: str) -> Series:
+        return self.series.get(key, Series())
+
+    def to_json(self) -> str:
+        """The document."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Baselines":
+        """What `to_json` wrote. Raises Permanent BAD_BASELINES."""
+        try:
+            document = load_json(text)
+            if document["schema"] != SCHEMA:
+                raise ValueError(f"the schema is not {SCHEMA}")
+            series = {key: _series(each) for key, each in document["series"].items()}
+            return cls(str(document["table"]), series)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            message = f"the baselines cannot be read: {error!r}"
+            raise Permanent("BAD_BASELINES", message) from error
+
+
+def baselines_key(table: str) -> str:
+    """Where a table's baselines lie in the lake bucket."""
+    return f"baselines/{table}.json"
+
+
+def _measured(report: AuditReport) -> list[tuple[str, CheckResult, Value]]:
+    """What a run's checks of drift measured: the series' key, the check, and the value."""
+    return [
+        (
+            f"{check.id}@{check.baseline.rule}",
+            check,
+            Value(report.ingestion, report.started_at, check.baseline.measured),
+        )
+        for check in report.checks
+        if check.baseline
+    ]
+
+
+def _series(document: Mapping[str, Mapping[str, str]]) -> Series:
+    accepted = document["accepted"]
+    return Series(
+        tuple(Value(**each) for each in document["values"]),  # type: ignore[arg-type]
+        Acceptance(**accepted) if accepted else None,
+    )
+
 
 FEWEST = 7
 _CONSISTENT = 1.4826  # makes it the standard deviation where values are normally distributed

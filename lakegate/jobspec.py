@@ -5,10 +5,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from lakegate.batch import Part
-from lakegate.json_documents import load_json
+from lakegate.batch import BatchFile
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
+from lakegate.text import load_json
 
 # The files of a release of the job's code.
 JOB_FILES = (MAIN, PACKAGES, AVRO) = ("main.py", "lakegate_job.zip", "spark-avro.jar")
@@ -26,7 +26,7 @@ class JobSpec:
     With `parts` it is a batch: the landed object is its manifest, `table` stands for all tables,
     and each part has a contract of its own.
 
-    With `audited_from` the file is on the branch already, at `audited_hash`, and was audited on
+    With `reaudit_base` the file is on the branch already, at `audited_hash`, and was audited on
     main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
     the table is to be looked at again.
 
@@ -51,15 +51,15 @@ class JobSpec:
     token_secret: str
     change: bool = False
     reads_others: bool = False
-    audited_from: str = ""
+    reaudit_base: str = ""
     audited_hash: str = ""
     earlier_report: str = ""
     null_unreadable: bool = False
     timeout_minutes: int = 0
     limits: Limits = DEFAULTS
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BatchFile, ...] = ()
 
-    def of_part(self, part: Part, base_hash: str) -> "JobSpec":
+    def of_part(self, part: BatchFile, base_hash: str) -> "JobSpec":
         """What is asked for one part of a batch, whose branch stands at `base_hash`."""
         return dataclasses.replace(
             self,
@@ -84,7 +84,7 @@ class JobSpec:
         fields = _known(cls, load_json(argument))
         landed = LandedObject(**_known(LandedObject, fields.pop("landed", {})))
         limits = Limits(**_known(Limits, fields.pop("limits", {})))
-        parts = tuple(Part(**_known(Part, part)) for part in fields.pop("parts", ()))
+        parts = tuple(BatchFile(**_known(BatchFile, part)) for part in fields.pop("parts", ()))
         return cls(landed=landed, limits=limits, parts=parts, **fields)
 
 

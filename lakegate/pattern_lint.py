@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from lakegate.ecma_patterns import PatternUnsupported
 from lakegate.pattern_automaton import START, Automaton, TooLarge, automaton, reads
 from lakegate.pattern_tree import BEGIN, END, tree
-from lakegate.patterns import PatternUnsupported
 
 LONGEST = 40
 MOST_STEPS = 5_000

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lakegate.patterns import BOUNDARY, NO_BOUNDARY, java_tokens
+from lakegate.ecma_patterns import BOUNDARY, NO_BOUNDARY, java_tokens
 
 BEGIN, END, NEVER = r"\A", r"\z", ""
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d+)(?:(,)(\d+)?)?\})\??", re.ASCII)

@@ -12,8 +12,8 @@ from typing import Any
 
 from lakegate.change import Effect
 from lakegate.errors import Permanent
-from lakegate.json_documents import load_json
 from lakegate.landing import LandedObject
+from lakegate.text import load_json
 
 SCHEMA = "audit-report/1"
 READABLE = "file.rows_readable"  # the check that every cell of a file can be read

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from infra.local.java import SPARK
+from infra.local.jars import SPARK
 
 if TYPE_CHECKING:
     from tests.deploy.account import Account

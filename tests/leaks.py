@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from infra.keys import Keys
+from infra.nessie_tokens import Keys
 
 # What was found, by where: a file's path, a call, a process.
 Place = tuple[str, bytes]

@@ -1,12 +1,16 @@
 """Secrets Manager, as who deploys writes it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.keys import NAMES
+from infra.cloudformation import Stacks
+from infra.nessie_tokens import NAMES, ROLES, SIGNING_KEY, Keyring, keep
+from infra.stage import Stage
 from lakegate.errors import LakegateError
 
 
@@ -60,3 +64,47 @@ def _translated(name: str) -> Iterator[None]:
     except (ClientError, BotoCoreError) as error:
         message = f"cannot read or write the secret {name}: {error}"
         raise LakegateError("SECRET_UNAVAILABLE", message) from error
+
+
+# Tokens for a Nessie that is not Lakegate's own.
+
+
+def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:
+    """Have tokens for a Nessie that somebody else set up: made only where its signing key is known.
+
+    Raises LakegateError NO_TOKENS, with the commands that put what is missing.
+    """
+    held = keyring.read()
+    if SIGNING_KEY in held:
+        keep(keyring, now)
+        return
+    missing = [stage.token_secret(role) for role in ROLES if role not in held]
+    if missing:
+        put = "    aws secretsmanager create-secret --secret-string … --name"
+        commands = [f"{put} {name}" for name in missing]
+        key = f"{put} {stage.token_secret(SIGNING_KEY)}"
+        lines = ["a Nessie of your own has tokens of its own, and these are missing:", *commands]
+        lines += ["or put its signing key (RSA, PEM), and Lakegate makes them:", key]
+        raise LakegateError("NO_TOKENS", "\n".join(lines))
+
+
+# The key by which the platform's Nessie checks tokens: a parameter of its stack.
+
+_PARAMETER = "NessiePublicKey"
+
+
+def give_key(stacks: Stacks, platform: str, public_key: str) -> bool:
+    """Have the stack `platform` run Nessie with this key; its tasks are replaced one by one.
+
+    Returns False where there is no such stack, since Nessie is somebody's own. A stack that has the
+    key stays as it is. Raises LakegateError DEPLOYMENT_FAILED.
+    """
+    if not stacks.exists(platform):
+        return False
+    given = stacks.parameters(platform)
+    if given.get(_PARAMETER) != public_key:
+        template = {"TemplateBody": json.dumps(stacks.template(platform), separators=(",", ":"))}
+        plan = stacks.plan(platform, template, {**dict.fromkeys(given), _PARAMETER: public_key})
+        if plan:
+            stacks.carry_out(plan)
+    return True

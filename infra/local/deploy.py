@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from infra.aws import app, wanted
+from infra.aws import stack_plan
 from infra.aws.site import connect
 from infra.cloudformation import Tell
 from infra.local import ministack
@@ -29,7 +29,7 @@ def deploy(
     named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
     site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
     site.facts.put(facts)
-    return app.deploy(site, wanted.app(template, site, package, chosen), package)
+    return stack_plan.deploy(site, stack_plan.app(template, site, package, chosen), package)
 
 
 def environment(endpoint: str, function: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import requests
 from botocore.config import Config
 
 from infra.local import processes
+from infra.nessie_tokens import NAMES, SIGNING_KEY
 
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
@@ -84,3 +86,30 @@ def _move(file: Path, endpoint: str) -> None:
     moved = re.sub(rf"http://127\.0\.0\.1:\d+/{ACCOUNT}", f"{endpoint}/{ACCOUNT}", text)
     if moved != text:
         file.write_text(moved)
+
+
+# The local stack's signing key and tokens: files that only their owner may open.
+
+
+class KeyFiles:
+    """A keyring in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def read(self) -> Mapping[str, str]:
+        """See Keyring.read."""
+        files = {name: self._file(name) for name in NAMES}
+        return {name: file.read_text() for name, file in files.items() if file.exists()}
+
+    def write(self, name: str, text: str) -> None:
+        """See Keyring.write."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        file = self._file(name)
+        beside = file.with_suffix(".new")
+        beside.touch(mode=0o600)
+        beside.write_text(text)
+        beside.replace(file)
+
+    def _file(self, name: str) -> Path:
+        return self._directory / ("nessie.pem" if name == SIGNING_KEY else f"{name}.token")

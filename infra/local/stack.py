@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from infra import checkup, keys, package
+from infra import checkup, nessie_tokens, package
 from infra.aws.secrets import put
-from infra.local import deploy, ministack, processes, settings, slack_app
-from infra.local.key_files import KeyFiles
+from infra.local import deploy, ministack, processes, settings, slack_people
+from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
 from lakegate.errors import LakegateError
 
@@ -52,7 +52,7 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
     """
     home, root = home.resolve(), root.resolve()
     with _alone(home):
-        tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+        tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
         all_parts = parts(home, root, choose_ports(home), tokens["reader"])
         started: list[str] = []
         try:
@@ -71,7 +71,9 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
         return stack
 
 
-def rotate(home: Path, root: Path, tell: Tell, life: timedelta, *, new_key: bool) -> keys.Keys:
+def rotate(
+    home: Path, root: Path, tell: Tell, life: timedelta, *, new_key: bool
+) -> nessie_tokens.Keys:
     """Give the stack new tokens, with `new_key` also a new key, for which Nessie starts anew.
 
     What is not running is left to the next `up`. Raises LakegateError, NO_STACK where there never
@@ -81,7 +83,9 @@ def rotate(home: Path, root: Path, tell: Tell, life: timedelta, *, new_key: bool
     with _alone(home):
         known = read(home)
         tell("new key and tokens" if new_key else "new tokens")
-        made = keys.rotate(KeyFiles(home / "keys"), datetime.now(UTC), life, new_key=new_key)
+        made = nessie_tokens.rotate(
+            KeyFiles(home / "keys"), datetime.now(UTC), life, new_key=new_key
+        )
         if processes.running(home, "ministack"):
             _put_secrets(known.s3, settings.secrets(made.tokens))
         part = parts(home, root, known_ports(home), made.tokens["reader"])["nessie"]
@@ -174,7 +178,7 @@ def _deploy(
     _put_secrets(endpoint, settings.secrets(tokens))
     template, told = root / "template.yaml", (settings.facts(at), settings.parameters(at))
     outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *told)
-    slack_app.install(home / "slack", settings.slack_app(endpoint, outputs["ActionUrl"]))
+    slack_people.install(home / "slack", settings.slack_app(endpoint, outputs["ActionUrl"]))
     return described(at, outputs, tokens["reader"])
 
 

@@ -17,10 +17,8 @@ import requests
 from botocore.config import Config
 from botocore.stub import Stubber
 
-from functions.job_run import RunState
-from functions.jobs import Jobs, UnknownRun
-from functions.narrowing import run_policy
-from functions.submission import monitoring, spark_submit
+from functions.adapters.emr import Jobs, RunState, UnknownRun, monitoring, spark_submit
+from functions.adapters.emr_run_policy import run_policy
 from infra.local.parts import free_port
 from lakegate import times
 from lakegate.errors import Permanent, Transient

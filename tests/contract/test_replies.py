@@ -15,15 +15,13 @@ from flask import Flask, request
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.people.answering import Reception, url_handler
-from functions.people.buttons import Seen, Verb, buttons, modal
-from functions.people.messages import alert, seen
-from functions.people.slack_replies import SlackReplies
-from functions.people.wishes import Wish
-from functions.secret_store import Secret
+from functions.adapters.secrets import Secret
+from functions.notifications.alert_text import alert, seen
+from functions.notifications.interactions import ActionRequest, Reception, url_handler
+from functions.notifications.slack import SlackReplies
+from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
 from infra.local.slack import Messages, Slack, web_app
-from infra.local.slack_app import TEAM, App, install, installed, user_id
-from infra.local.slack_people import People
+from infra.local.slack_people import TEAM, App, People, install, installed, user_id
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.examples import INGESTION, REPORT
@@ -130,7 +128,7 @@ def _function(slack: str, actions: FakeActions) -> Flask:
 def test_a_press_is_heard(channel: Channel) -> None:
     """A signed press reaches the queue, and who pressed is told so, and nobody else."""
     assert channel.press("Replay") == {"ok": True, "response": {}}
-    assert channel.actions.sent == [Wish(Verb.REPLAY, SEEN, "ada (U0ADA)")]
+    assert channel.actions.sent == [ActionRequest(Verb.REPLAY, SEEN, "ada (U0ADA)")]
     assert len(channel.seen_by("ada")["told"]) == 1
     assert channel.seen_by("bob")["told"] == []
 
@@ -148,7 +146,7 @@ def test_publishing_takes_a_reason(channel: Channel) -> None:
     assert channel.submit(" ")["response"]["response_action"] == "errors"
     assert channel.submit("it is known") == {"ok": True, "response": {}}
     assert channel.seen_by("ada")["forms"] == []
-    assert channel.actions.sent == [Wish(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
+    assert channel.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
 
 
 def test_others_are_told_alone(channel: Channel) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import connect
-from infra.aws.wanted import Wanted, bring_platform
+from infra.aws.stack_plan import Wanted, bring_platform
 from infra.cloudformation import Stacks
 from infra.local import ministack
 from infra.stage import Stage

@@ -10,7 +10,7 @@ import yaml
 from moto.server import ThreadedMotoServer
 
 from infra import package, template
-from infra.aws import wanted
+from infra.aws import stack_plan
 from infra.setup import deploy_environment
 from infra.stage import Stage
 from infra.template import Template
@@ -149,4 +149,4 @@ def test_a_stage_is_told_alike(packaged: Path) -> None:
     known = template.read(ROOT / "template.yaml")
     chosen = yaml.safe_load((ROOT / "stages" / "dev.yml").read_text())
     mine = {name: str(value) for name, value in chosen.items() if name in known["Parameters"]}
-    assert told == wanted.parameters(known, STAGE, mine)
+    assert told == stack_plan.parameters(known, STAGE, mine)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import requests
 
-from functions.catalog import Catalog
-from infra.keys import Keys, keep
+from functions.adapters.nessie import Catalog
 from infra.local import nessie, processes
-from infra.local.key_files import KeyFiles
+from infra.local.ministack import KeyFiles
 from infra.local.parts import free_port
 from infra.nessie_options import S3, options
+from infra.nessie_tokens import Keys, keep
 from infra.stage import Stage
 from tests.deploy.account import Account
 from tests.deploy.platform import APPLICATION, ROOT, Platforms, read

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra import keys
-from infra.aws.facts import Facts
+from access import deployment
+from infra import nessie_tokens
+from infra.aws.site import Facts
 from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack
-from infra.local.key_files import KeyFiles
+from infra.local.ministack import KeyFiles
 from infra.stage import Stage
-from reading import deployment
 from tests.deploy.account import Account
 from tests.e2e.conftest import Gate
 
@@ -61,7 +61,7 @@ class Cloud:
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
         stack.write(self.home, deployed)
-        return Gate(self.home, deployment.of_stack(deployed).world())
+        return Gate(self.home, deployment.of_stack(deployed).adapters())
 
     def prepare(self) -> None:
         """Put what who has a platform already puts: its facts, and the secrets."""
@@ -79,7 +79,7 @@ def cloud(account: Account) -> Iterator[Cloud]:
     Its account has other stages, and nothing of this one but what who has a platform puts there.
     """
     home = account.home
-    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+    tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
     made = Cloud(home, every, tokens)
     own = [part for name, part in every.items() if name != "ministack"]

@@ -9,10 +9,9 @@ import pytest
 from infra import template
 from infra.aws.artifacts import Artifacts
 from infra.aws.site import connect
-from infra.aws.wanted import Wanted, bring
-from infra.cloudformation import Stacks
+from infra.aws.stack_plan import Wanted, bring
+from infra.cloudformation import Change, Stacks
 from infra.local import ministack
-from infra.plans import Change
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from tests.deploy.account import Account

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reading.deployment import ROOT
+from access.deployment import ROOT
 from tests.e2e.conftest import Gate
 
 pytestmark = pytest.mark.stack

@@ -19,14 +19,14 @@ class Guard:
     opening: str = ""
 
 
-# Looks in main's log that stand behind other guards (tests/unit/test_publishing_once.py).
+# Looks in main's log that stand behind other guards (tests/unit/pipeline/test_publishing_once.py).
 _LOOK_AFTER_THE_CUT = Cut(
-    "functions.intake",
+    "functions.pipeline.intake",
     "    if ingestion.base_hash:",
     "    if False:",
 )
 _LOOK_BEFORE_ENTERING = Cut(
-    "functions.publishing",
+    "functions.pipeline.publish",
     "    commits.require_unpublished(world.catalog.log(), refused.members)\n",
     "",
 )
@@ -81,7 +81,7 @@ GUARDS = (
         "left behind|must not end",
         (
             Cut(
-                "functions.intake",
+                "functions.pipeline.intake",
                 "ingestion.landed.key, ingestion.id, ingestion.attempt)",
                 "ingestion.landed.key, ingestion.id, ingestion.attempt) + world.token()",
             ),
@@ -93,7 +93,7 @@ GUARDS = (
         "must not end|never at rest",
         (
             Cut(
-                "functions.intake",
+                "functions.pipeline.intake",
                 "if ingestion.state in (State.LANDED, State.BRANCHED) and",
                 "if not ingestion.ended and",
             ),
@@ -104,7 +104,7 @@ GUARDS = (
         "EMPTY must not end published",
         (
             Cut(
-                "functions.intake",
+                "functions.pipeline.intake",
                 "    if size == 0:\n",
                 "    if False:\n",
             ),
@@ -115,7 +115,7 @@ GUARDS = (
         "MARKER must not end published",
         (
             Cut(
-                "functions.intake",
+                "functions.pipeline.intake",
                 "    if rule:",
                 "    if False:",
             ),
@@ -126,7 +126,7 @@ GUARDS = (
         "doubled|must not end",
         (
             Cut(
-                "functions.conclusion",
+                "functions.pipeline.complete",
                 "if ingestion.ended or ingestion.state is State.AUDITED:\n            return",
                 "if ingestion.state is State.AUDITED:\n            return",
             ),
@@ -137,7 +137,7 @@ GUARDS = (
         "must not end|evidence is gone|recorded",
         (
             Cut(
-                "functions.conclusion",
+                "functions.pipeline.complete",
                 "attempt == ingestion.attempt and run.state.terminal",
                 "run.state.terminal",
             ),
@@ -148,7 +148,7 @@ GUARDS = (
         "must not end|recorded",
         (
             Cut(
-                "functions.conclusion",
+                "functions.pipeline.complete",
                 "if not run.state.terminal:",
                 "if False:",
             ),
@@ -159,7 +159,7 @@ GUARDS = (
         "FOREIGN must not end published",
         (
             Cut(
-                "functions.decisions",
+                "functions.pipeline.complete",
                 "not _belongs(report, ingestion)",
                 "False",
             ),
@@ -170,7 +170,7 @@ GUARDS = (
         "CONTRADICTED must not end published",
         (
             Cut(
-                "functions.decisions",
+                "functions.pipeline.complete",
                 "if run.state is not RunState.SUCCESS:",
                 "if False:",
             ),
@@ -181,7 +181,7 @@ GUARDS = (
         "CARELESS must not end",
         (
             Cut(
-                "functions.decisions",
+                "functions.pipeline.complete",
                 "if report.verdict is Verdict.PASSED:",
                 "if run.state is RunState.SUCCESS:",
             ),
@@ -192,7 +192,7 @@ GUARDS = (
         "HOLLOW must not end published",
         (
             Cut(
-                "functions.decisions",
+                "functions.pipeline.complete",
                 "if any(_is_unfounded(single) for single in report.singles):",
                 "if False:",
             ),
@@ -203,7 +203,7 @@ GUARDS = (
         "IDLE must not end",
         (
             Cut(
-                "functions.decisions",
+                "functions.pipeline.complete",
                 "if _is_unwritten(report, ingestion):",
                 "if False:",
             ),
@@ -214,7 +214,7 @@ GUARDS = (
         "unaudited",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "            unit.intent.hash,\n            members[0].base_hash,",
                 "            world.catalog.head(unit.intent.branch),\n"
                 "            members[0].base_hash,",
@@ -250,7 +250,7 @@ GUARDS = (
             Cut("tests.fakes.catalog", "        if before not in (head", "        if not (head"),
             # Behind it stands another guard.
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "        if after - before != expected:",
                 "        if False:",
             ),
@@ -262,7 +262,7 @@ GUARDS = (
         "nobody was told",
         (
             Cut(
-                "functions.ending",
+                "functions.pipeline.finish",
                 "    world.alerts.post(ingestion.channel, _message",
                 '    ingestion = world.ledger.save(ingestion.step("", "", alerted=True))\n'
                 "    world.alerts.post(ingestion.channel, _message",
@@ -274,7 +274,7 @@ GUARDS = (
         "readers were not told",
         (
             Cut(
-                "functions.ending",
+                "functions.pipeline.finish",
                 "    world.announcements.send(",
                 '    ingestion = world.ledger.save(ingestion.step("", "", announced=True))\n'
                 "    world.announcements.send(",
@@ -286,7 +286,7 @@ GUARDS = (
         "readers were not told",
         (
             Cut(
-                "functions.ingestion",
+                "functions.model.ingestion",
                 "self.untold or self.unannounced or",
                 "self.untold or",
             ),
@@ -297,7 +297,7 @@ GUARDS = (
         "readers were told of another table",
         (
             Cut(
-                "functions.ending",
+                "functions.pipeline.finish",
                 "world.catalog.metadata(tip.hash, name)",
                 "world.catalog.metadata(world.catalog.tip().hash, name)",
             ),
@@ -308,7 +308,7 @@ GUARDS = (
         "left behind",
         (
             Cut(
-                "functions.ending",
+                "functions.pipeline.finish",
                 "        world.catalog.delete_branch(branch)\n    _note_cleaned(",
                 "        pass\n    _note_cleaned(",
             ),
@@ -319,7 +319,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.sweeping",
+                "functions.sweep",
                 '        _each("forgotten", _forgotten(world, before), partial(take_in, world)),\n',
                 "",
             ),
@@ -330,7 +330,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.sweeping",
+                "functions.sweep",
                 '        _each("resumed", _due(world, before), partial(_resume, world)),\n',
                 "",
             ),
@@ -341,7 +341,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.sweeping",
+                "functions.sweep",
                 "uploads.read(), ",
                 "(), ",
             ),
@@ -352,7 +352,7 @@ GUARDS = (
         "nobody was told",
         (
             Cut(
-                "functions.sweeping",
+                "functions.sweep",
                 "    try:\n        work(world, letter.body)\n",
                 "    queue.forget(letter)\n    try:\n        work(world, letter.body)\n",
             ),
@@ -364,7 +364,7 @@ GUARDS = (
         "never at rest",
         (
             Cut(
-                "functions.conclusion",
+                "functions.pipeline.complete",
                 'return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))',
                 "raise",
             ),
@@ -375,7 +375,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "    return merged or ",
                 '    if not merged:\n        raise NotOnMain("", "")\n    return merged or ',
             ),
@@ -387,7 +387,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 'logger.info("the branch is gone: main\'s log tells whether it was merged")',
                 'raise NotOnMain("", "") from None',
             ),
@@ -400,13 +400,13 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "    world.ledger.save_all([member",
                 "    save_all = lambda each: [*map(world.ledger.save, each)]\n    save_all([member",
             ),
             # Behind it stands another guard, which is removed alone further down.
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "    if not unit.complete:",
                 "    if False:",
             ),
@@ -418,7 +418,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "    at = world.now()\n    world.ledger.save_all(",
                 "    at = world.now()\n"
                 "    properties = commits.properties(members)\n"
@@ -434,7 +434,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.groups",
+                "functions.pipeline.publish",
                 " and not since.names(unit)",
                 "",
             ),
@@ -445,7 +445,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.groups",
+                "functions.pipeline.publish",
                 "unit.members[0].table in since.tables and ",
                 "",
             ),
@@ -458,7 +458,7 @@ GUARDS = (
         "still there",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "    for branch in replaced:\n        world.catalog.delete_branch(branch)\n",
                 "",
             ),
@@ -492,7 +492,7 @@ GUARDS = (
         "doubled",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "    if not unit.complete:",
                 "    if False:",
             ),
@@ -504,7 +504,7 @@ GUARDS = (
         "lost or doubled",
         (
             Cut(
-                "functions.batches",
+                "functions.pipeline.batches",
                 "    for table in ingestion.tables:",
                 "    for table in ingestion.tables[:1]:",
             ),
@@ -516,7 +516,7 @@ GUARDS = (
         "twice",
         (
             Cut(
-                "functions.duplicates",
+                "functions.pipeline.duplicates",
                 "    if one.state in _PASSED:\n",
                 "    if False:\n",
             ),
@@ -528,7 +528,7 @@ GUARDS = (
         "nobody was told",
         (
             Cut(
-                "functions.ingestion",
+                "functions.model.ingestion",
                 "(self.duplicate_of or self.warnings)",
                 "self.duplicate_of",
             ),
@@ -539,7 +539,7 @@ GUARDS = (
         "LIKELY_DUPLICATE|when the manifest landed",
         (
             Cut(
-                "functions.batches",
+                "functions.pipeline.batches",
                 "    there = world.landing.newest(prefix, at)\n",
                 "    there = world.landing.newest(prefix)\n",
             ),
@@ -550,10 +550,10 @@ GUARDS = (
         "a batch is published only where all of its files passed",
         "must not end published",
         (
-            Cut("lakegate.batch_report", "    for worst in _WORST:", "    for worst in ():"),
+            Cut("lakegate.batch", "    for worst in _WORST:", "    for worst in ():"),
             # Behind it stands another guard.
             Cut(
-                "functions.decisions",
+                "functions.pipeline.complete",
                 "    if any(_is_unfounded(single) for single in report.singles):",
                 "    if not report.parts and _is_unfounded(report):",
             ),
@@ -565,7 +565,7 @@ GUARDS = (
         "evidence is gone",
         (
             Cut(
-                "functions.intake",
+                "functions.pipeline.intake",
                 '    metrics.add_metric("RunsAgain"',
                 "    world.catalog.delete_branch(ingestion.branch)\n"
                 '    metrics.add_metric("RunsAgain"',
@@ -578,7 +578,7 @@ GUARDS = (
         "published after a newer version",
         (
             Cut(
-                "functions.publishing",
+                "functions.pipeline.publish",
                 "if ingestion.is_decided and (late := given_way(world, ingestion)):",
                 "if False and (late := given_way(world, ingestion)):",
             ),
@@ -590,7 +590,7 @@ GUARDS = (
         "published after a newer version",
         (
             Cut(
-                "functions.groups",
+                "functions.pipeline.publish",
                 "waiting.replaces or waiting.change or waiting.parts or waiting.is_decided",
                 "waiting.replaces or waiting.change or waiting.parts",
             ),
@@ -602,7 +602,7 @@ GUARDS = (
         "not closed by one of",
         (
             Cut(
-                "functions.ending",
+                "functions.pipeline.finish",
                 "    if ingestion.state is State.PUBLISHED:\n        for failed",
                 "    if False:\n        for failed",
             ),
@@ -613,7 +613,7 @@ GUARDS = (
         "not closed by one of",
         (
             Cut(
-                "functions.ending",
+                "functions.pipeline.finish",
                 "if failed.is_open else None",
                 "if False else None",
             ),

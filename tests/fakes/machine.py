@@ -13,10 +13,10 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
-from functions.expiring import expire
-from functions.failed import publish_anyway, replay
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.replacing import CANNOT_REPLACE
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.operations.expire import expire
+from functions.operations.failed import publish_anyway, replay
+from functions.pipeline.replace import CANNOT_REPLACE
 from lakegate.errors import LakegateError
 from lakegate.landing import batch_name, branch_name, fresh_branch, ingestion_id
 from tests.fakes import job
@@ -54,7 +54,7 @@ POINTS = (
     "ledger.versions",
     "ledger.known",
     "ledger.unfinished",
-    "ledger.unrecorded",
+    "ledger.needs_recording",
     "ledger.in_state",
     "catalog.create_branch",
     "catalog.head",
@@ -172,7 +172,7 @@ class Stage:
     refuses_batches: bool = False
     decided: set[str] = field(default_factory=set)
     forgotten: int = 0
-    looks_beyond: bool = False
+    checks_whole_table: bool = False
     replaced: list[str] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     cut_under: dict[str, int] = field(default_factory=dict)
@@ -230,7 +230,7 @@ class Land:
         body = b"" if self.file is File.EMPTY else self.body
         landed = stage.deployment.land(self.file.key(self.key), body, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
-        if stage.looks_beyond:
+        if stage.checks_whole_table:
             row = str(len(stage.files) % 3)
             stage.deployment.keys[f"{landed.uri}@{landed.version}"] = frozenset({row})
 
@@ -401,7 +401,7 @@ class Contract:
         if self.now == "holds duplicates" and stage.lost_batches:
             return
         text, ends = CONTRACTS[self.now]
-        text = BEYOND * stage.looks_beyond + text
+        text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
@@ -414,7 +414,7 @@ class LookBeyond:
 
     def happen(self, stage: Stage) -> None:
         """Put a contract that says so."""
-        stage.looks_beyond = True
+        stage.checks_whole_table = True
         Contract("is as it was").happen(stage)
         stage.excused |= {"rejected CHECKS_FAILED"}
 
@@ -483,9 +483,9 @@ class Decide:
         deployment.journal.part()
         with suppress(LakegateError, ProcessDied):
             if self.publishes:
-                publish_anyway(deployment.world, now, "Ann", "it is known")
+                publish_anyway(deployment.adapters, now, "Ann", "it is known")
             else:
-                replay(deployment.world, now, by="Ann")
+                replay(deployment.adapters, now, by="Ann")
 
 
 @dataclass(frozen=True)
@@ -528,8 +528,8 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
             process.kill()
     stage.deployment.loses_events = False
     stage.deployment.settle()
-    if any(ingestion.doomed for ingestion in stage.deployment.ledger.all()):
-        list(expire(stage.deployment.world, 30))  # which finishes what a discard began
+    if any(ingestion.branches_to_delete for ingestion in stage.deployment.ledger.all()):
+        list(expire(stage.deployment.adapters, 30))  # which finishes what a discard began
         stage.deployment.settle()
     check_promises(stage.deployment)
     _ends_as_it_should(stage)
@@ -582,7 +582,9 @@ def _went_by_the_contract_in_force(stage: Stage) -> None:
             if then.branch in stage.cut_under and not then.contract_pinned:
                 versions = range(stage.cut_under[then.branch], last + 1)
                 stored = (lake.contract_at(then.contract_key, f"v{n}") for n in versions)
-                right = then.demands in {contract.contract.demands for contract in stored}
+                right = then.requirements_digest in {
+                    contract.contract.requirements_digest for contract in stored
+                }
                 assert right, f"published by a contract of before: {then}"
 
 

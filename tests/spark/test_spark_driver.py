@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import pyarrow
+import pyarrow as pa
 import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import parquet
 
 from infra.local.emr.drivers import Driver
-from infra.local.jars import spark_jars
-from infra.local.java import java_home
+from infra.local.jars import java_home, spark_jars
 from tests.fakes.damaged_parquet import spinning
 from tests.waiting import PATIENCE, eventually
 
@@ -360,7 +359,7 @@ def _group_is_gone(group: int) -> bool:
 SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
-from spark_jobs.stall import watched
+from spark_jobs.spark.stall import watched
 spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
 with watched(spark, 5, pause=0.1):
     spark.read.schema("id bigint").parquet({file!r}).collect()
@@ -372,7 +371,7 @@ def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: P
     file = tmp_path / "file.parquet"
     file.write_bytes(spinning())
     sound = tmp_path / "sound.parquet"
-    parquet.write_table(pyarrow.table({"id": [1]}), sound)
+    parquet.write_table(pa.table({"id": [1]}), sound)
     script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file), sound=str(sound))
     ended = bench.run(SESSION + script)
     assert ended.said["exit"] == 1

@@ -12,8 +12,7 @@ from werkzeug.serving import make_server
 from infra.local.emr.api import Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.events import Bus
-from infra.local.emr.faults import Faults
-from infra.local.emr.roles import assumed, own
+from infra.local.emr.faults import Faults, assumed, own
 from infra.local.emr.runs import Application
 from infra.local.emr.scheduler import Pace, Scheduler
 from infra.local.emr.store import JobRuns
@@ -78,8 +77,7 @@ def _driver(options: argparse.Namespace) -> list[str]:
     """The command of one driver, by default Spark's with the project's own Java and jars."""
     if options.driver:
         return shlex.split(options.driver)
-    from infra.local.jars import spark_jars
-    from infra.local.java import java_home
+    from infra.local.jars import java_home, spark_jars
 
     command = [sys.executable, "-m", "infra.local.spark_driver"]
     return [*command, "--java-home", str(java_home()), "--jars", spark_jars()]

@@ -14,7 +14,7 @@ from typing import Any
 
 from infra.local.emr import runs
 from infra.local.emr.drivers import Driver
-from infra.local.emr.roles import Environment
+from infra.local.emr.faults import Environment
 from infra.local.emr.runs import Application, JobRun, WrongState
 from infra.local.emr.store import JobRuns, now
 from infra.local.emr.submit import CannotSubmit, order

@@ -1,0 +1,168 @@
+"""What the page's pictures share: bars over time, whole numbers, the colours of results."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import altair as alt
+
+from lakegate import times
+from lakegate.report import Status
+
+# Colours: those of the page, light and dark, and those that an outcome has everywhere.
+#
+# The five of the outcomes are told apart by people who are colour-blind and stand out from both
+# backgrounds by 3 to 1 at least (Okabe and Ito, "Color Universal Design"; WCAG 2.2, 1.4.11).
+
+GREEN, ORANGE, PINK, BLUE, GREY = "#0c9b78", "#d55e00", "#c0609c", "#3987c9", "#868c95"
+
+_SHARED = {
+    "primaryColor": BLUE,
+    "greenColor": GREEN,
+    "orangeColor": ORANGE,
+    "blueColor": BLUE,
+    "grayColor": GREY,
+    "baseRadius": "0.5rem",
+}
+_LIGHT = {
+    "backgroundColor": "#ffffff",
+    "secondaryBackgroundColor": "#f5f6f8",
+    "textColor": "#1c2430",
+    "linkColor": "#1f639f",
+    "codeTextColor": "#1c2430",
+    "codeBackgroundColor": "#f0f2f5",
+    "borderColor": "#dde1e7",
+}
+_DARK = {
+    "backgroundColor": "#12161c",
+    "secondaryBackgroundColor": "#1b212a",
+    "textColor": "#e7eaee",
+    "linkColor": "#7db8ea",
+    "codeTextColor": "#e7eaee",
+    "codeBackgroundColor": "#232a35",
+    "borderColor": "#313a47",
+}
+
+
+def theme() -> Mapping[str, str]:
+    """Streamlit's options of both themes; the reader's system says which one is shown."""
+    kinds = {"light": _LIGHT, "dark": _DARK}
+    return {
+        f"theme.{kind}.{name}": value
+        for kind, colours in kinds.items()
+        for name, value in {**_SHARED, **colours}.items()
+    } | {"theme.metricValueFontSize": "1.6rem", "theme.paddingTop": "1rem"}
+
+
+RESULT_COLOURS = {
+    Status.FAIL: ORANGE,
+    Status.ERROR: PINK,
+    Status.WARN: BLUE,
+    Status.PASS: GREEN,
+    Status.SKIPPED: GREY,
+}
+RESULT_WORDS = {
+    Status.FAIL: "failed",
+    Status.ERROR: "not evaluated",
+    Status.WARN: "warning",
+    Status.PASS: "passed",
+    Status.SKIPPED: "skipped",
+}
+_FILLED = 0.84  # of a bar's place
+# Up to how long a time is labelled how, and about how often, so that no label comes twice.
+_TICKS: Sequence[tuple[timedelta, str, Any]] = (
+    (timedelta(minutes=7), "%H:%M:%S", 5),
+    (timedelta(hours=30), "%H:%M", 7),
+    (timedelta(days=8), "%-d %b", "day"),
+    (timedelta(days=400), "%-d %b", 7),
+    (timedelta.max, "%b %Y", 7),
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time that a picture is of, from `since` to `until`, and what one `step` of it is."""
+
+    since: str
+    until: str
+    step: timedelta
+
+    def bar(self, begin: str) -> dict[str, str]:
+        """Where the bar of the step that begins then lies: from, to, and its middle."""
+        first = datetime.fromisoformat(begin)
+        ends = {"time": 0.0, "end": _FILLED, "middle": _FILLED / 2}
+        return {name: times.text(first + self.step * share) for name, share in ends.items()}
+
+    def axis(self, field: str) -> alt.X:
+        """The whole span, however little of it there is something to see of."""
+        return time_axis(field, self.since, self.until)
+
+
+def time_axis(field: str, since: str, until: str) -> alt.X:
+    """An axis of the time from `since` to `until`, in UTC."""
+    length = datetime.fromisoformat(until) - datetime.fromisoformat(since)
+    shown, ticks = next(how for most, *how in _TICKS if length <= most)
+    scale = alt.Scale(type="utc", domain=[since, until], nice=False)
+    axis = alt.Axis(grid=False, labelOverlap=True, tickCount=ticks, format=shown)
+    return alt.X(f"{field}:T", scale=scale, title=None, axis=axis)
+
+
+def bars(parts: Sequence[Mapping[str, Any]], what: str, span: Span) -> alt.Chart:
+    """Bars over time, each of parts that lie upon each other in their order.
+
+    A part has when its bar begins (`begin`), its colour's field, and how many things (`many`) it
+    stands for. Vega stacks no bars that begin and end at times, so that is done here.
+    """
+    heights: Counter[str] = Counter()
+    rows = []
+    for part in parts:
+        begin, low = part["begin"], heights[part["begin"]]
+        heights[begin] += part["many"]
+        rows.append({**part, **span.bar(begin), "low": low, "high": heights[begin]})
+    return (
+        chart(rows)
+        .mark_rect()
+        .encode(
+            x=span.axis("time"),
+            x2="end:T",
+            y=alt.Y("low:Q", title=what, axis=whole_numbers()),
+            y2="high:Q",
+        )
+    )
+
+
+def chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """A chart of rows."""
+    return alt.Chart(alt.Data(values=list(rows)))
+
+
+def time() -> alt.Tooltip:
+    """When, on pointing at something."""
+    return alt.Tooltip("time:T", title="from, UTC", format="%-d %b %H:%M", formatType="utc")
+
+
+def number(field: str, title: str = "") -> alt.Tooltip:
+    """How many, on pointing at something."""
+    return alt.Tooltip(f"{field}:Q", title=title or field, format=",")
+
+
+def whole_numbers() -> alt.Axis:
+    """An axis of things that are counted."""
+    return alt.Axis(format=",d", tickMinStep=1, tickCount=5)
+
+
+def legend() -> alt.Legend:
+    """What the colours mean, as narrow as a phone."""
+    return alt.Legend(title=None, orient="top", columns=3)
+
+
+def by_result(there: Collection[Status]) -> alt.Color:
+    """The colours of those results that there are."""
+    shown = [status for status in RESULT_COLOURS if status in there]
+    scale = alt.Scale(
+        domain=[RESULT_WORDS[status] for status in shown],
+        range=[RESULT_COLOURS[status] for status in shown],
+    )
+    return alt.Color("result:N", scale=scale, legend=legend())
