@@ -46,6 +46,7 @@ _GRACE_SECONDS = 2
 _SECONDS_BETWEEN_SWEEPS = 1  # more often they would only hold up what they wait for
 _SECONDS_BETWEEN_SWEEPS_AT_KILLS = 3  # leaves the files' own events most of the time
 _WAY = tuple(State)
+_PAUSE = 0.05  # between two looks for the moment of a kill
 _MANY = 500_000  # 8 MB: Spark writes two data files, one long after the other
 
 
@@ -81,7 +82,7 @@ class Case:
             found = self.look(landed)
             return found if found and _WAY.index(found.state) >= _WAY.index(state) else None
 
-        return eventually(there, _PATIENCE, f"{landed.key} is never {state}")
+        return eventually(there, _PATIENCE, f"{landed.key} is never {state}", _PAUSE)
 
     def head(self) -> str:
         """The hash that main stands at."""
@@ -141,7 +142,7 @@ def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
     """A job that dies with data files written, and their commit on its way, runs again."""
     calm(case.gate)
     landed = case.drop(_MANY)
-    eventually(case.data_files, _PATIENCE, "no data file was written")
+    eventually(case.data_files, _PATIENCE, "no data file was written", _PAUSE)
     with frozen(case.gate, "nessie"):
         eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is committed")
         os.kill(spark(case.gate)[victim], signal.SIGKILL)
@@ -185,7 +186,7 @@ def _under_way(case: Case) -> None:
     before = case.data_files()
     case.drop()
     waiting = case.drop()
-    eventually(lambda: case.data_files() > before, _PATIENCE, "no data file was written")
+    eventually(lambda: case.data_files() > before, _PATIENCE, "no data file was written", _PAUSE)
     case.reaches(waiting, State.SUBMITTED)
     case.drop()
 
@@ -195,7 +196,7 @@ def _merge_is_asked_for(case: Case) -> None:
     landed = case.drop()
     report = case.reaches(landed, State.SUBMITTED).report_key
     lake = case.gate.adapters.lake
-    eventually(lambda: _is_there(lambda: lake.report(report)), _PATIENCE, "there is no report")
+    eventually(lambda: _is_there(lambda: lake.report(report)), _PATIENCE, "no report", _PAUSE)
     freeze(case.gate, "nessie")
     case.reaches(landed, State.AUDITED)
     eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is merged")
@@ -210,7 +211,7 @@ def _merged(case: Case) -> None:
     before = case.head()
     case.drop()
     case.drop()
-    eventually(lambda: case.head() != before, _PATIENCE, "nothing was merged")
+    eventually(lambda: case.head() != before, _PATIENCE, "nothing was merged", _PAUSE)
 
 
 def _published(case: Case) -> None:
