@@ -1,16 +1,13 @@
 """What all tests share."""
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from infra.local.jars import SPARK
-
-if TYPE_CHECKING:
-    from tests.deploy.account import Account
 
 pytest.register_assert_rewrite("tests.fakes.promises")
 
@@ -24,30 +21,22 @@ def pytest_configure() -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SPARK))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one worker run all tests that share a server; any other file is a group of its own.
-
-    Raises UsageError for a test that none of the Makefile's lanes would run where it is.
-    """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-        package = item.nodeid.removeprefix("tests/").partition("/")[0]
-        marks = {mark.name for mark in item.iter_markers()} & {"deploy", "spark", "stack"}
-        if (package == "unit" and marks) or ((package == "spark") is not (marks == {"spark"})):
-            raise pytest.UsageError(f"no lane of `make test` runs {item.nodeid}: move it")
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Have one worker run all tests of a folder with `--dist loadscope`: they share servers."""
+    return Folders(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
-def _group(item: pytest.Item) -> str:
-    fixtures = getattr(item, "fixturenames", ())
-    shared = (name for name in ("account", "gate", "servers") if name in fixtures)
-    return next(shared, item.nodeid.partition("::")[0])
+class Folders(LoadScopeScheduling):
+    """Gives a worker a whole folder of tests."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].rpartition("/")[0]
 
 
-@pytest.fixture(scope="session")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Account"]:
-    """The AWS account of all suites that deploy."""
-    from tests.deploy.account import running
-
-    with running(tmp_path_factory.mktemp("account")) as made:
-        yield made
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Raise UsageError for a test that none of the Makefile's lanes would run where it is."""
+    package = item.nodeid.removeprefix("tests/").partition("/")[0]
+    marks = {mark.name for mark in item.iter_markers()} & {"deploy", "spark", "stack"}
+    if (package == "unit" and marks) or ((package == "spark") is not (marks == {"spark"})):
+        raise pytest.UsageError(f"no lane of `make test` runs {item.nodeid}: move it")

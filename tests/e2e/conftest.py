@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -23,11 +23,6 @@ from infra.local.stack import Stack
 from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
 from tests.waiting import PATIENCE, eventually
-
-if TYPE_CHECKING:
-    from tests.deploy.account import Account
-    from tests.e2e.bare import Cloud
-    from tests.e2e.tools import Checkout
 
 # Between two looks at what takes seconds: the looks are work for the same few cores.
 PAUSE = 0.2
@@ -113,26 +108,6 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         stack.down(home, print)
         os.environ.clear()
         os.environ.update(before)
-
-
-@pytest.fixture(scope="session")
-def cloud(account: "Account") -> Iterator["Cloud"]:
-    """A cloud with nothing of its stage but what who has a platform puts there."""
-    from tests.e2e import bare
-
-    with bare.cloud(account) as cloud:
-        yield cloud
-
-
-@pytest.fixture(scope="session")
-def checkout(cloud: "Cloud", tmp_path_factory: pytest.TempPathFactory) -> "Checkout":
-    """A checkout from which the cloud's stage was deployed by osls, as docs/aws.md says."""
-    from tests.e2e.tools import FIRST, Checkout
-
-    with cloud.entered():
-        checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
-        checkout.run(FIRST)
-    return checkout
 
 
 def contract(table: str, format_: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from infra import package
 from infra.setup import deploy_environment
 from infra.template import read
-from tests.e2e.bare import ROOT, STAGE, Cloud
+from tests.deploy.bare import ROOT, STAGE, Cloud
 
 _PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
 # osls needs it twice: without a stack, to build and prepare, and then to open what osls made.

@@ -20,10 +20,10 @@ from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e.bare import Cloud
+from tests.deploy.bare import Cloud
+from tests.deploy.tools import Checkout
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.e2e.killing import sweep_grace
-from tests.e2e.tools import Checkout
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine

@@ -15,9 +15,9 @@ from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e.bare import ROOT, STAGE, Cloud
+from tests.deploy.bare import ROOT, STAGE, Cloud
+from tests.deploy.tools import Checkout
 from tests.e2e.conftest import Gate, contract
-from tests.e2e.tools import Checkout
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
