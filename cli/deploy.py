@@ -30,7 +30,7 @@ from infra.aws.site import (
     has_own_platform,
     stage_here,
 )
-from infra.aws.stack_plan import Wanted, refuse_losses
+from infra.aws.stack_plan import StackSpec, refuse_losses
 from infra.cloudformation import Change
 from infra.package import Package
 from infra.stage import Stage
@@ -87,7 +87,7 @@ class _Order:
     own_platform: bool
 
     @property
-    def app(self) -> Wanted:
+    def app(self) -> StackSpec:
         """The app's stack as it is to be."""
         return stack_plan.app(_APP, self.site, self.package, self.chosen)
 
@@ -96,7 +96,7 @@ class _Order:
         """The stage's keys and tokens."""
         return SecretKeyring(self.site.client("secretsmanager"), self.site.stage.name)
 
-    def platform(self, public_key: str) -> Wanted:
+    def platform(self, public_key: str) -> StackSpec:
         """The platform's stack as it is to be."""
         return stack_plan.platform(_PLATFORM, self.site.stage, public_key, self.chosen)
 
@@ -130,7 +130,7 @@ def deploy(
         return
     _prepare(order)
     if stack:
-        stack_plan.bring(site, order.app)
+        stack_plan.deploy_stack(site, order.app)
     if site.stacks.exists(site.stage.stack):
         _open(order, seconds)
     else:
@@ -152,7 +152,7 @@ def _prepare(order: _Order) -> None:
         for_own_nessie(order.keyring, order.site.stage, now)
     else:
         public_key = nessie_tokens.keep(order.keyring, now).public_key
-        stack_plan.bring_platform(order.site, order.platform(public_key))
+        stack_plan.deploy_platform(order.site, order.platform(public_key))
     stack_plan.prepare(order.site, order.package)
 
 
@@ -167,7 +167,7 @@ def _rehearse(order: _Order) -> None:
     _show(site, order.app, plan=len(site.facts.read(needed)) == len(needed))
 
 
-def _show(site: Site, stack: Wanted, *, plan: bool) -> None:
+def _show(site: Site, stack: StackSpec, *, plan: bool) -> None:
     """What would become of a stack; CloudFormation can `plan` one that has what it looks up.
 
     Of that nothing is left but a copy of a large template in the bucket that it was read from.

@@ -124,7 +124,7 @@ def press(
         wrong = _require_ok(_ask(address, "_submit", wanted))["response"].get("errors", {})
         if wrong:
             raise LakegateError("NOT_SUBMITTED", f"{wrong[REASON]} (--reason TEXT)")
-    for words in after["told"][len(before["told"]) :]:
+    for words in after["private"][len(before["private"]) :]:
         terminal.out().print(words, markup=False, soft_wrap=True)
 
 

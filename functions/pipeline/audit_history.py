@@ -7,7 +7,7 @@
            → refused, for somebody else entered some since the branch was cut: again
 
 Main refuses every branch that was cut before its table changed, so between the look at the log and
-the merge nothing can have been entered. docs/adr/audit-history.md has the whole argument.
+the merge nothing can have been entered. docs/adr/0015-audit-history.md has the whole argument.
 """
 
 import json

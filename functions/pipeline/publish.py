@@ -9,7 +9,7 @@
                      → refused, for main was set back past the branch's base: run the job again
 
 An intent is swapped only once main is known to refuse its branch for ever, so that of a branch and
-its successor only one can publish. docs/adr/publishing-together.md has the whole argument.
+its successor only one can publish. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
 from collections import defaultdict

@@ -2,7 +2,7 @@
 
 The files are entered into a fresh branch off main, by metadata alone; a job run then looks at what
 main gained since, and only at that. Until it has passed, the ingestion is not audited, so nobody
-merges it. docs/adr/beyond-the-file.md has the whole argument.
+merges it. docs/adr/0012-whole-table-checks.md has the whole argument.
 """
 
 from functions.adapters.all import Adapters

@@ -3,7 +3,7 @@
 Before each merge the versions that main has had are looked at. A newer one among them: this one
 ends ignored. Earlier ones whose rows are there: a fresh branch enters this one's files and takes
 theirs out, by metadata alone. Main refuses what was cut before its table changed, so between look
-and merge nothing can have happened. docs/adr/versions.md has the whole argument.
+and merge nothing can have happened. docs/adr/0010-versions.md has the whole argument.
 """
 
 from collections.abc import Sequence
@@ -158,7 +158,7 @@ def _is_decided(ingestion: Ingestion) -> bool:
 #
 # It is looked at before each merge, after the branch was cut. A newer version that comes to main
 # after the look changes the table after the cut, so main refuses the merge and the look is
-# repeated. docs/adr/versions.md has the whole argument.
+# repeated. docs/adr/0010-versions.md has the whole argument.
 
 
 def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

@@ -1,4 +1,4 @@
-"""Literals of a contract: values and bounds that must be of their column's type."""
+"""Literals of a contract: values and bounds of their column's type."""
 
 import math
 import re
@@ -15,16 +15,16 @@ TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
 
 
 def literal(value: Scalar, text: str, column: Column) -> str:
-    """A scalar of a contract, written as `text`, as a literal of the column's type.
+    """Return a contract's scalar, written as `text`, as a literal of the column's type.
 
-    The answer is text that Spark casts to the type without loss; timestamps are in UTC.
-    Raises ValueError, with a sentence for people, when the scalar is no value of that type.
+    The literal is text that Spark casts to the type without loss; timestamps are in UTC. Raises
+    ValueError, with a sentence for people, when the scalar is no value of that type.
     """
     return _LITERALS[column.kind](value, text, column)
 
 
 def in_order(low: str, high: str, column: Column) -> bool:
-    """Whether one of the column's literals is less than another; moments sort as their text."""
+    """Return if one of the column's literals is less than another; times sort as their text."""
     if column.kind in NUMERIC:
         return Decimal(low) < Decimal(high)
     return low < high
@@ -73,7 +73,7 @@ def _exact(value: Scalar, text: str, column: Column) -> str:
 
 
 def _fraction(number: Decimal) -> int:
-    """How many digits after the point the number needs; negative where it ends in zeros."""
+    """Return the number of digits after the point; negative for a number that ends in zeros."""
     _, digits, exponent = number.as_tuple()
     trailing = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     return -(int(exponent) + trailing)

@@ -353,7 +353,7 @@ class LoseEntry:
 
     Not where versions replace each other: a version that the ledger does not know is not replaced.
     Nor of a batch whose contracts refuse batches by now: begun again it errs before the sweep can
-    restore it, and its first branch stays (docs/adr/ledger-rebuild.md).
+    restore it, and its first branch stays (docs/adr/0009-ledger-rebuild.md).
     """
 
     nth: int = 0

@@ -1,7 +1,7 @@
 """Rules of `type: custom`: the checks that the standard has no metric for.
 
-`engine: lakegate`, and an `implementation` that names the check and what it needs, the operator
-among it: the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom).
+`engine: lakegate`, and an `implementation` with the check and its arguments, the operator included:
+the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom).
 """
 
 from collections.abc import Callable, Mapping
@@ -30,10 +30,10 @@ _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True)
 class Custom:
-    """What an implementation says: a measure, and the unit of its thresholds.
+    """An implementation: a measure, and the unit of its thresholds.
 
-    `demands_none`: without an operator no row may break it. Where it has an `expect` of its own it
-    takes no operator; `severity` is the one of rules that give none.
+    `demands_none`: without an operator, no row may break it. With an `expect` of its own it takes
+    no operator; `severity` is the default of its rules.
     """
 
     metric: Metric
@@ -49,9 +49,9 @@ Reader = Callable[[Field, Mapping[str, Property], str], Custom | None]
 
 
 def read_custom(field: Field, properties: list[Property], column: str = "") -> Custom | None:
-    """The rule's implementation; None where it had to be refused.
+    """Return the rule's implementation; None if it was refused.
 
-    `column` is the name of the property that the rule stands under, "" under the whole object.
+    `column` is the name of the rule's property, "" for a rule of the whole object.
     """
     if field.choice("engine", ("lakegate",)) != "lakegate":
         return None
@@ -130,7 +130,7 @@ def _reconcile(stated: Field, known: Mapping[str, Property], column: str) -> Cus
 def _listed(
     stated: Field, key: str, known: Mapping[str, Property], kinds: tuple[str, ...] = ()
 ) -> list[Property]:
-    """The columns that are listed under a key; those that had to be refused are left out."""
+    """Return the columns that are listed under a key, without refused ones."""
     found: dict[str, Property] = {}
     for item in stated.at(key).items():
         name = item.node.text
@@ -163,7 +163,7 @@ def _drift(stated: Field, known: Mapping[str, Property], column: str) -> Custom 
 def _drifting(
     metric: Metric, stated: Field, known: Mapping[str, Property], column: str
 ) -> Custom | None:
-    """What is looked at for drift: the columns, and the measure as the rule."""
+    """Return the columns and the measure of a drift check."""
     if metric is Metric.ROWS:
         if stated.has("column") or column:
             stated.refuse("rowCount is of the whole file: write the rule under the object", "of")
@@ -177,7 +177,7 @@ def _drifting(
 
 
 def _kinds(metric: Metric) -> tuple[str, ...]:
-    """The types of column that a metric can be of; () where it can be of all."""
+    """Return the types of column that a metric applies to; () for all."""
     if metric is Metric.AGE:
         return _MOMENTS
     return NUMERIC if metric in OF_VALUES else ()
@@ -204,7 +204,7 @@ def _column(
     column: str,
     kinds: tuple[str, ...] = (),
 ) -> Property | None:
-    """The column under a key, or the one that the rule stands under; None if refused."""
+    """Return the column under a key, or the rule's own one; None if refused."""
     name = column if key == "column" and column else stated.required_text(key)
     found = known.get(name)
     if name and not found:

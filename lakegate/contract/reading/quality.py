@@ -1,4 +1,4 @@
-"""The checks that a contract asks for, in whichever of its ways it says so."""
+"""Read the checks of a contract, in each of the standard's notations."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ _OF_SQL = (*_OF_ANY, "query", *Operator)
 def read_checks(
     table: Field, name: str, properties: list[Property], *, format_: str
 ) -> tuple[Check, ...]:
-    """All checks of a schema object, each with an id of its own; `format_` is the file's.
+    """Return all checks of a schema object, each with its own id; `format_` is the file's.
 
     `name` is the table's: `<namespace>.<table>`.
     """
@@ -76,7 +76,7 @@ def _of_primary_key(table: Field, properties: list[Property]) -> list[Draft]:
 def _implied(
     field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule | None = None
 ) -> Draft:
-    """A check that a property's declaration stands for, with the property's options."""
+    """Return the check that a property's declaration implies, with the property's options."""
     options = property_options(field)
     check = Check(
         "",
@@ -176,7 +176,7 @@ def _columns(names: Field, properties: list[Property]) -> tuple[str, ...]:
 
 
 def _metric(field: Field, kind: str, metrics: tuple[Metric, ...], place: str) -> Metric | None:
-    """The rule's metric; None for a rule that is only text, or that had to be refused."""
+    """Return the rule's metric; None for a rule that is only text, or that was refused."""
     if kind == "text":
         field.limit_keys(("type",), ("id", "name", "severity", *RULE_IGNORED))
         return None

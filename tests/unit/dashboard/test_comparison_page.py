@@ -119,10 +119,10 @@ def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
         import streamlit as st
 
         from dashboard.compare import comparison_page
-        from dashboard.session import told
+        from dashboard.session import errors_shown
 
         st.cache_data.clear()
-        with told():
+        with errors_shown():
             comparison_page.show(opened)
 
     app = AppTest.from_function(script, kwargs={"opened": opened}, default_timeout=600)
