@@ -79,8 +79,8 @@ def _pinned(world: World, ingestion: Ingestion) -> tuple[Part, ...]:
         raise Permanent("MANIFEST_GONE", message) from error
     listed = read_manifest(text, world.settings.limits)
     prefix = folder(manifest.key)
-    there = world.landing.newest(prefix, at)
-    if ingestion.tries_from:  # it was replayed, so a person may have brought what was missing
+    there = _files_in(world, prefix, at)
+    if ingestion.tries_from:  # a replay also takes files that were uploaded since
         there = world.landing.newest(prefix) | there
     found = [(each, there.get(prefix + each.key)) for each in listed]
     if missing := [each.key for each, landed in found if landed is None]:
@@ -88,6 +88,11 @@ def _pinned(world: World, ingestion: Ingestion) -> tuple[Part, ...]:
         todo = "upload the files first, then the manifest once more"
         raise Permanent("FILE_NOT_THERE", f"{message}; {todo}")
     return tuple(_part(world, each, landed) for each, landed in found if landed)
+
+
+def _files_in(world: World, prefix: str, at: str) -> dict[str, LandedObject]:
+    """Return the newest version of each key under a prefix at a time."""
+    return world.landing.newest(prefix, at)
 
 
 def _part(world: World, listed: Listed, landed: LandedObject) -> Part:

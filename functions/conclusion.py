@@ -24,7 +24,7 @@ def conclude(world: World, run_id: str) -> None:
     ingestion = judge(world, run_id)
     if ingestion:
         with logger.append_context_keys(ingestion=ingestion.id):
-            if ingestion.ended or ingestion.state is State.AUDITED:
+            if _is_judged(ingestion):
                 resume(world, ingestion)
             else:
                 publish_next(world, ingestion)
@@ -43,9 +43,9 @@ def judge(world: World, run_id: str) -> Ingestion | None:
         return None
     with logger.append_context_keys(ingestion=ingestion_id):
         ingestion = world.ledger.get(ingestion_id)
-        if ingestion.ended or ingestion.state is State.AUDITED:
+        if _is_judged(ingestion):
             return ingestion
-        if attempt == ingestion.attempt and run.state.terminal:
+        if _is_current(run, attempt, ingestion):
             _check_own(world, ingestion, run)
             return _judge(world, ingestion.but(job_run=run.id), run)
         logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
@@ -71,10 +71,20 @@ def _resumed(world: World, ingestion: Ingestion) -> Ingestion:
         run = world.jobs.get(ingestion.job_run)
     except UnknownRun as error:
         return end(world, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-    if not run.state.terminal:
+    if not run.has_ended:
         return ingestion
     judged = _judge(world, ingestion, run)
     return publish(world, judged) if judged.state is State.AUDITED else judged
+
+
+def _is_judged(ingestion: Ingestion) -> bool:
+    """Return whether the current attempt has its verdict."""
+    return ingestion.ended or ingestion.state is State.AUDITED
+
+
+def _is_current(run: JobRun, attempt: int, ingestion: Ingestion) -> bool:
+    """Return whether a run of an attempt has ended, and the attempt is the current one."""
+    return attempt == ingestion.attempt and run.has_ended
 
 
 def _check_own(world: World, ingestion: Ingestion, run: JobRun) -> None:

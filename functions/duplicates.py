@@ -50,9 +50,14 @@ def _with_files_of(batch: Ingestion, others: Iterable[Ingestion]) -> list[Ingest
 
 def _comes_first(one: Ingestion, other: Ingestion) -> bool:
     """Whether it has passed, or may yet and landed before the other."""
-    if one.state in _PASSED:
+    if _has_passed(one):
         return one.id != other.id
     return one.state not in _CAME_TO_NOTHING and _moment(one) < _moment(other)
+
+
+def _has_passed(ingestion: Ingestion) -> bool:
+    """Return whether its rows passed their audit, published or not."""
+    return ingestion.state in _PASSED
 
 
 def _moment(ingestion: Ingestion) -> tuple[str, str]:

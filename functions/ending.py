@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
+from functions.history import Tip
 from functions.ingestion import ALERTED, Ingestion, State
 from functions.ledger import Moved, fit_together
 from functions.people.messages import Alert, Kind, alert, duplicate, overdue, recovered, warned
@@ -117,13 +118,17 @@ def report_of(world: World, ingestion: Ingestion) -> AuditReport | None:
 
 
 def _clean_up(world: World, ended: Sequence[Ingestion]) -> None:
+    """Delete the branches that were made for these, and note that in the ledger."""
+    if ended:
+        _delete_branches(world, ended)
+        _note_cleaned(world, ended)
+
+
+def _delete_branches(world: World, ended: Sequence[Ingestion]) -> None:
     """Delete the branches that were made for these, those that a crash left behind included."""
-    if not ended:
-        return
     left = _branches(world, ended)
     for branch in sorted(left | {each.branch for each in ended if each.branch}):
         world.catalog.delete_branch(branch)
-    _note_cleaned(world, ended)
 
 
 def _delete_crashed(world: World, failed: Ingestion) -> None:
@@ -184,13 +189,16 @@ def _tell(world: World, ingestion: Ingestion) -> Ingestion:
 
 def _announce(world: World, ingestion: Ingestion) -> Ingestion:
     """Have readers hear of its end; of what was published, with where its tables stand now."""
-    tip, metadata = None, {}
-    if ingestion.state is State.PUBLISHED:
-        tip = world.catalog.tip()
-        metadata = {name: world.catalog.metadata(tip.hash, name) for name in ingestion.tables}
+    tip = world.catalog.tip() if ingestion.state is State.PUBLISHED else None
+    metadata = _metadata(world, tip, ingestion.tables) if tip else {}
     for told in announcements(ingestion, tip, metadata):
         world.announcements.send(told)
     return world.ledger.save(ingestion.step("announced", world.now(), announced=True))
+
+
+def _metadata(world: World, tip: Tip, tables: Sequence[str]) -> dict[str, str]:
+    """Return the metadata file of each table at one commit on main."""
+    return {name: world.catalog.metadata(tip.hash, name) for name in tables}
 
 
 def _message(world: World, ingestion: Ingestion) -> Alert:

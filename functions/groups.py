@@ -79,7 +79,7 @@ def _dead(world: World, units: Sequence[Unit]) -> Iterator[Unit]:
     since = _Since()
     for commit in world.catalog.log() if cut_at else ():
         for unit in cut_at.pop(commit.hash, ()):
-            if unit.members[0].table in since.tables and not since.names(unit):
+            if since.changed(unit) and not since.names(unit):
                 yield unit
         if not cut_at:
             return
@@ -93,6 +93,9 @@ class _Since:
 
     tables: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+
+    def changed(self, unit: Unit) -> bool:
+        return unit.members[0].table in self.tables
 
     def names(self, unit: Unit) -> bool:
         return any(member.id in self.published for member in unit.members)

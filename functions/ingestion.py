@@ -277,11 +277,15 @@ class Ingestion:
         return tuple(check for check in warns if check["severity"] != "info")
 
     @property
+    def is_remarkable(self) -> bool:
+        """Return whether it was published as a duplicate or with warnings."""
+        return self.state is State.PUBLISHED and bool(self.duplicate_of or self.warnings)
+
+    @property
     def untold(self) -> bool:
         """Whether people must still hear of its end."""
-        remarkable = self.state is State.PUBLISHED and (self.duplicate_of or self.warnings)
-        worth_it = self.state in ALERTED or remarkable or self.has_recovered
-        return bool(worth_it) and not self.alerted
+        worth_it = self.state in ALERTED or self.is_remarkable or self.has_recovered
+        return worth_it and not self.alerted
 
     @property
     def unannounced(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from functions import batches
 from functions.commits import AlreadyPublished, require_unpublished
 from functions.ending import delete_replaced, end, end_published, finish
-from functions.ingestion import Ingestion, State
+from functions.ingestion import NOT_STARTED, Ingestion, State
 from functions.lake import StoredContract
 from functions.storage import Missing
 from functions.telemetry import logger, metrics
@@ -41,7 +41,7 @@ def take_in(world: World, landed: LandedObject) -> Ingestion:
     first = Ingestion(id=ingestion_id(landed), landed=timed)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
         ingestion = world.ledger.begin(first.step("landed", timed.landed_at))
-        if ingestion.state in (State.LANDED, State.BRANCHED) and not ingestion.is_again:
+        if _needs_job(ingestion):
             return submit(world, ingestion)
         logger.info("known already", extra={"state": ingestion.state})
         return finish(world, ingestion)
@@ -108,6 +108,11 @@ def demands_now(world: World, ingestion: Ingestion) -> str:
 def contract_for(world: World, ingestion: Ingestion) -> StoredContract:
     """The contract that a job run of it would go by now. Raises Permanent where there is none."""
     return _contract(world, ingestion, ingestion.change)
+
+
+def _needs_job(ingestion: Ingestion) -> bool:
+    """Return whether the first job run of the attempt is still to be started."""
+    return ingestion.state in NOT_STARTED and not ingestion.is_again
 
 
 def _check_size(size: int, largest: int) -> None:

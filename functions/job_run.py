@@ -31,3 +31,8 @@ class JobRun:
     name: str
     state: RunState
     details: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the run will not change its state again."""
+        return self.state.terminal

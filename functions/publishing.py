@@ -18,7 +18,7 @@ from dataclasses import replace
 from functions import commits
 from functions.batches import enter_again
 from functions.catalog import MAIN, CannotRebase, MergeConflict, NotOnMain, SetBack, UnknownBranch
-from functions.commits import AlreadyPublished
+from functions.commits import AlreadyPublished, require_unpublished
 from functions.ending import end, end_published, finish
 from functions.groups import Unit, refused_too, unit_of
 from functions.ingestion import Ingestion, Intent, State
@@ -114,22 +114,32 @@ def _merge(world: World, unit: Unit) -> str:
     Raises MergeConflict, NotOnMain or SetBack, and _Unaudited where the branch holds other rows.
     """
     members, merged = unit.members, ""
-    if not unit.complete:
-        # Merged now, it would publish rows that its commit does not name.
-        world.catalog.delete_branch(unit.intent.branch)
+    _delete_incomplete(world, unit)
     try:
         if unit.intent.branch.startswith(WRITTEN_BY_JOBS):
             _require_audited(world, unit)
-        merged = world.catalog.merge(
-            unit.intent.branch,
-            unit.intent.hash,
-            members[0].base_hash,
-            commits.message(members),
-            commits.properties(members),
-        )
+        merged = _merge_intent(world, unit)
     except UnknownBranch:
         logger.info("the branch is gone: main's log tells whether it was merged")
     return merged or commits.commit_of(world.catalog.log(), members[0]).hash
+
+
+def _delete_incomplete(world: World, unit: Unit) -> None:
+    """Delete the branch of a unit whose commit would not name all ingestions that it publishes."""
+    if not unit.complete:
+        world.catalog.delete_branch(unit.intent.branch)
+
+
+def _merge_intent(world: World, unit: Unit) -> str:
+    """Merge the audited hash; return the commit on main, "" where main has these rows already."""
+    members = unit.members
+    return world.catalog.merge(
+        unit.intent.branch,
+        unit.intent.hash,
+        members[0].base_hash,
+        commits.message(members),
+        commits.properties(members),
+    )
 
 
 def _require_audited(world: World, unit: Unit) -> None:
@@ -203,7 +213,7 @@ def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: st
     entered, AlreadyPublished when main has some of them, Moved when another process was quicker.
     """
     first = refused.members[0]
-    commits.require_unpublished(world.catalog.log(), refused.members)
+    require_unpublished(world.catalog.log(), refused.members)
     if any(m.demands != demands_now(world, m) for m in refused.members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
     if first.parts:
@@ -214,11 +224,15 @@ def _swap(world: World, refused: Unit, elsewhere: set[str], fresh: str, base: st
         raise failed[refused.intent]
     entered = [unit for unit in units if unit.intent not in failed]
     members = [member for unit in entered for member in unit.members]
-    intent = Intent(fresh, world.catalog.head(fresh))
+    _set_intent(world, members, Intent(fresh, world.catalog.head(fresh)), base)
+    return [unit.intent.branch for unit in entered]
+
+
+def _set_intent(world: World, members: Sequence[Ingestion], intent: Intent, base: str) -> None:
+    """Give all members the intent, whose branch was created at `base`, in one conditional write."""
     group = tuple(member.id for member in members) if len(members) > 1 else ()
     at = world.now()
     world.ledger.save_all([member.rebased(at, intent, base, group) for member in members])
-    return [unit.intent.branch for unit in entered]
 
 
 def _swap_batch(world: World, batch: Ingestion, fresh: str, base: str) -> Sequence[str]:
