@@ -39,13 +39,15 @@ test: deploy-tools browser ## Run all tests: units, then Spark, then the whole s
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 
-# Other stories each time; LAKEGATE_SEED tells those of an earlier run once more.
+# Other stories each time; LAKEGATE_SEED repeats those of an earlier run.
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
-test-long: setup ## Tell ten times as many stories of what may happen, others each time
+test-long: export LAKEGATE_MATRIX := 1
+test-long: setup ## Tell many more stories, others each time, and strike each call in every way
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
-	@.venv/bin/python -m pytest tests/unit/test_machine.py tests/unit/test_schedules.py -n auto
+	@.venv/bin/python -m pytest tests/unit/test_machine.py tests/unit/test_schedules.py \
+		tests/unit/test_crashes.py tests/unit/test_rebuilding.py -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy

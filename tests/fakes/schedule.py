@@ -20,8 +20,9 @@ from lakegate.errors import LakegateError
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import passed
-from tests.fakes.machine import File, Stage, Story, tell
+from tests.fakes.machine import tell
 from tests.fakes.processes import Process
+from tests.fakes.stage import File, Stage, Story
 
 _A_DAY = 90_000
 # So few that a story may come to the last one.
