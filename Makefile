@@ -39,26 +39,27 @@ test: deploy-tools browser ## Run all tests: units, then Spark, then the whole s
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 
-# Other stories each time; LAKEGATE_SEED repeats those of an earlier run.
+# Other stories each time; LAKEGATE_SEED tells those of an earlier run once more.
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
 test-long: export LAKEGATE_MATRIX := 1
 test-long: setup ## Tell many more stories, others each time, and strike each call in every way
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
-	@.venv/bin/python -m pytest tests/unit/test_machine.py tests/unit/test_schedules.py \
-		tests/unit/test_crashes.py tests/unit/test_rebuilding.py -n auto
+	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py \
+		tests/unit/pipeline/test_crashes.py tests/unit/operations/test_rebuild_ledger.py -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy
 
-check: setup ## Lint, check the formatting and the types
+check: setup ## Lint, check the formatting, the directions of imports and the types
 	@.venv/bin/ruff check
+	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 
 audit: deploy-tools ## Look up known vulnerabilities of all that is pinned (exit 2: not all could be)
-	@.venv/bin/python -m infra.audit
+	@.venv/bin/python -m infra.vulnerabilities
 
 format: setup ## Format the code and mend what lint can mend
 	@.venv/bin/ruff check --fix --exit-zero
@@ -117,4 +118,4 @@ lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest ver
 
 clean: ## Remove what was made here; the jars, shared by all clones, stay
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
-"""What does one file ask of S3 and Nessie, and how long does each of its steps take?
+"""Count a file's requests to S3 and Nessie and measure its steps.
 
-`python -m benchmarks.steps [--files N]`: a local stack of its own, files of one table landing one
-after the other; steps from the ledger's times, requests from the servers' logs.
+`python -m benchmarks.steps [--files N]`: files of one table land one after the other in a local
+stack. Steps are read from the ledger's times, requests from the servers' logs.
 """
 
 import argparse
@@ -22,11 +22,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cli import local
-from functions.ingestion import Ingestion
+from access import deployment
+from cli import local_stack
+from functions.model.ingestion import Ingestion
 from infra.local import processes, stack
 from lakegate.landing import LandedObject
-from reading import deployment
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import eventually
 
@@ -65,14 +65,14 @@ def main() -> None:
 def _gate(home: Path) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**_LOGS, "LAKEGATE_HOME": str(home)}):
         try:
-            running = local.start(print)
-            yield Gate(home, deployment.of_stack(running).world())
+            running = local_stack.start(print)
+            yield Gate(home, deployment.of_stack(running).adapters())
         finally:
             stack.down(home, print)
 
 
 def _ingest(gate: Gate, files: int) -> list[Ingestion]:
-    """Land files, each when the one before it is recorded."""
+    """Land files, each after the one before it is recorded."""
     return [_recorded(gate, gate.end(_land(gate)).id) for _ in range(files)]
 
 
@@ -85,14 +85,14 @@ def _land(gate: Gate) -> LandedObject:
 
 def _recorded(gate: Gate, id_: str) -> Ingestion:
     def recorded() -> Ingestion | None:
-        now = gate.world.ledger.get(id_)
-        return None if now.unrecorded else now
+        now = gate.adapters.ledger.get(id_)
+        return None if now.needs_recording else now
 
     return eventually(recorded, _PATIENCE, f"{id_} was not recorded")
 
 
 def _requests(home: Path) -> Counter[str]:
-    """The requests so far, by server and method; of S3 those for an object."""
+    """Return the requests so far, by server and method; for S3 those for an object."""
     s3 = _S3.findall(processes.log_file(home, "ministack").read_text(errors="replace"))
     nessie = _NESSIE.findall(processes.log_file(home, "nessie").read_text(errors="replace"))
     return Counter(

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from cli import view
+from access.deployment import find
+from cli import terminal
 from cli.drop import exit_code, explain, showing
 from cli.follow import Sight, ended, follow
-from functions.arrivals import ask
-from functions.world import World
+from functions.adapters.all import Adapters
+from functions.pipeline.intake import ask
 from lakegate.change import Change
 from lakegate.landing import ID_PART, ingestion_id
-from reading.deployment import find
 
 
 def change(
@@ -32,19 +32,19 @@ def change(
     The change is made once, however often the command is given with one token. With --wait the
     exit code tells the end, as that of `lakegate drop` does.
     """
-    world = find(context.obj).world()
-    asked = Change(table, sql, token or world.token(), by or getpass.getuser(), message)
-    landed = asked.landed(world.lake.bucket)
+    adapters = find(context.obj).adapters()
+    asked = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
+    landed = asked.landed(adapters.lake.bucket)
     id_ = ingestion_id(landed)
-    view.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
-    ingestion = ask(world, asked)
+    terminal.out().print(f"{id_}  change of {table}, token {asked.token}", soft_wrap=True)
+    ingestion = ask(adapters, asked)
     if wait:
-        _follow(world, Sight(ingestion), seconds)
-    view.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
+        _follow(adapters, Sight(ingestion), seconds)
+    terminal.out().print(f"`lakegate show {id_[:ID_PART]}` tells how it goes")
 
 
-def _follow(world: World, sight: Sight, seconds: float) -> None:
-    with showing(view.err()) as show:
-        sights = follow(world, [sight], ended, seconds, show)
-    explain(view.err(), sights)
+def _follow(adapters: Adapters, sight: Sight, seconds: float) -> None:
+    with showing(terminal.err()) as show:
+        sights = follow(adapters, [sight], ended, seconds, show)
+    explain(terminal.err(), sights)
     raise typer.Exit(exit_code(sights))

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from cli import view
-from infra.aws.losses import loses
-from infra.plans import Change
+from cli import terminal
+from infra.aws.stack_plan import loses
+from infra.cloudformation import Change
 
 _MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
 _LOUD = "bold red"
@@ -15,7 +15,7 @@ _LOUD = "bold red"
 
 def table(changes: Iterable[Change]) -> Table:
     """The changes, one a line; a resource that is replaced cannot be overlooked."""
-    made = view.table("", "resource", "type", "what changes")
+    made = terminal.table("", "resource", "type", "what changes")
     for change in changes:
         mark, colour = _MARKS.get(change.action, ("?", "yellow"))
         words = Text(", ".join(change.properties))

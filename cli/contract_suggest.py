@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli import view
+from cli import terminal
 from cli.contract_check import check
 from lakegate.errors import LakegateError
 
@@ -28,7 +28,7 @@ def suggest(
             file.write(text)
     except OSError as error:
         raise LakegateError("NOT_WRITTEN", f"{out} was not written: {error}") from error
-    view.err().print(f"drafted {out}")
+    terminal.err().print(f"drafted {out}")
 
 
 def suggested(data: Path, table: str = "") -> str:

@@ -12,9 +12,9 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli import documents, view
+from cli import documents, terminal
 from cli.contract_check import check
-from lakegate.contract import Contract
+from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 from lakegate.report import AuditReport, Verdict
@@ -58,27 +58,27 @@ def _is_data(file: Path) -> bool:
 
 
 def _audits(contract: Contract, files: list[Path], *, pages: bool) -> Iterator[AuditReport]:
-    from infra.local.audit import audit, local_spark
+    from infra.local.contract_test import audit, local_spark
 
-    with view.err().status("starting Spark"), local_spark() as spark:
+    with terminal.err().status("starting Spark"), local_spark() as spark:
         for file in files:
             report = audit(spark, contract, file)
             if pages:
-                view.out().print(page(report))
+                terminal.out().print(page(report))
             yield report
 
 
 def page(report: AuditReport) -> Group:
     """A report for people: the verdict, the checks that say something, rows that break them."""
-    telling = view.checks(asdict(result) for result in report.checks)
+    telling = terminal.checks(asdict(result) for result in report.checks)
     table = [telling] if telling.row_count else []
-    return Group(_facts(report), *table, *view.samples(report))
+    return Group(_facts(report), *table, *terminal.samples(report))
 
 
 def _facts(report: AuditReport) -> RenderableType:
     reason = report.reason
     counted = Counter(result.status.value for result in report.checks)
-    return view.facts(
+    return terminal.facts(
         [
             ("file", report.source.key),
             ("verdict", Text(report.verdict, _COLOURS[report.verdict])),
@@ -87,6 +87,6 @@ def _facts(report: AuditReport) -> RenderableType:
             ("rows read", f"{report.rows_read:,}" if report.rows_read else ""),
             ("rows kept out", f"{report.rows_rejected:,}" if report.rows_rejected else ""),
             ("changes", "; ".join(report.schema_changes)),
-            ("checks", view.tally(counted)),
+            ("checks", terminal.check_counts(counted)),
         ]
     )

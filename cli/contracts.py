@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import documents, view
+from access.deployment import find
+from cli import documents, terminal
 from cli.contract_check import Checked, checked, clash
 from cli.contract_suggest import suggest
 from cli.contract_test import try_out
-from functions.lake import CONTRACTS, Lake, contract_key
-from lakegate.contract import Contract, ContractInvalid
-from lakegate.contract_claims import refuse_clashes
-from lakegate.contract_yaml import Problem
+from functions.adapters.s3 import CONTRACTS, Lake, contract_key
+from lakegate.contract.claims import refuse_clashes
+from lakegate.contract.model import Contract, ContractInvalid
+from lakegate.contract.reading.yaml import Problem
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
-from reading.deployment import find
 
 contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
 contract.command()(suggest)
@@ -43,9 +43,9 @@ def check(
     for each in found:
         if each.contract:
             many = len(each.contract.checks)
-            view.out().print(f"{each.file}: {each.contract.table}, {many} checks")
+            terminal.out().print(f"{each.file}: {each.contract.table}, {many} checks")
         for hint in each.hints:
-            view.out().print(f"{each.file}: hint: {hint}", soft_wrap=True)
+            terminal.out().print(f"{each.file}: hint: {hint}", soft_wrap=True)
     _raise_refusals(found)
     if clashing:
         raise clashing
@@ -59,7 +59,7 @@ def push_command(
     ] = Path("contracts"),
 ) -> None:
     """Check all contracts of a directory and put them in force: the next file is judged by them."""
-    push(find(context.obj).world().lake, [directory], view.err().print)
+    push(find(context.obj).adapters().lake, [directory], terminal.err().print)
 
 
 @contract.command("withdraw")
@@ -68,7 +68,7 @@ def withdraw_command(
     name: Annotated[str, typer.Argument(metavar="TABLE", help="Whose contract, or its key.")],
 ) -> None:
     """Take a contract out of force: files of its table are alerted from now on, its rows stay."""
-    view.err().print(withdraw(find(context.obj).world().lake, name), soft_wrap=True)
+    terminal.err().print(withdraw(find(context.obj).adapters().lake, name), soft_wrap=True)
 
 
 def withdraw(lake: Lake, name: str) -> str:

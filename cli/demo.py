@@ -9,19 +9,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from cli import local, slack, view
+from access.deployment import ROOT, Deployment, home, of_stack
+from cli import local_stack, slack, terminal
 from cli.drop import showing
-from cli.follow import Sight, dropped, finished, follow
+from cli.follow import Sight, dropped, finished, follow, way
 from cli.query import rows
-from cli.way import way
-from functions.catalog import MAIN
-from functions.ingestion import State
-from functions.world import World
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import MAIN
+from functions.model.ingestion import State
 from infra.local import stack
-from lakegate.contract import Contract, parse
+from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
-from reading.deployment import ROOT, Deployment, home, of_stack
 
 _DAYS = 5
 _SECONDS = 900.0
@@ -36,22 +35,22 @@ def demo() -> None:
 
     Starts the local stack, and stops it again if it was not running; the data stays.
     """
-    console = view.out()
+    console = terminal.out()
     console.print("\nLakegate: five days of flights on their way into the lake\n", style="bold")
-    tell = local.teller()
+    tell = local_stack.teller()
     with _running(tell) as deployment:
         _perform(console, deployment, tell)
 
 
-def _perform(console: Console, deployment: Deployment, tell: local.Tell) -> None:
-    world = deployment.world()
+def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -> None:
+    adapters = deployment.adapters()
     contract = parse((ROOT / _CONTRACT).read_text(encoding="utf-8"), _CONTRACT)
     tell(f"counting the rows of {contract.table} on main")
     before = _count(deployment, contract.table)
     tell("dropping five files into the landing bucket, the last one with broken rows")
-    sights, written = _drop(world, contract)
+    sights, written = _drop(adapters, contract)
     with showing(console) as show:
-        sights = follow(world, sights, finished, _SECONDS, show)
+        sights = follow(adapters, sights, finished, _SECONDS, show)
     if not console.is_terminal:
         console.print(way(sights))
     after = _count(deployment, contract.table)
@@ -63,9 +62,9 @@ def _perform(console: Console, deployment: Deployment, tell: local.Tell) -> None
 
 
 @contextmanager
-def _running(tell: local.Tell) -> Iterator[Deployment]:
+def _running(tell: local_stack.Tell) -> Iterator[Deployment]:
     ran = _runs()
-    found = local.start(tell)
+    found = local_stack.start(tell)
     try:
         yield of_stack(found)
     finally:
@@ -80,15 +79,15 @@ def _runs() -> bool:
         return False  # there never was a stack
 
 
-def _drop(world: World, contract: Contract) -> tuple[list[Sight], int]:
+def _drop(adapters: Adapters, contract: Contract) -> tuple[list[Sight], int]:
     """Drop the next days, the last of them broken; returns also how many good rows that are."""
     from cli import flights  # pyarrow takes its time, which no other command has to wait for
 
     everything = flights.read(contract.columns)
-    keys = next_days(contract.landing_prefix, {each.key for each in world.landing.landed()})
+    keys = next_days(contract.landing_prefix, {each.key for each in adapters.landing.landed()})
     *good, bad = [(key, flights.of_day(everything, day)) for key, day in keys.items()]
     files = [*good, (bad[0], flights.broken(bad[1]))]
-    sights = [dropped(world.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
+    sights = [dropped(adapters.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
     return sights, sum(rows.num_rows for _, rows in good)
 
 
@@ -144,7 +143,7 @@ def _show_rejection(console: Console, deployment: Deployment, bad: Sight) -> Non
         )
     )
     failing = [check for check in bad.ingestion.checks if check["status"] in ("fail", "error")]
-    console.print(view.checks(failing))
+    console.print(terminal.checks(failing))
     message = slack.message_about(deployment.addresses["slack"], bad.ingestion.id)
     console.print(slack.panel(message))
 

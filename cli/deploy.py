@@ -9,25 +9,65 @@ import boto3
 import typer
 from rich.table import Table
 
-from cli import changes, view
+from access.deployment import ROOT, find
+from cli import changes, terminal
 from cli.contracts import push, refuse_invalid
-from cli.local import teller
-from cli.smoke import smoke
-from infra import checkup, keys, package
-from infra.aws import app, wanted
-from infra.aws.account import stage_here
-from infra.aws.choices import choices
-from infra.aws.credentials import for_own_nessie
-from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
-from infra.aws.losses import refuse_losses
-from infra.aws.secrets import SecretKeyring
-from infra.aws.site import Site, connect, has_own_platform
-from infra.aws.wanted import Wanted
+from cli.drop import explain, showing
+from cli.follow import Sight, dropped, ended, follow
+from cli.local_stack import teller
+from functions.adapters.all import Adapters
+from functions.model.ingestion import State
+from infra import checkup, nessie_tokens, package
+from infra.aws import stack_plan
+from infra.aws.secrets import SecretKeyring, for_own_nessie
+from infra.aws.site import (
+    JOB_RELEASE,
+    PLATFORM,
+    Site,
+    check_platform,
+    choices,
+    connect,
+    has_own_platform,
+    stage_here,
+)
+from infra.aws.stack_plan import StackSpec, refuse_losses
+from infra.cloudformation import Change
 from infra.package import Package
-from infra.plans import Change
 from infra.stage import Stage
+from lakegate import times
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
 from lakegate.limits import Limits
-from reading.deployment import ROOT, find
+
+# The smoke test: one tiny file that must get into main once what is deployed has changed.
+
+TABLE = "smoke.deployments"
+
+
+def smoke(adapters: Adapters, deployed_at: datetime, job_release: str, seconds: float) -> Sight:
+    """Send the file of a deployment on its way, unless it is, and see it published.
+
+    Raises LakegateError: TIMED_OUT, which says where the file stands, after `seconds`, or
+    SMOKE_FAILED where it ended otherwise.
+    """
+    key = f"{TABLE.replace('.', '/')}/{deployed_at:%Y%m%d-%H%M%S}.csv"
+    body = f"deployed_at,job_release\n{times.text(deployed_at)},{job_release}\n"
+    with showing(terminal.err()) as show:
+        sight = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
+    if sight.ingestion.state is not State.PUBLISHED:
+        explain(terminal.err(), [sight])
+        message = f"the smoke test's file ended {sight.ingestion.state}, see above"
+        raise LakegateError("SMOKE_FAILED", message)
+    return sight
+
+
+def _sent(adapters: Adapters, key: str, body: bytes) -> Sight:
+    """The file on its way: sent by an earlier try that was interrupted, or sent now."""
+    for earlier in adapters.ledger.versions(LandedObject(adapters.landing.bucket, key, "", "", 0)):
+        if earlier.state is State.PUBLISHED or not earlier.ended:
+            return Sight(earlier)
+    return dropped(adapters.landing.put(key, body))
+
 
 _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"
@@ -47,18 +87,18 @@ class _Order:
     own_platform: bool
 
     @property
-    def app(self) -> Wanted:
+    def app(self) -> StackSpec:
         """The app's stack as it is to be."""
-        return wanted.app(_APP, self.site, self.package, self.chosen)
+        return stack_plan.app(_APP, self.site, self.package, self.chosen)
 
     @property
     def keyring(self) -> SecretKeyring:
         """The stage's keys and tokens."""
         return SecretKeyring(self.site.client("secretsmanager"), self.site.stage.name)
 
-    def platform(self, public_key: str) -> Wanted:
+    def platform(self, public_key: str) -> StackSpec:
         """The platform's stack as it is to be."""
-        return wanted.platform(_PLATFORM, self.site.stage, public_key, self.chosen)
+        return stack_plan.platform(_PLATFORM, self.site.stage, public_key, self.chosen)
 
 
 def deploy(
@@ -82,7 +122,7 @@ def deploy(
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
-    wanted.refuse_unknown(chosen, (_APP, _PLATFORM))
+    stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
     own = own_platform or has_own_platform(site)
     order = _Order(site, package.build(ROOT, tell), chosen, own)
     if dry_run:
@@ -90,7 +130,7 @@ def deploy(
         return
     _prepare(order)
     if stack:
-        wanted.bring(site, order.app)
+        stack_plan.deploy_stack(site, order.app)
     if site.stacks.exists(site.stage.stack):
         _open(order, seconds)
     else:
@@ -111,57 +151,57 @@ def _prepare(order: _Order) -> None:
         check_platform(order.site.facts, order.site.stage)
         for_own_nessie(order.keyring, order.site.stage, now)
     else:
-        public_key = keys.keep(order.keyring, now).public_key
-        wanted.bring_platform(order.site, order.platform(public_key))
-    app.prepare(order.site, order.package)
+        public_key = nessie_tokens.keep(order.keyring, now).public_key
+        stack_plan.deploy_platform(order.site, order.platform(public_key))
+    stack_plan.prepare(order.site, order.package)
 
 
 def _rehearse(order: _Order) -> None:
     """Show what would change, and leave everything as it is."""
     site = order.site
     if not order.own_platform:
-        signing_key = order.keyring.read().get(keys.SIGNING_KEY)
-        public_key = keys.Keys(signing_key, {}).public_key if signing_key else ""
+        signing_key = order.keyring.read().get(nessie_tokens.SIGNING_KEY)
+        public_key = nessie_tokens.Keys(signing_key, {}).public_key if signing_key else ""
         _show(site, order.platform(public_key), plan=bool(public_key))
     needed = (*PLATFORM, JOB_RELEASE)
     _show(site, order.app, plan=len(site.facts.read(needed)) == len(needed))
 
 
-def _show(site: Site, stack: Wanted, *, plan: bool) -> None:
+def _show(site: Site, stack: StackSpec, *, plan: bool) -> None:
     """What would become of a stack; CloudFormation can `plan` one that has what it looks up.
 
     Of that nothing is left but a copy of a large template in the bucket that it was read from.
     """
-    planned = wanted.plan(site, stack) if plan else None
+    planned = stack_plan.plan(site, stack) if plan else None
     if planned:
         site.stacks.discard(planned)
     found: Iterable[Change] = planned.changes if planned else [] if plan else stack.additions
     listed = list(found)
-    view.out().print(f"{stack.stack}: {len(listed) or 'no'} changes", style="bold")
+    terminal.out().print(f"{stack.stack}: {len(listed) or 'no'} changes", style="bold")
     if listed:
-        view.out().print(changes.table(listed))
+        terminal.out().print(changes.table(listed))
     refuse_losses(listed)
 
 
 def _open(order: _Order, seconds: float) -> None:
     """Put the contracts in force, see a file through, and say what to do next."""
     site = order.site
-    outputs = app.complete(site, order.package)
-    world = find(site.stage.name).world()
+    outputs = stack_plan.complete(site, order.package)
+    adapters = find(site.stage.name).adapters()
     for directory in CONTRACTS:
-        push(world.lake, [directory], site.tell)
+        push(adapters.lake, [directory], site.tell)
     patient = boto3.client("lambda", config=checkup.PATIENT)
     checkup.seed(patient, outputs["CheckupFunctionName"])
     site.tell("main has its first commit, and its tables of history")
     site.tell("smoke test: a tiny file goes the whole way")
     changed = site.stacks.changed_at(site.stage.stack)
-    smoke(world, changed, order.package.job_release, seconds)
-    view.out().print(_next(site.stage, outputs))
+    smoke(adapters, changed, order.package.job_release, seconds)
+    terminal.out().print(_next(site.stage, outputs))
 
 
 def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
     on = f"lakegate --stage {stage.name}"
-    return view.facts(
+    return terminal.facts(
         [
             ("landing bucket", f"s3://{outputs['LandingBucketName']}"),
             ("drop a file", f"{on} drop FILE --table nyc.flights --wait"),

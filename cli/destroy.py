@@ -6,16 +6,15 @@ from typing import Annotated
 import boto3
 import typer
 
-from cli import changes, view
+from access.deployment import find
+from cli import changes, terminal
 from cli.deploy import StageOption, named
-from cli.local import teller
-from infra.aws import removal
-from infra.aws.account import stage_here
-from infra.aws.losses import refuse_losses
-from infra.aws.site import Site, connect
-from infra.plans import Plan
+from cli.local_stack import teller
+from infra.aws import teardown
+from infra.aws.site import Site, connect, stage_here
+from infra.aws.stack_plan import refuse_losses
+from infra.cloudformation import Plan
 from lakegate.errors import LakegateError
-from reading.deployment import find
 
 _PAUSE = 1.0
 _MAY_GO = ("AWS::SQS::Queue",)  # once it is empty
@@ -31,8 +30,8 @@ def destroy(
     """Take a stage down, all but what holds data; `lakegate deploy` brings it back onto that."""
     tell = teller()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
-    app = removal.plan(site, site.stage.stack)
-    platform = removal.plan(site, site.stage.platform_stack)
+    app = teardown.plan(site, site.stage.stack)
+    platform = teardown.plan(site, site.stage.platform_stack)
     planned = [plan for plan in (app, platform) if plan]
     try:
         _check(site, planned, app, seconds if wait else 0.0, yes=yes)
@@ -51,8 +50,8 @@ def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *,
         site.tell(f"of stage {site.stage.name} nothing is there that could go")
         return
     for plan in planned:
-        view.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
-        view.out().print(changes.table(plan.changes))
+        terminal.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
+        terminal.out().print(changes.table(plan.changes))
         refuse_losses(plan.changes, but=_MAY_GO)
     if app:
         _land(site, seconds)
@@ -72,10 +71,10 @@ def _land(site: Site, seconds: float) -> None:
 
 def _in_flight(site: Site) -> str:
     """What is on its way, in words."""
-    world = find(site.stage.name).world()
-    files = sum(1 for _ in world.ledger.unfinished(world.now()))
+    adapters = find(site.stage.name).adapters()
+    files = sum(1 for _ in adapters.ledger.unfinished(adapters.now()))
     told = [f"{files} files in flight"] if files else []
-    waiting = removal.messages(site)
+    waiting = teardown.messages(site)
     return ", ".join([*told, *(f"{many} messages in {name}" for name, many in waiting.items())])
 
 
@@ -83,12 +82,14 @@ def _tell_what_stays(site: Site) -> None:
     for stack in (site.stage.stack, site.stage.platform_stack):
         if not site.stacks.exists(stack):
             continue
-        view.out().print(f"What stays, in the stack {stack}, and what deletes it:", style="bold")
+        terminal.out().print(
+            f"What stays, in the stack {stack}, and what deletes it:", style="bold"
+        )
         for each in site.stacks.resources(stack):
-            view.out().print(f"  {each.name}: {each.id}", soft_wrap=True)
-            if command := removal.by_hand(each):
-                view.out().print(f"    {command}", soft_wrap=True)
+            terminal.out().print(f"  {each.name}: {each.id}", soft_wrap=True)
+            if command := teardown.by_hand(each):
+                terminal.out().print(f"    {command}", soft_wrap=True)
         command = f"aws cloudformation delete-stack --stack-name {stack}"
-        view.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
+        terminal.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
     beside = f"secrets {site.stage.token_secret('*')}, bucket {site.stage.artifact_bucket}"
-    view.out().print(f"And in no stack: {beside}", style="bold", soft_wrap=True)
+    terminal.out().print(f"And in no stack: {beside}", style="bold", soft_wrap=True)

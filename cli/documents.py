@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from functions.ingestion import Ingestion
+from functions.model.ingestion import Ingestion
 from lakegate.report import AuditReport
-from lakegate.visible import escaped_json
+from lakegate.text import escaped_json
 
 
 def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "parts": [asdict(part) for part in ingestion.parts],
         "rows": ingestion.rows,
         "reason": asdict(ingestion.reason) if ingestion.reason else None,
-        "tally": dict(ingestion.tally),
+        "tally": dict(ingestion.check_counts),
         "checks": [dict(check) for check in ingestion.checks],
         "branch": ingestion.branch,
         "attempt": ingestion.attempt,

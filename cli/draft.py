@@ -10,10 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from cli.column_names import looks_like_a_key, looks_like_money, looks_personal
-from cli.draft_types import Type, type_of
-from cli.draft_yaml import Quoted, comment, dumped, name_of
-from cli.sample import Sample
-from cli.seen import Seen
+from cli.draft_types import Quoted, Type, comment, dumped, name_of, type_of
+from cli.sample import Sample, Seen
 
 _PATTERNS = {
     "uuid": "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",

@@ -11,17 +11,47 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from cli import view
-from cli.batch import is_manifest, put_batch
-from cli.follow import Show, Sight, dropped, ended, follow, sentence
-from cli.way import way
-from functions.ingestion import State
-from functions.lake import Lake
-from functions.world import World
-from lakegate.contract import Contract
+from access.deployment import find
+from cli import terminal
+from cli.follow import Show, Sight, dropped, ended, follow, sentence, way
+from functions.adapters.all import Adapters
+from functions.adapters.s3 import Lake
+from functions.model.ingestion import State
+from lakegate.batch import read_manifest
+from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES, ID_PART
-from reading.deployment import find
+from lakegate.landing import BATCHES, ID_PART, MANIFEST
+
+# `lakegate drop` of a batch: the files that a manifest names, and then the manifest.
+
+
+def is_manifest(file: Path) -> bool:
+    """Whether a file is one that makes those beside it a batch."""
+    return file.name == MANIFEST
+
+
+def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> Sight:
+    """Upload the files that a manifest names, from its folder, and the manifest last.
+
+    They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError,
+    before anything is uploaded, where the manifest cannot be kept.
+    """
+    prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
+    text = _read(manifest)
+    listed = read_manifest(text, adapters.settings.limits)
+    bodies = {each.key: _read(manifest.parent / each.key) for each in listed}
+    for name, body in bodies.items():
+        adapters.landing.put(prefix + name, body)
+    return dropped(adapters.landing.put(prefix + MANIFEST, text))
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        message = f"{file} cannot be read, and nothing was uploaded: {error.strerror}"
+        raise LakegateError("UNREADABLE_FILE", message) from error
+
 
 _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
@@ -45,28 +75,28 @@ def drop(
         raise typer.BadParameter("give --key or --table, not both")
     if len(files) > 1 and key and not key.endswith("/"):
         raise typer.BadParameter("for several files --key must end in /", param_hint="--key")
-    world = find(context.obj).world()
+    adapters = find(context.obj).adapters()
     if any(map(is_manifest, files)):
-        sights = [_put_batch(world, files, key, table)]
+        sights = [_put_batch(adapters, files, key, table)]
     else:
-        prefix = key or _prefix(world.lake, table)
+        prefix = key or _prefix(adapters.lake, table)
         exact = bool(key) and not key.endswith("/")
-        sights = [put(world, file, prefix if exact else prefix + file.name) for file in files]
+        sights = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
     for sight in sights:
-        view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+        terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     if wait:
-        wait_for(world, sights, seconds)
+        wait_for(adapters, sights, seconds)
 
 
-def wait_for(world: World, sights: list[Sight], seconds: float) -> NoReturn:
+def wait_for(adapters: Adapters, sights: list[Sight], seconds: float) -> NoReturn:
     """Show files' way to their end, at most for so many seconds, and end the command by it."""
-    with showing(view.err()) as show:
-        sights = follow(world, sights, ended, seconds, show)
-    explain(view.err(), sights)
+    with showing(terminal.err()) as show:
+        sights = follow(adapters, sights, ended, seconds, show)
+    explain(terminal.err(), sights)
     raise typer.Exit(exit_code(sights))
 
 
-def _put_batch(world: World, files: list[Path], key: str, table: str) -> Sight:
+def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> Sight:
     if len(files) > 1:
         raise typer.BadParameter("a _manifest.json is dropped alone: it names the other files")
     if table:
@@ -75,17 +105,17 @@ def _put_batch(world: World, files: list[Path], key: str, table: str) -> Sight:
     if key and not re.fullmatch(f"{BATCHES}[^/]+/", key):
         message = f"a batch lands in a folder of its own: {BATCHES}NAME/"
         raise typer.BadParameter(message, param_hint="--key")
-    return put_batch(world, files[0], key)
+    return put_batch(adapters, files[0], key)
 
 
-def put(world: World, file: Path, key: str) -> Sight:
+def put(adapters: Adapters, file: Path, key: str) -> Sight:
     """Upload a file under a key. Raises LakegateError."""
     try:
         body = file.read_bytes()
     except OSError as error:
         message = f"{file} cannot be read, and was not uploaded: {error.strerror}"
         raise LakegateError("UNREADABLE_FILE", message) from error
-    return dropped(world.landing.put(key, body))
+    return dropped(adapters.landing.put(key, body))
 
 
 @contextmanager
@@ -123,7 +153,9 @@ def chosen(contracts: Iterable[Contract], table: str) -> Contract:
 def _prefix(lake: Lake, table: str) -> str:
     contract = chosen([stored.contract for stored in lake.contracts()], table)
     if not table:
-        view.err().print(f"to {contract.landing_prefix}, of the only contract, {contract.table}")
+        terminal.err().print(
+            f"to {contract.landing_prefix}, of the only contract, {contract.table}"
+        )
     return contract.landing_prefix
 
 

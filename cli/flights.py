@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from lakegate.columns import Column
+from lakegate.contract.columns import Column
 from lakegate.errors import LakegateError
 
 _TYPES = {

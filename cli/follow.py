@@ -4,16 +4,22 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
-from functions.ingestion import Ingestion, State
-from functions.job_run import RunState
-from functions.jobs import UnknownRun
-from functions.ledger import UnknownIngestion
-from functions.world import World
+from rich.console import RenderableType
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from access.outcomes import published
+from cli import terminal
+from functions.adapters.all import Adapters
+from functions.adapters.emr import RunState, UnknownRun
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import Status
-from reading.outcomes import published
 
 _PAUSE = 0.2
 
@@ -37,7 +43,7 @@ class Sight:
     def blocking(self) -> int:
         """How many checks say that the file must not be published."""
         blocks = (Status.FAIL, Status.ERROR)
-        return sum(self.ingestion.tally.get(status, 0) for status in blocks)
+        return sum(self.ingestion.check_counts.get(status, 0) for status in blocks)
 
     def seconds(self, step: str) -> float | None:
         """The seconds from landing to the end of a step; None while it is not done."""
@@ -67,7 +73,7 @@ def finished(sight: Sight) -> bool:
 
 
 def follow(
-    world: World,
+    adapters: Adapters,
     sights: Iterable[Sight],
     done: Callable[[Sight], bool],
     seconds: float,
@@ -80,7 +86,7 @@ def follow(
     deadline = time.monotonic() + seconds
     seen = list(sights)
     while True:
-        seen = [sight if done(sight) else _look(world, sight) for sight in seen]
+        seen = [sight if done(sight) else _look(adapters, sight) for sight in seen]
         show(seen)
         if all(map(done, seen)):
             return seen
@@ -94,7 +100,7 @@ def sentence(sight: Sight) -> str:
     ingestion = sight.ingestion
     if not ingestion.times:
         return "uploaded"
-    many = sum(ingestion.tally.values())
+    many = sum(ingestion.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
@@ -119,19 +125,19 @@ def job_state(sight: Sight) -> str:
     return word if attempt == 1 else f"{word}, attempt {attempt}"
 
 
-def _look(world: World, sight: Sight) -> Sight:
+def _look(adapters: Adapters, sight: Sight) -> Sight:
     try:
-        ingestion = world.ledger.get(sight.ingestion.id)
+        ingestion = adapters.ledger.get(sight.ingestion.id)
     except UnknownIngestion:
         return sight
-    return replace(sight, ingestion=ingestion, run=_run_state(world, ingestion))
+    return replace(sight, ingestion=ingestion, run=_run_state(adapters, ingestion))
 
 
-def _run_state(world: World, ingestion: Ingestion) -> RunState | None:
+def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
     if ingestion.state is not State.SUBMITTED:
         return None
     try:
-        return world.jobs.get(ingestion.job_run).state
+        return adapters.jobs.get(ingestion.job_run).state
     except UnknownRun:
         return None  # EMR forgets its runs after a while
 
@@ -140,3 +146,70 @@ def _timed_out(hanging: list[Sight], seconds: float) -> LakegateError:
     lines = [f"  {sight.ingestion.landed.key}: {sentence(sight)}" for sight in hanging]
     message = "\n".join([f"after {seconds:.0f} s these have not come to their end:", *lines])
     return LakegateError("TIMED_OUT", f"{message}\nThey go on; `lakegate status` tells what is up.")
+
+
+# How far dropped files are, on a terminal: a line for each, a column for each step.
+
+_DONE = Text("✓", "green")
+_NONE = Text("")
+
+
+def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
+    """Dropped files and how far each is, with its seconds from landing to its end.
+
+    While that is to come, the seconds are those that a person has waited, `elapsed`.
+    """
+    made = terminal.table(
+        "file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"]
+    )
+    for sight in sights:
+        took = sight.seconds(sight.ingestion.state.value) if sight.ingestion.ended else elapsed
+        made.add_row(
+            sight.name,
+            _DONE if sight.ingestion.times else _busy("uploaded"),
+            _branch(sight.ingestion),
+            _job(sight),
+            _audit(sight),
+            _main(sight.ingestion),
+            Text("" if took is None else f"{took:.1f}", "" if sight.ingestion.ended else "dim"),
+        )
+    return made
+
+
+def _branch(ingestion: Ingestion) -> RenderableType:
+    if ingestion.branch:
+        return _DONE
+    return _NONE if ingestion.ended or not ingestion.times else _busy("cutting")
+
+
+def _job(sight: Sight) -> RenderableType:
+    if sight.ingestion.state is State.SUBMITTED:
+        return _busy(job_state(sight))
+    return _DONE if sight.ingestion.job_run else _NONE
+
+
+def _audit(sight: Sight) -> Text:
+    many = sum(sight.ingestion.check_counts.values())
+    if not many:
+        return _NONE
+    if sight.blocking:
+        return Text(f"✗ {sight.blocking} of {many}", "red")
+    passed = Text(f"✓ {many}", "green")
+    if warnings := len(sight.ingestion.warnings):
+        passed.append(f", ! {warnings}", "yellow")
+    return passed
+
+
+def _main(ingestion: Ingestion) -> RenderableType:
+    if ingestion.state is State.PUBLISHED:
+        less = f" −{ingestion.replaced_rows:,}" if ingestion.change else ""  # noqa: RUF001
+        return Text(f"+{ingestion.rows:,}{less} rows", "green")
+    if ingestion.ended:
+        return terminal.coloured(ingestion.state)
+    return _busy("publishing") if ingestion.state is State.AUDITED else _NONE
+
+
+@cache
+def _busy(words: str) -> Spinner:
+    """What is being done. One object for the same words, or the spinner would start anew."""
+    return Spinner("dots", Text(words, "yellow"), style="yellow")

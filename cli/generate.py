@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from cli import view
+from access.deployment import find
+from cli import terminal
 from cli.contracts import push
 from cli.drop import put, wait_for
-from cli.faults import MEANING, Fault
+from cli.fault_injection import MEANING, Fault
 from cli.follow import Sight
-from cli.local import teller
-from functions.world import World
-from lakegate.contract import parse
-from reading.deployment import find
+from cli.local_stack import teller
+from functions.adapters.all import Adapters
+from lakegate.contract.model import parse
 
 _PATIENCE = 900.0  # seconds
 _NULL_RATE = 0.1
@@ -67,33 +67,33 @@ def generate(
 
     Faults are in the last file. The exit codes of --wait are those of `lakegate drop`.
     """
-    from cli import parcel_files, parcels  # pyarrow takes its time
+    from cli import sample_files, sample_writers  # pyarrow takes its time
 
     faults = frozenset(fault or ())
     _refuse_senseless(rows, format_, faults)
     if wait and not upload:
         raise typer.BadParameter("there is nothing to wait for: add --upload", param_hint="--wait")
     rate = _rate(null_rate, no_null=no_null)
-    world = find(context.obj).world() if upload else None
-    wanted = [parcels.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
+    adapters = find(context.obj).adapters() if upload else None
+    wanted = [sample_files.Wanted(rows, number, seed, rate) for number in range(1, files + 1)]
     made = {out / f"parcels-{seed}-{each.file:03}.{format_}": each for each in wanted}
-    contract = parcel_files.write_contract(out, format_)
+    contract = sample_writers.write_contract(out, format_)
     with _progress(rows * files) as written:
-        parcel_files.write(made, faults, written)
+        sample_writers.write(made, faults, written)
     for file in (contract, *made):
-        view.out().print(str(file), soft_wrap=True)
-    if world:
-        sights = _upload(world, contract, made)
+        terminal.out().print(str(file), soft_wrap=True)
+    if adapters:
+        sights = _upload(adapters, contract, made)
         if wait:
-            wait_for(world, sights, _PATIENCE)
+            wait_for(adapters, sights, _PATIENCE)
 
 
-def _upload(world: World, contract: Path, files: Iterable[Path]) -> list[Sight]:
-    push(world.lake, [contract], teller())
+def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[Sight]:
+    push(adapters.lake, [contract], teller())
     prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
-    sights = [put(world, file, prefix + file.name) for file in files]
+    sights = [put(adapters, file, prefix + file.name) for file in files]
     for sight in sights:
-        view.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+        terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
     return sights
 
 
@@ -116,7 +116,7 @@ def _rate(null_rate: float | None, *, no_null: bool) -> float:
 def _progress(rows: int) -> Iterator[Callable[[int], None]]:
     """A bar of the rows that are done, on a terminal."""
     columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn())
-    console = view.err()
+    console = terminal.err()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=rows)
         yield lambda count: bar.advance(task, count)

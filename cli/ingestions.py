@@ -5,16 +5,15 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from cli import documents, view
+from access.deployment import find, identified
+from access.outcomes import published
+from cli import documents, terminal
 from cli.follow import Sight
-from functions.ingestion import Ingestion, State
-from functions.storage import Missing
-from functions.world import World
+from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import Ingestion, State
 from lakegate.report import AuditReport
-from lakegate.visible import one_line
-from reading.deployment import find
-from reading.identity import identified
-from reading.outcomes import published
+from lakegate.text import one_line
 
 
 def runs(
@@ -24,16 +23,16 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the ingestions, newest first."""
-    ledger = find(context.obj).world().ledger
+    ledger = find(context.obj).adapters().ledger
     read = ledger.in_state(state) if state else ledger.all()
     found = [each for each in read if not table or table in each.tables]
     found.sort(key=lambda each: each.landed.landed_at, reverse=True)
     if as_json:
         typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
     elif found:
-        view.out().print(view.runs(found))
+        terminal.out().print(terminal.runs(found))
     else:
-        view.err().print("no such ingestions")
+        terminal.err().print("no such ingestions")
 
 
 def show(
@@ -42,18 +41,18 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
-    world = find(context.obj).world()
-    ingestion = identified(world.ledger, identity)
-    report = _report(world, ingestion)
+    adapters = find(context.obj).adapters()
+    ingestion = identified(adapters.ledger, identity)
+    report = _report(adapters, ingestion)
     if as_json:
         typer.echo(documents.text(documents.with_report(ingestion, report)))
     else:
-        view.out().print(page(ingestion, report))
+        terminal.out().print(page(ingestion, report))
 
 
-def _report(world: World, ingestion: Ingestion) -> AuditReport | None:
+def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
     try:
-        return world.lake.report(ingestion.report_key) if ingestion.report_key else None
+        return adapters.lake.report(ingestion.report_key) if ingestion.report_key else None
     except Missing:
         return None
 
@@ -62,10 +61,10 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     """All that is known of an ingestion, for people."""
     reason = ingestion.reason
     parts: list[RenderableType] = [
-        view.facts(
+        terminal.facts(
             [
                 ("ingestion", ingestion.id),
-                ("state", view.coloured(ingestion.state)),
+                ("state", terminal.coloured(ingestion.state)),
                 ("why", f"{reason.message} ({reason.code})" if reason else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
@@ -83,7 +82,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
                 ("contract", ingestion.contract_key),
                 ("published anyway", _approval(ingestion)),
                 ("done by people", _actions(ingestion)),
-                ("checks", view.tally(ingestion.tally)),
+                ("checks", terminal.check_counts(ingestion.check_counts)),
                 ("rows kept out", _kept_out(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
@@ -95,17 +94,17 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
     ]
     if ingestion.parts:
         parts.append(_files(ingestion))
-    remarkable = view.checks(ingestion.checks)
+    remarkable = terminal.checks(ingestion.checks)
     if remarkable.row_count:
         parts.append(remarkable)
     if report:
-        parts.extend(view.samples(report))
-        parts.append(view.cost(report))
+        parts.extend(terminal.samples(report))
+        parts.append(terminal.cost(report))
     return Group(*parts)
 
 
 def _files(batch: Ingestion) -> RenderableType:
-    made = view.table("file of the batch", "version", "table", "rows", right=["rows"])
+    made = terminal.table("file of the batch", "version", "table", "rows", right=["rows"])
     for part in batch.parts:
         made.add_row(one_line(part.key), part.version, part.table, f"{part.rows:,}")
     return made
@@ -166,7 +165,7 @@ def _actions(ingestion: Ingestion) -> str:
 
 
 def _steps(ingestion: Ingestion) -> RenderableType:
-    made = view.table("step", "time (UTC)", "seconds", right=["seconds"])
+    made = terminal.table("step", "time (UTC)", "seconds", right=["seconds"])
     sight = Sight(ingestion)
     for step, time in sorted(ingestion.times.items(), key=lambda item: item[1]):
         since = sight.seconds(step)

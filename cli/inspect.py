@@ -9,17 +9,16 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli import documents, view
+from access.deployment import find, identified
+from access.failing_rows import Finding, Inspection, Question, inspection
+from cli import documents, terminal
 from cli.ingestions import rows_of, source
-from functions.catalog import MAIN
-from lakegate.history import run_id
+from functions.adapters.nessie import MAIN
+from lakegate.audit_tables import run_id
 from lakegate.report import AuditReport
-from reading.deployment import find
-from reading.identity import identified
-from reading.inspection import Finding, Inspection, Question, inspection
 
 if TYPE_CHECKING:
-    from reading.evidence import Evidence
+    from access.rows import Evidence
 
 _FAULT = "not what the audit found: please report this as a fault of Lakegate's"
 
@@ -36,7 +35,7 @@ def inspect(
 ) -> None:
     """Show the rows of a rejected file, or of a table after a change, that break a check."""
     deployment = find(context.obj)
-    world = deployment.world()
+    adapters = deployment.adapters()
 
     def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
         rows = deployment.reader(f"{report.branch}@{report.audited_hash}")
@@ -46,15 +45,15 @@ def inspect(
         run = run_id(report.ingestion, report.attempt)
         return deployment.reader(MAIN).kept_out(run, check, limit)
 
-    ingestion = identified(world.ledger, identity)
+    ingestion = identified(adapters.ledger, identity)
     question = Question(check, limit, show_rows)
-    found = inspection(world, ingestion, question, evidence_of, kept_out)
+    found = inspection(adapters, ingestion, question, evidence_of, kept_out)
     if as_json:
         typer.echo(documents.text(document(found)))
     elif found.findings:
-        view.out().print(page(found))
+        terminal.out().print(page(found))
     else:
-        view.err().print(f"{ingestion.id} is {ingestion.state}: no check failed")
+        terminal.err().print(f"{ingestion.id} is {ingestion.state}: no check failed")
 
 
 def document(found: Inspection) -> dict[str, Any]:
@@ -92,10 +91,10 @@ def _check(finding: Finding) -> dict[str, Any]:
 
 def page(found: Inspection) -> Group:
     """An inspection for people: a table of rows a check."""
-    head = view.facts(
+    head = terminal.facts(
         [
             ("ingestion", found.ingestion.id),
-            ("state", view.coloured(found.ingestion.state)),
+            ("state", terminal.coloured(found.ingestion.state)),
             *source(found.ingestion),
             ("table", found.report.table),
             ("branch", found.report.branch),
@@ -123,7 +122,7 @@ def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:
 
 def _table(rows: Iterable[Mapping[str, Any]], *, without: Collection[str]) -> RenderableType:
     shown = [{k: v for k, v in row.items() if k not in without} for row in rows]
-    made = view.table(*shown[0], right=["_pos"])
+    made = terminal.table(*shown[0], right=["_pos"])
     for row in shown:
-        made.add_row(*(view.cell(value) for value in row.values()))
+        made.add_row(*(terminal.cell(value) for value in row.values()))
     return made

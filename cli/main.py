@@ -6,7 +6,6 @@ import typer
 from typer.core import TyperGroup
 
 from cli import (
-    accept,
     change,
     contracts,
     demo,
@@ -14,20 +13,17 @@ from cli import (
     destroy,
     doctor,
     drop,
-    expire,
     failed,
     generate,
     ingestions,
     inspect,
-    ledger,
-    local,
-    page,
-    press,
+    local_stack,
     query,
     reconcile,
     rotate,
+    slack,
     snowflake,
-    view,
+    terminal,
 )
 from lakegate.errors import LakegateError
 
@@ -39,7 +35,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except LakegateError as error:
-            view.err().print(f"{error.message} ({error.code})", style="red", soft_wrap=True)
+            terminal.err().print(f"{error.message} ({error.code})", style="red", soft_wrap=True)
             raise typer.Exit(1) from error
 
 
@@ -64,9 +60,9 @@ def begin(
 
 
 for _command in (
-    local.up,
-    local.down,
-    local.status,
+    local_stack.up,
+    local_stack.down,
+    local_stack.status,
     doctor.doctor,
     drop.drop,
     generate.generate,
@@ -74,13 +70,13 @@ for _command in (
     ingestions.show,
     inspect.inspect,
     query.query,
-    page.page,
+    query.page,
     change.change,
     failed.replay,
     failed.publish,
     failed.discard,
-    accept.accept,
-    expire.expire,
+    failed.accept,
+    failed.expire,
     reconcile.reconcile,
     deploy.deploy,
     destroy.destroy,
@@ -89,6 +85,6 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(contracts.contract, name="contract")
-app.add_typer(ledger.ledger, name="ledger")
+app.add_typer(reconcile.ledger, name="ledger")
 app.add_typer(snowflake.snowflake, name="snowflake")
-app.add_typer(press.slack, name="slack")
+app.add_typer(slack.slack, name="slack")

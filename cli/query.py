@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli import view
-from functions.catalog import MAIN
-from lakegate.visible import escaped_json
-from reading.deployment import find
+from access.deployment import Choice, find
+from cli import terminal
+from functions.adapters.nessie import MAIN
+from lakegate.text import escaped_json
 
-# pyarrow, duckdb and pyiceberg take a second to import, which no other command has to wait for.
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# pyarrow, duckdb and pyiceberg take a second to import, which no other command has to wait for.
 
 _MOST_ROWS = 200
 
@@ -50,19 +52,35 @@ def _print_json(answer: "pa.RecordBatchReader") -> None:
 
 def _print_table(answer: "pa.RecordBatchReader") -> None:
     numbers = [field.name for field in answer.schema if _is_number(field.type)]
-    made = view.table(*answer.schema.names, right=numbers)
+    made = terminal.table(*answer.schema.names, right=numbers)
     more = False
     for count, row in enumerate(rows(answer)):
         more = count == _MOST_ROWS
         if more:
             break
-        made.add_row(*(view.cell(value) for value in row))
-    view.out().print(made)
+        made.add_row(*(terminal.cell(value) for value in row))
+    terminal.out().print(made)
     if more:
-        view.err().print(f"only the first {_MOST_ROWS} rows; --json prints all", style="dim")
+        terminal.err().print(f"only the first {_MOST_ROWS} rows; --json prints all", style="dim")
 
 
 def _is_number(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+# `lakegate page`: the quality page, served on this machine alone.
+
+
+def page(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where to serve it.")] = 8501,
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open it in a browser as well.")
+    ] = True,
+) -> None:
+    """Serve the quality page: what landed, what failed and why, and what is in the tables."""
+    from dashboard.serving import serve  # a second to import, which no other command waits for
+
+    serve(Choice.of(context.obj), port, open_browser=open_)

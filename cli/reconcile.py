@@ -1,5 +1,6 @@
 """`lakegate reconcile`: every landed object's end, and whether main has what was published."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -8,13 +9,13 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from cli import documents, view
-from functions.balance import Balance
-from functions.finding import Finding
-from functions.ingestion import State
-from functions.reconciliation import End, Reconciliation
-from functions.reconciling import reconciled
-from reading.deployment import find
+from access.deployment import find
+from cli import documents, terminal
+from functions.model.ingestion import Ingestion, State
+from functions.operations.rebuild_ledger import rebuild
+from functions.operations.reconcile import reconciled
+from functions.operations.reconciliation import End, Reconciliation
+from functions.operations.row_balance import Balance, Finding
 
 _MOST_SHOWN = 50
 
@@ -31,7 +32,7 @@ def reconcile(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check that nothing is lost or doubled; where something is, say what, and end with 1."""
-    found = reconciled(find(context.obj).world(), table, thorough=thorough, full=full)
+    found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
     tell(found, as_json=as_json)
 
 
@@ -61,20 +62,22 @@ def document(found: Reconciliation) -> dict[str, Any]:
 
 
 def _show(found: Reconciliation) -> None:
-    view.out().print(_ends(found))
+    terminal.out().print(_ends(found))
     if found.balances:
-        view.out().print(_tables(found.balances))
+        terminal.out().print(_tables(found.balances))
     if found.since:
-        view.out().print(f"commits since {found.since} were looked at; --full looks at all")
+        terminal.out().print(f"commits since {found.since} were looked at; --full looks at all")
     _print_findings(found.remarks, Text("! ", "yellow"))
     _print_findings(found.problems, Text("✗ ", "bold red"))
     ends = " + ".join(end.value for end in End if end is not End.NOT_TAKEN_IN)
     if not found.problems:
-        view.out().print(f"all right: landing = {ends}, and main has the rows that were published")
+        terminal.out().print(
+            f"all right: landing = {ends}, and main has the rows that were published"
+        )
 
 
 def _ends(found: Reconciliation) -> RenderableType:
-    made = view.table("end", "objects", "rows", right=["objects", "rows"])
+    made = terminal.table("end", "objects", "rows", right=["objects", "rows"])
     for end in End:
         objects, rows = found.ended(end)
         if objects or end is not End.NOT_TAKEN_IN:
@@ -85,12 +88,16 @@ def _ends(found: Reconciliation) -> RenderableType:
 
 
 def _coloured(end: End) -> Text:
-    return view.coloured(State(end.value)) if end.value in set(State) else Text(end.value, "yellow")
+    return (
+        terminal.coloured(State(end.value))
+        if end.value in set(State)
+        else Text(end.value, "yellow")
+    )
 
 
 def _tables(balances: Sequence[Balance]) -> RenderableType:
     numbers = ("rows on main", "published", "by others", "off by")
-    made = view.table("table", *numbers, right=numbers)
+    made = terminal.table("table", *numbers, right=numbers)
     for each in balances:
         row = (each.rows.live, each.published, each.gained_by_others, each.off)
         made.add_row(each.table, *(f"{number:,}" for number in row))
@@ -99,9 +106,9 @@ def _tables(balances: Sequence[Balance]) -> RenderableType:
 
 def _print_findings(findings: Sequence[Finding], mark: Text) -> None:
     for each in findings[:_MOST_SHOWN]:
-        view.out().print(mark + Text(f"{each.message} ({each.code})"), soft_wrap=True)
+        terminal.out().print(mark + Text(f"{each.message} ({each.code})"), soft_wrap=True)
     if len(findings) > _MOST_SHOWN:
-        view.out().print(f"… and {len(findings) - _MOST_SHOWN:,} more: --json lists them all")
+        terminal.out().print(f"… and {len(findings) - _MOST_SHOWN:,} more: --json lists them all")
 
 
 def _of_balance(balance: Balance) -> dict[str, Any]:
@@ -115,3 +122,40 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
         "doubled_files": [asdict(each) for each in balance.doubled],
         "gone_files": list(balance.gone),
     }
+
+
+# `lakegate ledger rebuild`: what to do when the ledger is lost.
+
+ledger = typer.Typer(no_args_is_help=True, help="Mend the ledger.")
+
+
+@ledger.command("rebuild")
+def rebuild_command(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Restore what the ledger lost, from main's log, branches, audit reports and job runs.
+
+    What the ledger has stays as it is, so this can be done at any time, and again where it failed.
+    """
+    found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
+    if as_json:
+        typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
+    else:
+        terminal.out().print(told(found, dry_run=dry_run), soft_wrap=True)
+
+
+def told(found: Sequence[Ingestion], *, dry_run: bool) -> str:
+    """What was restored, by state, and what happens next."""
+    if not found:
+        return "Nothing was lost that left a trace."
+    states = Counter(ingestion.state for ingestion in found)
+    counted = ", ".join(f"{states[state]:,} {state}" for state in State if states[state])
+    if dry_run:
+        return f"{len(found):,} ingestions would be restored: {counted}."
+    return (
+        f"{len(found):,} ingestions are restored: {counted}.\n"
+        "The sweep finishes what is due, and takes in files that left no trace. Look with "
+        "`lakegate status` and `lakegate runs`."
+    )

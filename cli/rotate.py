@@ -9,19 +9,18 @@ from typing import Annotated
 import boto3
 import typer
 
-from cli import view
-from cli.local import Tell, teller
-from functions.nessie_probe import NessieProbe
-from infra import keys
-from infra.aws.facts import Facts
-from infra.aws.nessie_key import give_key
-from infra.aws.secrets import SecretKeyring
+from access.deployment import ROOT, home
+from cli import terminal
+from cli.local_stack import Tell, teller
+from functions.health.nessie_checks import NessieProbe
+from infra import nessie_tokens
+from infra.aws.secrets import SecretKeyring, give_key
+from infra.aws.site import Facts
 from infra.cloudformation import Stacks
-from infra.keys import Keys
 from infra.local import stack
+from infra.nessie_tokens import Keys
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError, Transient
-from reading.deployment import ROOT, home
 
 _NEW_TOKENS = (
     "What runs goes on: the old tokens hold until their own end. Functions take the new ones when"
@@ -63,20 +62,22 @@ def rotate(
     ] = False,
     days: Annotated[
         int, typer.Option(help="How long the tokens hold.", min=1, max=365)
-    ] = keys.LIFE.days,
+    ] = nessie_tokens.LIFE.days,
 ) -> None:
     """Make and store new tokens for Nessie; safe to repeat, also where it was interrupted."""
     tell = teller()
     stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
     rotated = _of_stage(stage, tell) if stage else _of_stack(tell)
     done = rotated(timedelta(days=days), key)
-    view.out().print(f"New tokens for {', '.join(keys.ROLES)}, until {done.keys.until:%Y-%m-%d}.")
-    view.out().print(_NEW_KEY if key else _NEW_TOKENS)
+    terminal.out().print(
+        f"New tokens for {', '.join(nessie_tokens.ROLES)}, until {done.keys.until:%Y-%m-%d}."
+    )
+    terminal.out().print(_NEW_KEY if key else _NEW_TOKENS)
     if key and done.own_nessie:
-        view.out().print(_OWN_NESSIE)
+        terminal.out().print(_OWN_NESSIE)
         typer.echo(done.keys.public_key)
         return
-    view.out().print(_verified(done))
+    terminal.out().print(_verified(done))
 
 
 def _of_stack(tell: Tell) -> Rotate:
@@ -96,10 +97,10 @@ def _of_stage(name: str, tell: Tell) -> Rotate:
             message = f"nothing is deployed as stage {name} here: there is no"
             raise LakegateError("NO_DEPLOYMENT", f"{message} {stage.parameter('nessie-uri')}")
         keyring = SecretKeyring(boto3.client("secretsmanager"), name)
-        if keys.SIGNING_KEY not in keyring.read():
+        if nessie_tokens.SIGNING_KEY not in keyring.read():
             raise LakegateError("FOREIGN_TOKENS", _FOREIGN.format(name, stage.token_secret("…")))
         tell("new key and tokens" if new_key else "new tokens")
-        made = keys.rotate(keyring, datetime.now(UTC), life, new_key=new_key)
+        made = nessie_tokens.rotate(keyring, datetime.now(UTC), life, new_key=new_key)
         stacks = Stacks(boto3.client("cloudformation"), tell)
         given = give_key(stacks, stage.platform_stack, made.public_key)
         return Rotated(made, facts["nessie-uri"], own_nessie=not given)

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from cli import view
-from functions.readers import snowflake_sql as sql
-from functions.readers.snowflake_sql import Place
-from functions.world import World
+from access.deployment import find
+from cli import terminal
+from functions.adapters.all import Adapters
+from functions.downstream import snowflake_sql as sql
+from functions.downstream.snowflake_sql import Place
 from lakegate.errors import LakegateError
-from reading.deployment import find
 
 _ROLE_ARN = re.compile(r"arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
 
@@ -57,9 +57,9 @@ def ddl_command(
 
     The tables begin with what main has now. Whoever runs the SQL reads it first.
     """
-    world = find(context.obj).world()
+    adapters = find(context.obj).adapters()
     names = Names(Place(database, schema), role, name, aws_role)
-    for statement in ddl(names, world.lake.bucket, _metadata(world, table or [])):
+    for statement in ddl(names, adapters.lake.bucket, _metadata(adapters, table or [])):
         typer.echo(f"{statement};\n")
 
 
@@ -89,15 +89,15 @@ def ddl(names: Names, lake_bucket: str, metadata: Mapping[str, str]) -> Iterator
         yield sql.iceberg_table(names.place, table, path, names.name, names.name)
 
 
-def _metadata(world: World, wanted: list[str]) -> dict[str, str]:
+def _metadata(adapters: Adapters, wanted: list[str]) -> dict[str, str]:
     """Where the tables stand on main. Raises LakegateError NO_TABLE where one is not there."""
-    tip = world.catalog.tip()
-    tables = wanted or [stored.contract.table for stored in world.lake.contracts()]
-    found = {table: world.catalog.metadata(tip.hash, table) for table in tables}
+    tip = adapters.catalog.tip()
+    tables = wanted or [stored.contract.table for stored in adapters.lake.contracts()]
+    found = {table: adapters.catalog.metadata(tip.hash, table) for table in tables}
     missing = [table for table, file in found.items() if not file]
     if missing and wanted:
         message = f"main has no table {', '.join(missing)}: publish a file of it first"
         raise LakegateError("NO_TABLE", message)
     if missing:
-        view.err().print(f"left out, for main has none of them yet: {', '.join(missing)}")
+        terminal.err().print(f"left out, for main has none of them yet: {', '.join(missing)}")
     return {table: file for table, file in found.items() if file}

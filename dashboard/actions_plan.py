@@ -1,30 +1,31 @@
-"""What an action on a failed ingestion would do, told before anybody does it.
+"""The plan of an action on a failed ingestion: its effect, before it is carried out.
 
-It is told of the ingestion as a person sees it. What has changed by the time that they say yes,
-functions/failed.py finds out: it alone decides.
+It describes the ingestion as the page shows it. Later changes are found by
+functions/operations/failed.py on confirmation: it alone decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dashboard.words import code, count
-from functions import failed, unreadable
-from functions.ending import report_of
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.intake import contract_for
-from functions.preconditions import require_newest, require_publishable
-from functions.removal import plan as removal_plan
-from functions.world import World
+from access import outcomes
+from dashboard.formatting import code, count
+from functions.adapters.all import Adapters
+from functions.model import unreadable
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.operations import failed
+from functions.operations.discard import plan as removal_plan
+from functions.operations.preconditions import require_newest, require_publishable
+from functions.pipeline.finish import report_of
+from functions.pipeline.intake import contract_for
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
-from reading import outcomes
 
 _HASH, _MOST_LINES = 12, 12
 
 
 class Verb(StrEnum):
-    """What a person may do."""
+    """An action that a person may take."""
 
     REPLAY = "Replay"
     PUBLISH = "Publish anyway"
@@ -32,11 +33,11 @@ class Verb(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a person, `by` name, asks for: a publication for a `reason`, a replay by a contract.
+class ActionRequest:
+    """A request by a named person: a publication for a `reason`, or a replay by a contract.
 
-    `original` is the contract of the last attempt. With `null_unreadable` rows with cells that
-    could not be read are published as well.
+    `original` is the contract of the last attempt. With `null_unreadable`, rows with unparseable
+    cells are published as well.
     """
 
     verb: Verb
@@ -48,7 +49,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would happen: sentences in Markdown; `files` are those that would go, `kept` why not."""
+    """The effect in Markdown sentences; `files` are to be deleted, `kept` says why not."""
 
     lines: tuple[str, ...]
     files: tuple[str, ...] = ()
@@ -56,65 +57,70 @@ class Plan:
 
 
 def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
-    """What may be done with it as it stands."""
+    """Return the actions that its state allows."""
     if ingestion.state not in ALERTED:
         return ()
     whole, newest = not ingestion.discarded, not ingestion.superseded_by
     judged = ingestion.state is State.REJECTED and ingestion.has_audited_rows
     verbs = {
-        Verb.REPLAY: newest and not ingestion.doomed,
+        Verb.REPLAY: newest and not ingestion.branches_to_delete,
         Verb.PUBLISH: newest and whole and judged,
-        Verb.DISCARD: whole or bool(ingestion.doomed),
+        Verb.DISCARD: whole or bool(ingestion.branches_to_delete),
     }
     return tuple(verb for verb, fits in verbs.items() if fits)
 
 
-def plan(world: World, ingestion: Ingestion, wish: Wish) -> Plan:
-    """What a wish would do. Raises LakegateError where that cannot be told, or cannot be done."""
-    match wish.verb:
+def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Plan:
+    """Return the effect of a request. Raises LakegateError for an impossible one."""
+    match request.verb:
         case Verb.REPLAY:
-            require_newest(world, ingestion, "", f"replay {ingestion.id}")
-            return Plan(tuple(_replay(world, ingestion, original=wish.original)))
+            require_newest(adapters, ingestion, "", f"replay {ingestion.id}")
+            return Plan(tuple(_replay(adapters, ingestion, original=request.original)))
         case Verb.PUBLISH:
-            _require_publishable(world, ingestion)
-            report, nulls = report_of(world, ingestion), wish.null_unreadable
+            _require_publishable(adapters, ingestion)
+            report, nulls = report_of(adapters, ingestion), request.null_unreadable
             return Plan(tuple(_publish(ingestion, report, null_unreadable=nulls)))
         case Verb.DISCARD:
-            return _discard(world, ingestion)
+            return _discard(adapters, ingestion)
 
 
-def carry_out(world: World, ingestion: Ingestion, wish: Wish) -> tuple[str, ...]:
-    """Do what was asked for, once; returns what became of it, in sentences.
+def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> tuple[str, ...]:
+    """Carry out the request, once; return the outcome in sentences.
 
-    `ingestion` is what the person saw: where somebody was faster, a LakegateError says what became
-    of it.
+    `ingestion` is as the page showed it: if it changed meanwhile, a LakegateError says how.
     """
-    match wish.verb:
+    match request.verb:
         case Verb.REPLAY:
-            done = failed.replay(world, ingestion, by=wish.by, original=wish.original)
-            return _told(outcomes.replayed(done), outcomes.left(done))
+            done = failed.replay(adapters, ingestion, by=request.by, original=request.original)
+            return _sentences(outcomes.replayed(done), outcomes.left(done))
         case Verb.PUBLISH:
             done = failed.publish_anyway(
-                world, ingestion, wish.by, wish.reason, null_unreadable=wish.null_unreadable
+                adapters,
+                ingestion,
+                request.by,
+                request.reason,
+                null_unreadable=request.null_unreadable,
             )
-            return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
+            return _sentences(outcomes.approved(done, request.by.strip()), outcomes.left(done))
         case Verb.DISCARD:
-            return _told(*outcomes.discarded(failed.discard(world, ingestion, by=wish.by)))
+            return _sentences(
+                *outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))
+            )
 
 
-def _require_publishable(world: World, ingestion: Ingestion) -> None:
+def _require_publishable(adapters: Adapters, ingestion: Ingestion) -> None:
     try:
-        require_publishable(world, ingestion)
+        require_publishable(adapters, ingestion)
     except LakegateError as error:
         if error.code != "NOT_FAILED":  # else somebody was faster, which a yes is answered by
             raise
 
 
-def _replay(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
+def _replay(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
     what = "The statement" if ingestion.change else code(ingestion.landed.key)
     yield f"{what} is run once more, as attempt {ingestion.attempt + 1}, on a fresh branch."
     which = "the contract of the last attempt" if original else "the contract in force now"
-    contracts = _contracts(world, ingestion, original=original)
+    contracts = _contracts(adapters, ingestion, original=original)
     yield f"It goes by {which}: {'; '.join(contracts)}."
     tables = ", ".join(map(code, ingestion.tables))
     yield f"If it passes, its rows go into {tables or 'their table'}; nobody is asked again."
@@ -122,24 +128,24 @@ def _replay(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[s
         yield f"The branch {code(ingestion.branch)} stays until then."
 
 
-def _contracts(world: World, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
-    """The contract, or those of a batch's files; where one is new, that is said."""
+def _contracts(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
+    """Yield the contract, or those of a batch's files, and mark newer versions."""
     before = sorted(set(ingestion.contracts))
     if original:
-        found = [world.lake.contract_at(*each) for each in before if all(each)]
+        found = [adapters.lake.contract_at(*each) for each in before if all(each)]
     elif ingestion.parts:
-        found = [s for s in world.lake.contracts() if s.contract.table in ingestion.tables]
+        found = [s for s in adapters.lake.contracts() if s.contract.table in ingestion.tables]
     else:
-        found = [contract_for(world, ingestion)]
+        found = [contract_for(adapters, ingestion)]
     for stored in found:
         same = ", the same as before" if (stored.key, stored.version) in before else ", a new one"
         named = f"{code(stored.contract.id)} version {code(stored.contract.version)}"
         yield named if original else f"{named}{same}"
 
 
-def has_unreadable(world: World, ingestion: Ingestion) -> bool:
-    """Return whether a person may choose what becomes of rows that could not be read."""
-    return bool(unreadable.named(report_of(world, ingestion)))
+def has_unreadable(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Return if there are rows with unparseable cells to decide about."""
+    return bool(unreadable.named(report_of(adapters, ingestion)))
 
 
 def _publish(
@@ -159,7 +165,7 @@ def _publish(
             yield "For that the job runs once more; what else it finds is not overruled."
     if not report:
         yield "The audit report is gone: which rows break which check cannot be looked up any more."
-    if ingestion.looks_beyond:
+    if ingestion.checks_whole_table:
         yield "If main has changed since, the checks of the whole table are asked once more."
     yield "Readers of main see it at once, and main's log keeps your name and reason."
     yield "It cannot be taken back here. The branch is deleted afterwards."
@@ -174,16 +180,25 @@ def _rows(ingestion: Ingestion) -> str:
     return f"{added} {'goes' if ingestion.rows == 1 else 'go'} into"
 
 
-def _discard(world: World, ingestion: Ingestion) -> Plan:
-    doomed = ingestion.doomed or failed.branches(ingestion, world.catalog.references())
-    removal = removal_plan(world, ingestion.tables, doomed, (ingestion.base_hash,), doomed)
-    return Plan(tuple(_lost(ingestion, doomed, len(removal.files))), removal.files, removal.kept)
+def _discard(adapters: Adapters, ingestion: Ingestion) -> Plan:
+    branches_to_delete = ingestion.branches_to_delete or failed.branches(
+        ingestion, adapters.catalog.references()
+    )
+    removal = removal_plan(
+        adapters, ingestion.tables, branches_to_delete, (ingestion.base_hash,), branches_to_delete
+    )
+    return Plan(
+        tuple(_lost(ingestion, branches_to_delete, len(removal.files))), removal.files, removal.kept
+    )
 
 
-def _lost(ingestion: Ingestion, doomed: Mapping[str, str], files: int) -> Iterator[str]:
-    if doomed:
-        yield f"{count(len(doomed), 'branch', 'branches')} and {count(files, 'file')} are deleted:"
-        yield _listed([f"{code(name)} at {code(at[:_HASH])}" for name, at in doomed.items()])
+def _lost(ingestion: Ingestion, branches_to_delete: Mapping[str, str], files: int) -> Iterator[str]:
+    if branches_to_delete:
+        branches = count(len(branches_to_delete), "branch", "branches")
+        yield f"{branches} and {count(files, 'file')} are deleted:"
+        yield _listed(
+            [f"{code(name)} at {code(at[:_HASH])}" for name, at in branches_to_delete.items()]
+        )
     else:
         yield "It has no branch any more: it is only marked as discarded."
     if ingestion.has_rows:
@@ -198,5 +213,5 @@ def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in shown)
 
 
-def _told(*words: str) -> tuple[str, ...]:
+def _sentences(*words: str) -> tuple[str, ...]:
     return tuple(text for text in words if text)

@@ -1,4 +1,4 @@
-"""The quality page's script, which Streamlit runs for each view: which page, and of what."""
+"""The page's script, which Streamlit runs for each view."""
 
 import json
 import sys
@@ -6,32 +6,32 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import comparison_view, ingestion_view, links, overview_view, table_view
-from dashboard.failing import told
-from dashboard.opening import Opened, opened
-from dashboard.words import code
-from reading.deployment import Choice
+from access.deployment import Choice
+from dashboard import formatting, ingestion_page, overview_page, table_page
+from dashboard.compare import comparison_page
+from dashboard.formatting import code
+from dashboard.session import Opened, errors_shown, opened
 
 Show = Callable[[Opened], None]
 
 
 def main(choice: Choice) -> None:
-    """Show the page that the address names, of the deployment that was chosen."""
+    """Show the page in the address, of the chosen deployment."""
     st.set_page_config(page_title=f"Lakegate: {choice.name}", layout="wide")
 
     def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:
         def run() -> None:
             st.caption(code(choice.name), text_alignment="right")
-            with told():
+            with errors_shown():
                 show(opened(choice))
 
         return st.Page(run, title=title, url_path=path, default=first)
 
     pages = [
-        page(overview_view.show, "Overview", "overview", first=True),
-        page(ingestion_view.show, "Ingestion", links.INGESTION),
-        page(comparison_view.show, "Branch and main", links.BRANCH),
-        page(table_view.show, "Table", links.TABLE),
+        page(overview_page.show, "Overview", "overview", first=True),
+        page(ingestion_page.show, "Ingestion", formatting.INGESTION),
+        page(comparison_page.show, "Branch and main", formatting.BRANCH),
+        page(table_page.show, "Table", formatting.TABLE),
     ]
     st.navigation(pages, position="top").run()
 

@@ -1,16 +1,104 @@
-"""One ingestion as people see it: facts, timeline, and its report check by check."""
+"""One ingestion: facts, timeline, and its report check by check."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
-from dashboard.timeline import Step, timeline
-from dashboard.words import moment, size
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.storage import Missing
-from functions.world import World
+from dashboard.formatting import moment, size
+from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import ALERTED, Ingestion, State
+from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.report import ADDRESS, AuditReport, CheckResult, Status
+
+# The timeline of an ingestion: its steps, and the duration of each phase.
+
+# Steps of the ledger that the timeline leaves out.
+_ASIDE = ("recorded", "removed", "reported late")
+# The order of steps in the same millisecond.
+_ORDER = ("landed", "branched", "submitted", "started", "written", "audited")
+# The name of each phase, by the step that ends it.
+_PHASES = {
+    "branched": "in the queue",
+    "submitted": "handed to a job",
+    "started": "job waits to start",
+    "written": "read and written",
+    "audited": "audited",
+    "published": "merged into main",
+    "rejected": "judged",
+    "errored": "judged",
+    "alerted": "alerted",
+    "cleaned": "branch deleted",
+    "approved": "waited for a decision",
+    "discarded": "waited for a decision",
+    "replayed": "waited for a decision",
+    "superseded": "a newer version was published",
+}
+_WRITES = ("append", "change")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its name, its time, and the seconds since the step before."""
+
+    name: str
+    at: str
+    seconds: float
+
+    @property
+    def phase(self) -> str:
+        """Return the name of the phase before it."""
+        return _PHASES.get(self.name, self.name)
+
+    @property
+    def began(self) -> str:
+        """Return the start of that phase."""
+        return times.text(datetime.fromisoformat(self.at) - timedelta(seconds=self.seconds))
+
+
+def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ...]:
+    """Return the steps in the order of their times; for a repeated step, the last."""
+    noted = {name: at for name, at in ingestion.times.items() if name not in _ASIDE}
+    noted = _in_job(report, noted) | noted if report else noted
+    ordered = sorted(noted.items(), key=lambda step: (step[1], _rank(step[0])))
+    first = [Step(name, at, 0.0) for name, at in ordered[:1]]
+    return (*first, *(Step(name, at, _between(a, at)) for (_, a), (name, at) in pairwise(ordered)))
+
+
+def total(ingestion: Ingestion) -> float:
+    """Return the seconds from landing to the final state; None before it."""
+    end = ingestion.ended_at
+    return _between(ingestion.landed.landed_at, end) if end else 0.0
+
+
+def _in_job(report: AuditReport, noted: Mapping[str, str]) -> dict[str, str]:
+    """Return the job's own steps between its submission and its report."""
+    if report.started_at < noted.get("submitted", ""):
+        return {}  # of an earlier attempt
+    job = {"started": report.started_at, "audited": report.finished_at}
+    return {**job, **dict(_until_written(report))}
+
+
+def _until_written(report: AuditReport) -> Iterator[tuple[str, str]]:
+    names = [step.name for step in report.steps]
+    if last := next((name for name in _WRITES if name in names), ""):
+        spent = sum(step.seconds for step in report.steps[: names.index(last) + 1])
+        began = datetime.fromisoformat(report.started_at)
+        written = times.text(began + timedelta(seconds=spent))
+        yield "written", min(written, report.finished_at)
+
+
+def _rank(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+
+
+def _between(begin: str, end: str) -> float:
+    gone = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    return max(0.0, gone.total_seconds())
+
 
 MARKS = {
     Status.FAIL: "✗ failed",
@@ -23,7 +111,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Account:
-    """An ingestion, its last attempt's report if there is one, and why there is none if not."""
+    """An ingestion, its last attempt's report, or the reason why there is none."""
 
     ingestion: Ingestion
     report: AuditReport | None
@@ -31,33 +119,33 @@ class Account:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Its way in time."""
+        """Return its timeline."""
         return timeline(self.ingestion, self.report)
 
     @property
     def checks(self) -> tuple[CheckResult, ...]:
-        """The report's checks, those that block first."""
+        """Return the report's checks, blocking ones first."""
         ranked = list(MARKS)
         found = self.report.checks if self.report else ()
         return tuple(sorted(found, key=lambda check: ranked.index(check.status)))
 
     @property
     def is_failed(self) -> bool:
-        """Whether a person was told, and may decide."""
+        """Return if an alert was sent and a person may decide."""
         return self.ingestion.state in ALERTED
 
     @property
     def is_comparable(self) -> bool:
-        """Whether its rows wait on a branch to be compared with main's."""
+        """Return if its rows are on a branch and can be compared with main's."""
         return self.is_failed and bool(self.ingestion.audited_hash) and not self.ingestion.discarded
 
 
-def account(world: World, ingestion: Ingestion) -> Account:
-    """What is known of an ingestion."""
+def account(adapters: Adapters, ingestion: Ingestion) -> Account:
+    """Return the known facts of an ingestion."""
     if not ingestion.report_key:
         return Account(ingestion, None, "It has not come as far as to be audited.")
     try:
-        return Account(ingestion, world.lake.report(ingestion.report_key))
+        return Account(ingestion, adapters.lake.report(ingestion.report_key))
     except Missing as error:
         why = _missing(ingestion, error.code)
     except Permanent as error:
@@ -67,7 +155,7 @@ def account(world: World, ingestion: Ingestion) -> Account:
 
 
 def facts(told: Account) -> dict[str, tuple[str, ...]]:
-    """Names and the lines of their values, without those that there are none of."""
+    """Return names and the lines of their values, without empty ones."""
     one = told.ingestion
     landed = one.landed
     found: dict[str, str | tuple[str, ...]] = {
@@ -100,13 +188,13 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
 def _missing(ingestion: Ingestion, code: str) -> str:
     if not ingestion.ended:
         return "Its job has left no audit report yet."
-    known = ingestion.tally or ingestion.state is not State.ERRORED
+    known = ingestion.check_counts or ingestion.state is not State.ERRORED
     left = "Its" if known else "Its job left no audit report, or its"
     return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."
 
 
 def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
-    """The checks as a table's rows."""
+    """Return the checks as a table's rows."""
     return [
         {
             "result": MARKS[check.status],
@@ -121,7 +209,7 @@ def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
 
 
 def sample_rows(samples: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
-    """Rows as a table shows them: without their address in the lake."""
+    """Return sample rows for a table: without their address in the lake."""
     return [{k: v for k, v in row.items() if k not in ADDRESS} for row in samples]
 
 

@@ -1,16 +1,33 @@
 """Lambda: what can only be seen and done from inside the network."""
 
+import os
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
+import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.config import Config
 
-from functions.diagnosis import Finding, fail
-from functions.examining import Expected, examine
-from functions.seeding import seed
+from functions.adapters.nessie import Catalog
+from functions.adapters.secrets import secret
+from functions.health.aws_probe import AwsProbe
+from functions.health.checks import Expected, Probes, examine
+from functions.health.model import Finding, fail
+from functions.health.nessie_checks import NessieProbe
+from functions.pipeline.seed import seed
+from functions.settings import CheckupSettings, Settings
 from functions.telemetry import logger
-from functions.wiring import scene, world
+from functions.wiring import adapters
 from lakegate.errors import LakegateError, Permanent
+
+# A probe that does not answer soon is reported.
+_IMPATIENT = Config(
+    retries={"mode": "standard", "max_attempts": 2},
+    connect_timeout=5,
+    read_timeout=10,
+    s3={"addressing_style": "path"},
+)
 
 
 @logger.inject_lambda_context
@@ -22,7 +39,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """
     match event:
         case {"do": "seed"}:
-            return asdict(seed(world()))
+            return asdict(seed(adapters()))
         case {"do": "examine"}:
             return [asdict(finding) for finding in _examine(event.get("expected", {}))]
     raise Permanent("UNKNOWN_REQUEST", f"ask for `seed` or `examine`, not for {event!r}")
@@ -30,7 +47,23 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
 
 def _examine(expected: dict[str, str]) -> list[Finding]:
     try:
-        return examine(scene(), Expected(**expected))
+        return examine(probes(), Expected(**expected))
     except LakegateError as error:
         fix = "deploy again: the stack tells the functions their settings"
         return [fail("settings", error.message, fix)]
+
+
+def probes() -> Probes:
+    """What an examination in this Lambda's environment works with; no secret is read for it yet."""
+    settings = Settings.of(os.environ)
+    names = ("s3", "sqs", "dynamodb", "emr-serverless")
+    vault = boto3.client("secretsmanager", config=_IMPATIENT)
+    return Probes(
+        settings=settings,
+        own=CheckupSettings.of(os.environ),
+        aws=AwsProbe(*(boto3.client(name, config=_IMPATIENT) for name in names)),
+        nessie=NessieProbe(settings.nessie_uri),
+        catalog=lambda token: Catalog(settings.nessie_uri, token),
+        secret=lambda name: secret(vault, name),
+        now=lambda: datetime.now(UTC),
+    )

@@ -6,25 +6,25 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.people.weekly import GRACE, WEEK, digest, incomplete
+from functions.adapters.all import Adapters
+from functions.notifications.weekly_digest import GRACE, WEEK, digest, incomplete
 from functions.settings import DigestSettings
 from functions.telemetry import logger, metrics
-from functions.wiring import world
-from functions.world import World
+from functions.wiring import adapters
 from lakegate import times
 
 
-def review(world: World, channel: str) -> int:
+def review(adapters: Adapters, channel: str) -> int:
     """Have people told in a channel ("" for the default one); returns how many files landed.
 
     Done again for the same week, it is told once.
     """
-    now = datetime.fromisoformat(world.now())
-    recent = list(world.ledger.landed(times.text(now - WEEK - GRACE), times.text(now)))
+    now = datetime.fromisoformat(adapters.now())
+    recent = list(adapters.ledger.landed(times.text(now - WEEK - GRACE), times.text(now)))
     landed = [brief for brief in recent if brief.landed_at >= times.text(now - WEEK)]
-    waiting, forgotten = list(world.ledger.open_failures()), incomplete(recent, now)
-    terms = world.settings.keep_days, world.settings.page_url
-    world.alerts.post(channel, digest(landed, waiting, forgotten, now, *terms))
+    waiting, forgotten = list(adapters.ledger.open_failures()), incomplete(recent, now)
+    terms = adapters.settings.keep_days, adapters.settings.page_url
+    adapters.alerts.post(channel, digest(landed, waiting, forgotten, now, *terms))
     return len(landed)
 
 
@@ -32,4 +32,4 @@ def review(world: World, channel: str) -> int:
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Answer how many files landed, for whoever invokes it by hand."""
-    return {"landed": review(world(), DigestSettings.of(os.environ).digest_channel)}
+    return {"landed": review(adapters(), DigestSettings.of(os.environ).digest_channel)}

@@ -5,16 +5,16 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.expiring import expire
+from functions.operations.expire import expire
 from functions.telemetry import logger, metrics
-from functions.wiring import world
+from functions.wiring import adapters
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Answer how many went, and of how many something is left for the next time."""
-    now = world()
+    now = adapters()
     count = {"expired": 0, "left": 0}
     for each in expire(now, now.settings.keep_days):
         logger.warning("expired", extra=asdict(each))

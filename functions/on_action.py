@@ -12,10 +12,9 @@ import boto3
 from botocore.config import Config
 from slack_sdk import WebClient
 
-from functions.people.answering import Reception, url_handler
-from functions.people.slack_replies import SlackReplies
-from functions.people.wishes import ActionQueue
-from functions.secret_store import Secret
+from functions.adapters.secrets import Secret
+from functions.notifications.interactions import ActionQueue, Reception, url_handler
+from functions.notifications.slack import SlackReplies
 from functions.settings import ActionSettings
 
 # What does not answer at once answers too late.

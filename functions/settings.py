@@ -19,11 +19,12 @@ class Settings:
     queue addresses.
     `alert_topic` is an SNS topic that is told, too, "" without one. `clean_up_role_arn` is the
     role that may delete in the lake; without it that is done as oneself.
-    `job_tries` is how many runs of one ingestion may fail without a report before people are told,
-    `max_attempts` how many fresh branches it may take in all.
+    `max_crashes` is how many runs of one ingestion may fail without a report before people are
+    told,
+    `max_branches` how many fresh branches it may take in all.
     `job_worker_cores`, `job_worker_memory` (the JVM's, as in 14g) and `job_max_executors` are the
     size of one job run. Its log goes to EMR's own storage and to the CloudWatch log group
-    `job_log_group`, if any. `job_attempts` is how often EMR tries a run; more than once, it also
+    `job_log_group`, if any. `emr_attempts` is how often EMR tries a run; more than once, it also
     tries again what was rejected.
     `grace_seconds` is how long the sweep leaves events time to do the work, `overdue_minutes` how
     long an audited file may wait for main before people are told, `keep_days` how long failed
@@ -47,14 +48,14 @@ class Settings:
     job_run_dead_letters: str
     alert_topic: str = ""
     clean_up_role_arn: str = ""
-    job_tries: int = 2
+    max_crashes: int = 2
     job_timeout_minutes: int = 60
     job_worker_cores: int = 4
     job_worker_memory: str = "14g"
     job_max_executors: int = 10
-    job_attempts: int = 1
+    emr_attempts: int = 1
     job_log_group: str = ""
-    max_attempts: int = 20
+    max_branches: int = 20
     grace_seconds: int = 300
     overdue_minutes: int = 180
     keep_days: int = 30
@@ -191,3 +192,69 @@ def _number(name: str, text: str) -> int:
     except ValueError as error:
         message = f"LAKEGATE_{name.upper()} must be a whole number, not {text!r}"
         raise Permanent("BAD_SETTING", message) from error
+
+
+# What a deployment sets for those who read what it publishes.
+
+
+@dataclass(frozen=True)
+class ReaderSettings:
+    """Which readers are told of an ingestion's end, each from the variable `LAKEGATE_<NAME>`.
+
+    `event_bus` is the name of EventBridge's bus; `glue_queue` and `snowflake_queue` are the
+    addresses of the queues of those warehouses that are set up.
+    """
+
+    stage: str
+    event_bus: str = "default"
+    glue_queue: str = ""
+    snowflake_queue: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "ReaderSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return from_environment(cls, environment)
+
+
+@dataclass(frozen=True)
+class GlueSettings:
+    """How AWS Glue is brought along, each from the variable `LAKEGATE_<NAME>`.
+
+    `glue_database_prefix` begins the databases' names; `glue_dead_letters` is a queue's address.
+    """
+
+    glue_database_prefix: str
+    glue_dead_letters: str
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "GlueSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return from_environment(cls, environment)
+
+
+@dataclass(frozen=True)
+class SnowflakeSettings:
+    """How Snowflake is brought along, each from the variable `LAKEGATE_<NAME>`.
+
+    `snowflake_secret` is the name of the secret with the login, `snowflake_marks` of the DynamoDB
+    table with the positions; `snowflake_dead_letters` is a queue's address. `snowflake_tables` are
+    those that Snowflake has, separated by commas; without any they are all. `function_timeout` is
+    how many seconds the function may take.
+    """
+
+    lake_bucket: str
+    snowflake_secret: str
+    snowflake_marks: str
+    snowflake_dead_letters: str
+    function_timeout: int
+    snowflake_tables: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "SnowflakeSettings":
+        """The settings in an environment. Raises as Settings.of does."""
+        return from_environment(cls, environment)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that are named."""
+        return tuple(filter(None, map(str.strip, self.snowflake_tables.split(","))))

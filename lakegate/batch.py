@@ -1,18 +1,18 @@
 """A batch: files of several tables that a manifest makes one ingestion.
 
-The manifest is the landed object; what it names lies in its own folder of the landing bucket.
+The manifest is the landed object; the files that it names lie in its folder of the landing bucket.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakegate.errors import Permanent
-from lakegate.json_documents import load_json
-from lakegate.landing import MANIFEST, LandedObject
+from lakegate.landing import BATCH, MANIFEST, LandedObject
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.visible import one_line
+from lakegate.report import AuditReport, Reason, Verdict, checks_of
+from lakegate.text import load_json, one_line
 
 _EXAMPLE = '{"files": [{"key": "flights.parquet", "table": "nyc.flights"}]}'
 _MOST_NAMED = 5
@@ -20,19 +20,19 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Listed:
-    """What a manifest says of one file: its key below the manifest's folder, and its table."""
+    """A manifest's entry for one file: its key below the manifest's folder, and its table."""
 
     key: str
     table: str
 
 
 @dataclass(frozen=True)
-class Part:
-    """One file of a batch as its job is to read it: the version that was there, and the contract.
+class BatchFile:
+    """One file of a batch as its job reads it: the version found at the start, and the contract.
 
     `key` is below the manifest's folder, `size` in bytes, `contract_version` S3's version of the
-    contract's text. `rows` are those that its audit counted; `hash` is where on the intent's branch
-    its data files are what the table's newest commit added.
+    contract's text. `rows` are those that its audit counted; `hash` is the commit on the intent's
+    branch whose newest snapshot of the table adds this file's rows.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Part:
     hash: str = ""
 
     def landed(self, manifest: LandedObject) -> LandedObject:
-        """The file as a landed object of its own."""
+        """Return the file as a landed object of its own."""
         return LandedObject(
             bucket=manifest.bucket,
             key=folder(manifest.key) + self.key,
@@ -58,19 +58,19 @@ class Part:
 
 
 def folder(manifest: str) -> str:
-    """The folder of a manifest's key, with its slash."""
+    """Return the folder of a manifest's key, with its slash."""
     return manifest.removesuffix(MANIFEST)
 
 
-def tables_of(parts: Iterable[Part]) -> tuple[str, ...]:
-    """The tables of some parts, each once, in the order in which they are named."""
+def tables_of(parts: Iterable[BatchFile]) -> tuple[str, ...]:
+    """Return the tables of some files, each once, in the order in which they are named."""
     return tuple(dict.fromkeys(part.table for part in parts))
 
 
 def read_manifest(text: str | bytes, limits: Limits = DEFAULTS) -> tuple[Listed, ...]:
-    """The files that a manifest names, in its order.
+    """Return the files that a manifest names, in its order.
 
-    Raises Permanent BAD_MANIFEST, with what to do, where it is none or names what cannot be.
+    Raises Permanent BAD_MANIFEST, with what to do, for an invalid manifest.
     """
     try:
         document = load_json(text)
@@ -105,7 +105,7 @@ def _listed(entry: Any, number: int) -> Listed:
 
 
 def _faults(key: str) -> Iterator[str]:
-    """What is wrong with a key below a manifest's folder."""
+    """Return the faults of a key below a manifest's folder."""
     if key.startswith("/") or "://" in key:
         yield "which is no key in its folder"
     if {"", ".", ".."} & set(key.split("/")):
@@ -122,3 +122,63 @@ def _names(names: Iterable[str]) -> str:
 
 def _bad(what: str, todo: str) -> Permanent:
     return Permanent("BAD_MANIFEST", f"the manifest {what}: {todo}; then upload it once more")
+
+
+# The one report of a batch, from the reports of its files.
+
+_WORST = (Verdict.ERRORED, Verdict.REJECTED)
+
+
+def together(manifest: LandedObject, parts: Sequence[AuditReport]) -> AuditReport:
+    """Return the report of a batch from those of its files, at least one, in order.
+
+    It passes if all of them pass. If a file has no rows on the branch, the report has no audited
+    hash: then nothing can be published, even on request.
+    """
+    first, last = parts[0], parts[-1]
+    verdict, reason = _verdict(manifest, parts)
+    return replace(
+        first,
+        verdict=verdict,
+        reason=reason,
+        table=BATCH,
+        audited_hash=last.audited_hash if all(part.audited_hash for part in parts) else "",
+        source=manifest,
+        format="",
+        contract_id="",
+        contract_version="",
+        contract_sha256="",
+        transform="",
+        finished_at=last.finished_at,
+        checks=checks_of(parts, manifest.key),
+        steps=tuple(
+            replace(step, name=f"{_file(manifest, part)}: {step.name}")
+            for part in parts
+            for step in part.steps
+        ),
+        files=(),
+        records=(),
+        rows_written=sum(part.rows_written for part in parts),
+        rows_read=sum(part.rows_read for part in parts),
+        rows_rejected=sum(part.rows_rejected for part in parts),
+        rows_unreadable=sum(part.rows_unreadable for part in parts),
+        rows_nulled=sum(part.rows_nulled for part in parts),
+        source_rows=sum(part.source_rows for part in parts),
+        schema_changes=tuple(f"{p.table}: {each}" for p in parts for each in p.schema_changes),
+        parts=tuple(parts),
+    )
+
+
+def _verdict(manifest: LandedObject, parts: Sequence[AuditReport]) -> tuple[Verdict, Reason | None]:
+    """Return the worst of the files' verdicts, and the file that it comes from."""
+    for worst in _WORST:
+        if failed := [part for part in parts if part.verdict is worst]:
+            why = failed[0].reason or Reason("UNKNOWN", "its report does not say why")
+            more = f" ({len(failed)} of {len(parts)} files were {worst})" if failed[1:] else ""
+            named = f"{_file(manifest, failed[0])} for {failed[0].table}"
+            return worst, Reason(why.code, f"{named}: {why.message}{more}")
+    return Verdict.PASSED, None
+
+
+def _file(manifest: LandedObject, part: AuditReport) -> str:
+    return part.source.key.removeprefix(manifest.key.rpartition("/")[0] + "/")

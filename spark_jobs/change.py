@@ -1,25 +1,84 @@
 """One run that changes a table: its statement, made on the branch, and the audit of the whole."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from pyspark.sql import SparkSession
 
-from lakegate.change import Effect
+from lakegate.change import Change, Effect
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from spark_jobs import audit, iceberg, jvm, parsing, whole
-from spark_jobs.branch import Branch
-from spark_jobs.failures import explain
-from spark_jobs.meter import Meter
-from spark_jobs.names import table_name
-from spark_jobs.quoting import told
-from spark_jobs.read import Source
-from spark_jobs.reports import report
-from spark_jobs.run import Run
-from spark_jobs.samples import with_samples
-from spark_jobs.session import CATALOG, add_catalog
-from spark_jobs.statement import Statement, read_statement
+from spark_jobs.audit import tiers, whole_table
+from spark_jobs.audit.run import Run
+from spark_jobs.audit.samples import with_samples
+from spark_jobs.audit.whole_table import Whole
+from spark_jobs.errors import explain, told
+from spark_jobs.files.open import Source
+from spark_jobs.nessie_branch import Branch
+from spark_jobs.report import report
+from spark_jobs.spark import iceberg, jvm, sql_parser
+from spark_jobs.spark.iceberg import table_name
+from spark_jobs.spark.session import CATALOG, add_catalog
+from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
-from spark_jobs.whole import Whole
+
+# The statement of a change: one DELETE, UPDATE or MERGE on its table, by Spark's own parser.
+
+_TARGETS = {"DeleteFromTable": "table", "UpdateTable": "table", "MergeIntoTable": "targetTable"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that may be run: its text, and Spark's plan of it (`LogicalPlan`)."""
+
+    text: str
+    plan: Any
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it is an UPDATE."""
+        return jvm.class_name(self.plan) == "UpdateTable"
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it is a MERGE."""
+        return jvm.class_name(self.plan) == "MergeIntoTable"
+
+
+def read_statement(spark: SparkSession, change: Change) -> Statement:
+    """The statement of a change. Raises Permanent BAD_STATEMENT when it is anything else."""
+    try:
+        plan = sql_parser.parsed(spark, change.statement)
+    except jvm.JavaError as error:
+        raise Permanent("BAD_STATEMENT", f"Spark cannot read it: {jvm.sentence(error)}") from error
+    kind = jvm.class_name(plan)
+    if kind not in _TARGETS:
+        what = f"this is none ({kind})"
+        if kind == "UnresolvedWith":
+            what = "write what stands in WITH as a subquery"
+        message = f"a change is one DELETE, UPDATE or MERGE: {what}"
+        raise Permanent("BAD_STATEMENT", message)
+    if kind == "MergeIntoTable" and plan.withSchemaEvolution():
+        message = "a change leaves the table's columns alone: take WITH SCHEMA EVOLUTION away"
+        raise Permanent("BAD_STATEMENT", message)
+    _check_target(getattr(plan, _TARGETS[kind])(), change.table)
+    return Statement(change.statement, plan)
+
+
+def _check_target(target: Any, table: str) -> None:
+    """That it is the table and nothing else, whatever alias it is given."""
+    if jvm.class_name(target) == "SubqueryAlias":
+        target = target.child()
+    named: list[str] = []
+    if jvm.class_name(target) == "UnresolvedRelation":
+        named = jvm.texts(target.multipartIdentifier())
+    wanted = table.split(".")
+    if named not in (wanted, [CATALOG, *wanted]):
+        found = ".".join(named) or "something else"
+        message = f"it was asked for {table}, but the statement changes {found}"
+        raise Permanent("BAD_STATEMENT", message)
+
 
 _BEFORE, _AFTER = "main", "audited"  # catalogs; statements may read the first one
 _MERGED = "spark.merge-into.num-target-rows-"
@@ -43,10 +102,10 @@ def make_change(
         after = _at(run, _AFTER, audited_hash)
         effect = _effect(after, statement, updated, before.written)
     with meter.step("audit"):
-        results = (whole.has_effect(effect), *whole.judge(after, before))
+        results = (whole_table.has_effect(effect), *whole_table.judge(after, before))
     with meter.step("samples"):
         results = with_samples(results, after, Source(after.rows, (), None))
-    verdict, reason = audit.verdict(results)
+    verdict, reason = tiers.verdict(results)
     return report(
         spec,
         meter,
@@ -86,7 +145,7 @@ def _changed(run: Run, statement: Statement) -> int:
     spark, ingestion = run.spark, run.spec.ingestion
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     try:
-        updated = parsing.rows_to_update(spark, statement.plan) if statement.is_update else 0
+        updated = sql_parser.rows_to_update(spark, statement.plan) if statement.is_update else 0
         spark.sql(statement.text)
     except jvm.JavaError as error:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""

@@ -3,28 +3,33 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakegate.baselines import Baselines
-from lakegate.contract import Contract
+from lakegate.batch import together
+from lakegate.contract.model import Contract
+from lakegate.drift import Baselines
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult, DataFile, Verdict
-from spark_jobs import audit, drifts, iceberg, quarantine
-from spark_jobs.append import append_watched
-from spark_jobs.audit import Rows
-from spark_jobs.engine import Engine
-from spark_jobs.meter import Meter
-from spark_jobs.quoting import telling
-from spark_jobs.read import Bytes, Source
-from spark_jobs.reports import report
-from spark_jobs.run import Measured, Run
-from spark_jobs.samples import with_samples
-from spark_jobs.stall import watched
-from spark_jobs.transform import open_file
-from spark_jobs.write import Opened, Target, open_table, with_undeclared
+from spark_jobs import append
+from spark_jobs.append import Opened, Target, append_watched, open_table, with_undeclared
+from spark_jobs.audit import drift, tiers
+from spark_jobs.audit.run import Measured, Run
+from spark_jobs.audit.samples import with_samples
+from spark_jobs.audit.tiers import Rows
+from spark_jobs.errors import telling
+from spark_jobs.files.open import Bytes, Source, open_file
+from spark_jobs.files.parquet import Engine
+from spark_jobs.nessie_branch import Branch
+from spark_jobs.report import errored, quarantined, report
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.session import another_session
+from spark_jobs.spark.stall import watched
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.storage import Storage
 
 
 class Landing(Bytes, Protocol):
@@ -63,7 +68,7 @@ def ingest(
             declared = with_undeclared(spark, contract)
             source = engine.read(lambda: open_file(spark, path, declared, storage, spec.limits))
         if source.findings:
-            checks, why = audit.refused(source.findings)
+            checks, why = tiers.refused(source.findings)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}
             return report(spec, meter, contract, **refused)
         contract = replace(contract, columns=source.columns)
@@ -80,7 +85,7 @@ def ingest(
             results = _results(run, rows, ridden, storage)
         with meter.step("samples"):
             results = with_samples(results, run, source)
-    verdict, reason = audit.verdict(results)
+    verdict, reason = tiers.verdict(results)
     found = {"verdict": verdict, "reason": reason, "checks": results, "records": records}
     return report(spec, meter, contract, engine=engine.notes, **written, **found)
 
@@ -88,14 +93,14 @@ def ingest(
 def _results(
     run: Run, rows: Rows, ridden: Mapping[str, Measured], storage: Landing
 ) -> tuple[CheckResult, ...]:
-    measured = audit.measure(run, ridden)
-    results = audit.judge(run.contract, rows, measured)
-    return drifts.compared(results, run.contract, measured, storage.baselines)
+    measured = tiers.measure(run, ridden)
+    results = tiers.judge(run.contract, rows, measured)
+    return drift.compared(results, run.contract, measured, storage.baselines)
 
 
 def _kept(source: Source, rows: Rows, run: Run, keep: Keep, meter: Meter) -> tuple[DataFile, ...]:
     """The files of the rows that were kept out of the table, which must hold all of them."""
-    left_out = quarantine.kept_out(source.rows, run.contract, nulled=rows.nulled)
+    left_out = append.kept_out(source.rows, run.contract, nulled=rows.nulled)
     files = keep(left_out, meter.started_at, run.table)
     held = sum(file.rows for file in files)
     if held != rows.kept_out:
@@ -116,3 +121,33 @@ def _written(run: Run, rows: Rows, source: Source, table: Opened) -> dict[str, A
         "source_rows": source.source_rows,
         "schema_changes": (*source.changes, *table.changes),
     }
+
+
+# One run for a batch: each of its files onto the one branch, one after the other, and audited.
+#
+# A file that fails keeps nobody from seeing what is wrong with the others.
+
+
+def ingest_batch(
+    spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
+) -> AuditReport:
+    """Carry all files of a batch onto its branch, and audit each there.
+
+    Each is judged as if main were what the branch is before it: checks that look at the table, or
+    at another one, find what the files before it brought. Raises Transient when a retry may help.
+    """
+    found: list[AuditReport] = []
+    for part in spec.parts:
+        before = found[-1].audited_hash if found else spec.base_hash
+        # Where nothing of the file before was audited, the batch fails as a whole.
+        own = replace(storage, spec=spec.of_part(part, before or branch.head()))
+        found.append(_judged(own, spark, branch))
+    return together(spec.landed, found)
+
+
+def _judged(own: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
+    try:
+        session = another_session(spark, own.spec, branch.token)
+        return ingest(own.spec, own, session, branch, partial(quarantined, own))
+    except Permanent as error:
+        return errored(own.spec, error)

@@ -5,26 +5,60 @@ publishes what was not audited. The report explains every other end; a crash lea
 """
 
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 from pyspark.sql import SparkSession
 
+from lakegate.audit_tables import has_results
 from lakegate.errors import Permanent
-from lakegate.history import has_results
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
-from lakegate.visible import one_line
-from spark_jobs.admission import admitted
-from spark_jobs.batch import ingest_batch
-from spark_jobs.branch import Branch
+from lakegate.text import one_line
+from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.change import make_change
-from spark_jobs.ingest import ingest
+from spark_jobs.ingest import ingest, ingest_batch
+from spark_jobs.nessie_branch import Branch
 from spark_jobs.reaudit import audit_again
-from spark_jobs.records import quarantined, with_results
-from spark_jobs.reports import errored
-from spark_jobs.session import open_session
+from spark_jobs.report import errored, quarantined, with_results
+from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Replaced, Storage
+
+# A run's token for Nessie, at the door.
+
+_SECONDS = 600.0
+_PAUSE = 5.0
+
+
+def admitted(
+    spec: JobSpec,
+    read: Callable[[], str],
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """The token that `read` gives, once Nessie takes it.
+
+    A new key reaches the servers one by one, minutes after the tokens that it signed. A run that
+    begins meanwhile waits for it, ten minutes at most, rather than use up its ingestion's tries.
+    Raises TokenRefused where that does not help, Transient TOKEN_ENDS where the token would end
+    before the run may.
+    """
+    deadline = monotonic() + _SECONDS
+    while True:
+        token = read()
+        check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
+        try:
+            Branch(spec.nessie_uri, spec.branch, token).head()
+        except TokenRefused:
+            if monotonic() > deadline:
+                raise
+            sleep(_PAUSE)
+        else:
+            return token
+
 
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 
@@ -41,7 +75,7 @@ def main(argument: str) -> int:
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
     token = admitted(spec, storage.nessie_token)
-    if spec.audited_from:
+    if spec.reaudit_base:
         return _run_again(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here

@@ -11,16 +11,17 @@ from typing import Any
 from pyspark import __version__ as spark_version
 from pyspark.sql import DataFrame, SparkSession
 
-from lakegate.contract import Contract
+from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult
-from spark_jobs import audit, beyond, iceberg, keyed
-from spark_jobs.beyond import Main
-from spark_jobs.meter import Meter, now
-from spark_jobs.names import table_name
-from spark_jobs.run import Run
-from spark_jobs.session import CATALOG, add_catalog
+from spark_jobs.audit import main_table, tier_keys, tiers
+from spark_jobs.audit.main_table import Main
+from spark_jobs.audit.run import Run
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.iceberg import table_name
+from spark_jobs.spark.session import CATALOG, add_catalog
+from spark_jobs.spark.step_metrics import Meter, now
 from spark_jobs.storage import Storage
 
 _EARLIER = "earlier"
@@ -43,7 +44,7 @@ class _Gained:
         if iceberg.has_deletes(self.now.table):  # which also apply to some of these files
             return self.now.had(condition)
         name = self.now.name
-        where = beyond.excluding(self.spark, name, condition) if condition else None
+        where = main_table.excluding(self.spark, name, condition) if condition else None
         files = iceberg.gained_files(self.spark, self.now.table, self.earlier, where)
         return iceberg.rows_of(self.spark, self.now.table, files) if files else None
 
@@ -56,13 +57,13 @@ def audit_again(spec: JobSpec, storage: Storage, spark: SparkSession, token: str
     meter = Meter(spark)
     contract = storage.contract()
     earlier = storage.report(spec.earlier_report)
-    if (earlier.ingestion, earlier.base_hash) != (spec.ingestion, spec.audited_from):
+    if (earlier.ingestion, earlier.base_hash) != (spec.ingestion, spec.reaudit_base):
         message = f"{spec.earlier_report} does not tell what was audited before"
         raise Permanent("FOREIGN_REPORT", message)
     with meter.step("audit"):
         again = _results(_run(spec, contract, spark, token), earlier)
     results = tuple(again.get(each.id) or _carried(each, earlier) for each in earlier.checks)
-    verdict, reason = audit.verdict(results)
+    verdict, reason = tiers.verdict(results)
     return replace(
         earlier,
         attempt=spec.attempt,
@@ -88,7 +89,7 @@ def _run(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> 
     add_catalog(spark, CATALOG, spec.nessie_uri, spec.branch, spec.audited_hash, token)
     entered = iceberg.find_iceberg_table(spark, table_name(contract.table))
     run = Run(spark, spec, token, contract, entered, ())
-    base = beyond.main(run).table
+    base = main_table.main(run).table
     if entered is None or base is None:
         raise Permanent("TABLE_GONE", f"there is no table {contract.table} on {spec.branch}")
     return replace(run, files=tuple(iceberg.gained_files(spark, entered, base)))
@@ -102,15 +103,15 @@ def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
     All other measures of the table are taken anew.
     """
     add_catalog(
-        run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.audited_from, run.token
+        run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.reaudit_base, run.token
     )
     name = table_name(run.contract.table, _EARLIER)
-    now = beyond.main(run)
+    now = main_table.main(run)
     gained = _Gained(run.spark, now, iceberg.find_iceberg_table(run.spark, name))
     clean = {each.id for each in earlier.checks if each.counted == 0}
-    checks = [check for check in run.contract.checks if check.looks_beyond]
-    measured = keyed.answer(run, checks, lambda c: gained.had if c.id in clean else now.had)
-    return {check.id: audit.result(check, measured[check.id], run.contract) for check in checks}
+    checks = [check for check in run.contract.checks if check.checks_whole_table]
+    measured = tier_keys.answer(run, checks, lambda c: gained.had if c.id in clean else now.had)
+    return {check.id: tiers.result(check, measured[check.id], run.contract) for check in checks}
 
 
 def _carried(result: CheckResult, earlier: AuditReport) -> CheckResult:

@@ -9,13 +9,13 @@ from typing import Any, BinaryIO
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change
-from lakegate.contract import Contract, parse
+from lakegate.contract.model import Contract, parse
+from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from spark_jobs.sniff import is_gzip
+from spark_jobs.files.sniff import is_gzip
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
 _LONGEST = 1024 * 1024

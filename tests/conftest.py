@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from infra.local.java import SPARK
+from infra.local.jars import SPARK
 
 pytest.register_assert_rewrite("tests.fakes.promises")
 

@@ -11,12 +11,11 @@ from typing import Any
 import boto3
 from pyspark.sql import SparkSession
 
-from functions.catalog import Catalog
-from infra import keys
+from functions.adapters.nessie import Catalog
+from infra import nessie_tokens
 from infra.local import processes
-from infra.local.jars import spark_jars
-from infra.local.java import java_home
-from infra.local.key_files import KeyFiles
+from infra.local.jars import java_home, spark_jars
+from infra.local.ministack import KeyFiles
 from infra.local.parts import aws_environment, choose_ports, parts
 from infra.local.settings import LAKE_BUCKET
 from lakegate.jobspec import JobSpec
@@ -77,7 +76,7 @@ class Services:
 @contextmanager
 def services(home: Path) -> Iterator[Services]:
     """Nessie and ministack, running; this process's environment leads boto3 to them."""
-    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+    tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts(home, ROOT, choose_ports(home), tokens["reader"])
     wanted = {name: part for name, part in every.items() if name in _NEEDED}
     before = dict(os.environ)

@@ -1,10 +1,10 @@
-"""Puts the project's template and code onto ministack, as `lakegate deploy` puts them onto AWS."""
+"""Deploy the project's template and code to ministack, as `lakegate deploy` does to AWS."""
 
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from infra.aws import app, wanted
+from infra.aws import stack_plan
 from infra.aws.site import connect
 from infra.cloudformation import Tell
 from infra.local import ministack
@@ -21,18 +21,18 @@ def deploy(
     chosen: Mapping[str, str],
     tell: Tell = lambda _: None,
 ) -> dict[str, str]:
-    """Bring a stage's stack to what template, code and settings say; returns its outputs.
+    """Deploy a stage's stack and return its outputs.
 
-    `facts` are what a platform tells, `chosen` are parameters of the template.
-    Raises LakegateError with CloudFormation's reasons when that fails.
+    `facts` are the platform's, `chosen` are parameters of the template. Raises LakegateError with
+    CloudFormation's reasons.
     """
     named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
     site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
     site.facts.put(facts)
-    return app.deploy(site, wanted.app(template, site, package, chosen), package)
+    return stack_plan.deploy(site, stack_plan.app(template, site, package, chosen), package)
 
 
 def environment(endpoint: str, function: str) -> dict[str, str]:
-    """The settings that a deployed function has."""
+    """Return the settings of a deployed function."""
     found = ministack.client("lambda", endpoint).get_function_configuration(FunctionName=function)
     return dict(found["Environment"]["Variables"])

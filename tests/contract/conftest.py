@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import requests
 
-from functions.catalog import Catalog
-from infra import keys
-from infra.keys import Keys
+from functions.adapters.nessie import Catalog
+from infra import nessie_tokens
 from infra.local import nessie, processes
-from infra.local.key_files import KeyFiles
+from infra.local.ministack import KeyFiles
 from infra.local.parts import choose_ports
+from infra.nessie_tokens import Keys
 from tests.waiting import PATIENCE
 
 _ADMINISTRATOR = "administrator"
@@ -43,7 +43,9 @@ class Servers:
 
     def set_main_back(self, to: str) -> None:
         """Set main back to an earlier hash, as only an administrator of Nessie may."""
-        token = keys.mint(keys.loaded(self.keys.signing_key), _ADMINISTRATOR, datetime.now(UTC))
+        token = nessie_tokens.mint(
+            nessie_tokens.loaded(self.keys.signing_key), _ADMINISTRATOR, datetime.now(UTC)
+        )
         known = {"Authorization": f"Bearer {token}"}
         main = f"{self.nessie}/api/v2/trees/main"
         head = requests.get(main, headers=known, timeout=30).json()["reference"]["hash"]
@@ -57,7 +59,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Nessie with its tokens and rules, and an S3 with its warehouse."""
     home = tmp_path_factory.mktemp("servers")
     (home / "tmp").mkdir()
-    held = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC))
+    held = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC))
     ports = choose_ports(home)
     storage, address = (f"http://127.0.0.1:{ports[name]}" for name in ("ministack", "nessie"))
     warehouse = "s3://lake/warehouse"

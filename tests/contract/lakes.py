@@ -18,11 +18,11 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.catalog import Catalog
-from functions.file_io import CLIENT
-from functions.ingestion import Intent
-from functions.lake import Lake as Storage
-from functions.tables import Tables
+from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake as Storage
+from functions.model.ingestion import Intent
 from tests.contract.conftest import Servers
 from tests.contract.test_ledger import ACCOUNT
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables
@@ -218,7 +218,7 @@ class IcebergWriter:
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._token,
-            **{"py-io-impl": "functions.file_io.S3FileIO", CLIENT: self._s3},
+            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
         )
 
 

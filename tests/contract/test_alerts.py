@@ -12,18 +12,26 @@ import requests
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.ingestion import Ingestion, State
-from functions.people.alerts import LogAlerts, SlackAlerts
-from functions.people.messages import Alert, Kind, alert, recovered, unreadable_event
-from functions.people.telling import Desk, tell
-from functions.people.threads import Threads
-from functions.people.topic import Topic
-from functions.queues import Queued
+from functions.adapters.sqs import Queued
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
+from functions.model.ingestion import Ingestion, State
+from functions.notifications.alert_text import (
+    alert,
+    recovered,
+    unreadable_event,
+)
+from functions.notifications.email import Topic
+from functions.notifications.notify import AlertChannels, tell
+from functions.notifications.slack import LogAlerts, SlackAlerts
+from functions.notifications.threads import Threads
 from functions.telemetry import logger
 from infra.local.slack import Messages, Slack, web_app
-from infra.local.slack_faults import Faults, Weather
-from infra.local.slack_people import People
-from lakegate.batch import Part
+from infra.local.slack_faults import ActiveFaults, Faults
+from infra.local.slack_people import Users
+from lakegate.batch import BatchFile
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import BATCH
 from lakegate.report import Reason
@@ -57,8 +65,10 @@ class LocalSlack:
 
     def tell(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
         """Have people told, as on_alert does with the queue's message."""
-        desk = Desk(self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons)
-        tell(desk, Queued(channel, alert).to_json())
+        alert_channels = AlertChannels(
+            self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons
+        )
+        tell(alert_channels, Queued(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
         """Each message's channel and what it shows."""
@@ -86,14 +96,14 @@ class LocalSlack:
 
     def suffer(self, **faults: Any) -> None:
         """Have this go wrong from now on."""
-        self.slack.weather = Weather(Faults(**faults))
+        self.slack.faults = ActiveFaults(Faults(**faults))
 
 
 @pytest.fixture
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     """Slack, empty and well."""
     messages = Messages(tmp_path / "messages.jsonl")
-    slack = Slack(messages, TOKEN, People(tmp_path, messages.get))
+    slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
     server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield LocalSlack(slack, f"http://127.0.0.1:{server.port}")
@@ -167,7 +177,7 @@ def test_another_cause_table_or_channel_is_another_thread(local_slack: LocalSlac
 def test_batches_of_other_tables_are_another_thread(local_slack: LocalSlack) -> None:
     """A batch has the cause of one for the same tables, in whatever order, and of no other."""
     for name, tables in (("a", "xy"), ("b", "yx"), ("c", "xz")):
-        parts = tuple(Part(table, "1", "", 1, f"shop.{table}", "", "") for table in tables)
+        parts = tuple(BatchFile(table, "1", "", 1, f"shop.{table}", "", "") for table in tables)
         local_slack.tell(failed(name, table=BATCH, parts=parts))
     assert list(map(len, local_slack.threaded().values())) == [1, 0]
 
@@ -425,12 +435,17 @@ class Mailbox:
 def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
     """What was held up until people were told what became of a file later is not shown."""
     topic, slack = Mailbox(), local_slack.alerts()
-    desk = Desk(local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic))
+    alert_channels = AlertChannels(
+        local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic)
+    )
     first, late, last = failed("a"), failed("a", revision=11), settled("a")
     answer = replace(last, kind=Kind.ANSWER, about="answer", text="answer", revision=0)
     for told in (first, last, late, answer):
         for to_topic in (False, True):
-            tell(desk, Queued("#orders", replace(told, token=""), to_topic=to_topic).to_json())
+            tell(
+                alert_channels,
+                Queued("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
+            )
     assert local_slack.threaded() == {first.text: [last.text, answer.text]}
     assert [told.text for told in topic.got] == [first.text, last.text, answer.text]
 
@@ -439,28 +454,28 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     """An outage of either delays the other by nothing, and doubles nothing there."""
     topic = Mailbox(away=True)
     threads = local_slack.threads
-    desk = Desk(
+    alert_channels = AlertChannels(
         threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
     )
     to_slack, to_topic = Queued("#orders", ALERT), Queued("#orders", ALERT, to_topic=True)
     for _ in range(3):
-        tell(desk, to_slack.to_json())
+        tell(alert_channels, to_slack.to_json())
         with pytest.raises(Transient, match="TOPIC_UNAVAILABLE"):
-            tell(desk, to_topic.to_json())
+            tell(alert_channels, to_topic.to_json())
     topic.away = False
     for _ in range(3):
-        tell(desk, to_topic.to_json())
+        tell(alert_channels, to_topic.to_json())
     assert (len(local_slack.posted()), topic.got) == (1, [ALERT])
 
 
 def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
     """A deployment without Slack has each alert in its log and, where set, its topic."""
     topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
-    desk = Desk(
+    alert_channels = AlertChannels(
         threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
     )
-    tell(desk, Queued("#orders", ALERT).to_json())
-    tell(desk, Queued("#orders", ALERT, to_topic=True).to_json())
+    tell(alert_channels, Queued("#orders", ALERT).to_json())
+    tell(alert_channels, Queued("#orders", ALERT, to_topic=True).to_json())
     assert ([record.getMessage() for record in caplog.records], topic.got) == (
         [ALERT.text],
         [ALERT],

@@ -11,14 +11,17 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.history import Tip
-from functions.ingestion import Approval, State
-from functions.readers.announcements import Announcement, announcements
-from functions.readers.announcing import Readers, announce
-from functions.readers.event_bus import EventBus, detail
-from functions.readers.queues import AnnouncementQueue, GivenUp, RefreshQueue
-from functions.readers.refresh import Refresh
-from functions.readers.refreshing import Refreshing, bring
+from functions.adapters.sqs import (
+    AnnouncementQueue,
+)
+from functions.downstream.announce import EventBus, Readers, Refreshing, announce, bring, detail
+from functions.downstream.queues import (
+    GivenUp,
+    RefreshQueue,
+)
+from functions.model.announcement import Announcement, Refresh, announcements
+from functions.model.commits import Tip
+from functions.model.ingestion import Approval, State
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.examples import INGESTION

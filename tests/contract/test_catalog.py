@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from functions.catalog import Catalog, MergeConflict, SetBack, UnknownBranch
+from functions.adapters.nessie import Catalog, MergeConflict, SetBack, UnknownBranch
 from lakegate.errors import LakegateError, Transient
 from tests.contract.conftest import Servers
 from tests.fakes import wire

@@ -19,9 +19,9 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
-from functions.file_io import CLIENT
-from functions.readers.glue import POSITION, Glue
-from functions.readers.refresh import Refresh
+from functions.adapters.iceberg_file_io import CLIENT
+from functions.downstream.glue import POSITION, Glue
+from functions.model.announcement import Refresh
 from lakegate.errors import Permanent, Transient
 
 ACCOUNT = {
@@ -105,7 +105,7 @@ def test_a_newer_publish_moves_it(catalog: Catalog) -> None:
 def test_pyiceberg_reads_it(catalog: Catalog) -> None:
     """Any client of Glue's that knows Iceberg finds the table."""
     catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
-    io_ = {"py-io-impl": "functions.file_io.S3FileIO", CLIENT: catalog.s3}
+    io_ = {"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: catalog.s3}
     table = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
     assert table.schema().column_names == ["id", "amount"]
 

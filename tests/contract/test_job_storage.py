@@ -15,7 +15,7 @@ from lakegate.landing import LandedObject
 from lakegate.limits import Limits
 from spark_jobs.storage import Replaced, Storage
 from tests.fakes.deployment import ORDERS
-from tests.unit.test_jobspec import SPEC
+from tests.unit.lakegate.test_jobspec import SPEC
 
 ACCOUNT = {
     "region_name": "us-east-1",

@@ -12,11 +12,11 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.brief import Brief
-from functions.ingestion import Action, Approval, Ingestion, State
-from functions.ledger import Ledger, Moved, UnknownIngestion
-from functions.ledger_items import SCHEMA, to_item
-from lakegate.batch import Part
+from functions.adapters.ledger import Ledger, Moved, UnknownIngestion
+from functions.adapters.ledger_items import SCHEMA, to_item
+from functions.model.ingestion import Action, Approval, Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
@@ -59,7 +59,7 @@ def new_table(dynamodb: Any) -> Any:
     return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
 
 
-PARTS = (Part("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),)
+PARTS = (BatchFile("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),)
 CHANGE = Change("a.b", "DELETE FROM a.b", "t", "Ann", "why")
 
 
@@ -107,11 +107,11 @@ def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
     ):
         begun = ledger.begin(ingestion(number, alerted=True, announced=True))
         ledger.save(replace(begun, state=state, table=table, attempt=2, recorded=recorded))
-    untold = replace(ingestion(6), state=State.REJECTED, table="shop.orders")
-    ledger.begin(untold)
-    assert sorted(ids(ledger.unrecorded())) == [1, 2]
+    needs_alert = replace(ingestion(6), state=State.REJECTED, table="shop.orders")
+    ledger.begin(needs_alert)
+    assert sorted(ids(ledger.needs_recording())) == [1, 2]
     ledger.save(replace(ledger.get(ingestion(2).id), recorded=2))
-    assert ids(ledger.unrecorded()) == [1]
+    assert ids(ledger.needs_recording()) == [1]
 
 
 def test_everything_is_kept(ledger: AnyLedger) -> None:
@@ -140,7 +140,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         replaced_rows=4_000_000_000,
         rows=5_000_000_000,
         reason=Reason("CODE", "Weil's so ist"),
-        tally={"pass": 7, "fail": 1},
+        check_counts={"pass": 7, "fail": 1},
         checks=({"id": "ü", "columns": ["a"], "status": "fail"},),
         alerted=True,
         cleaned=True,
@@ -151,7 +151,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         tries_from=2,
         contract_pinned=True,
         discarded=True,
-        doomed={"ingest/shop.orders/x": "hash"},
+        branches_to_delete={"ingest/shop.orders/x": "hash"},
         parts=PARTS,
     )
     ledger.begin(full)
@@ -223,7 +223,7 @@ def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
 def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
     """Of one table, and only those that main refused and that are not audited since."""
     states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]
-    again = {"audited_from": "b" * 64, "looks_beyond": True}
+    again = {"reaudit_base": "b" * 64, "checks_whole_table": True}
     for number, state in enumerate(states):
         ledger.begin(ingestion(number, state=state, table="a.b", **again))
         ledger.begin(ingestion(number + 10, state=state, table="a.b"))
@@ -233,14 +233,16 @@ def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
         ledger.begin(replace(tried, attempt=attempt))
     found = ledger.going_first("a.b")
     assert ids(iter(found)) == [0, 1, 5]
-    assert [(each.audited_from, each.looks_beyond) for each in found[:2]] == [("b" * 64, True)] * 2
+    assert [(each.reaudit_base, each.checks_whole_table) for each in found[:2]] == [
+        ("b" * 64, True)
+    ] * 2
     assert found[2].change == CHANGE
 
 
 def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     """It waits for all of them, and goes first in all of them once it had to run again."""
-    parts = tuple(Part("f", "v", "e", 1, table, "c", "v") for table in ("a.b", "a.c"))
-    batch = {"table": "batch", "parts": parts, "looks_beyond": True}
+    parts = tuple(BatchFile("f", "v", "e", 1, table, "c", "v") for table in ("a.b", "a.c"))
+    batch = {"table": "batch", "parts": parts, "checks_whole_table": True}
     ledger.begin(ingestion(1, state=State.AUDITED, **batch))
     ledger.begin(ingestion(2, state=State.SUBMITTED, attempt=2, **batch))
     for table in ("a.b", "a.c"):
@@ -337,7 +339,7 @@ def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
     ledger.save(ended.step("rejected", at, state=State.REJECTED, reason=reason))
     found = list(ledger.landed("2026-03-02T00:00:00.000+00:00", "2026-03-04T13:00:00.000+00:00"))
     assert [int(each.id, 16) for each in found] == [412, 212, 200]
-    assert found[1] == Brief(
+    assert found[1] == IngestionSummary(
         id=ingestion(212).id,
         name="1",
         table="a.b",
@@ -350,7 +352,7 @@ def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
         channel="#c",
         discarded=True,
     )
-    assert found[0] == Brief.of(ledger.get(ingestion(412).id))
+    assert found[0] == IngestionSummary.of(ledger.get(ingestion(412).id))
     assert not found[0].ended
 
 
@@ -358,7 +360,7 @@ def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
     """Of a batch each table is told with its rows, whichever files of it they are in."""
     tables = [("a.b", 3), ("c.d", 4), ("a.b", 5)]
     parts = tuple(
-        Part(f"{number}.csv", "v", "e", 1, table, "", "", rows=rows)
+        BatchFile(f"{number}.csv", "v", "e", 1, table, "", "", rows=rows)
         for number, (table, rows) in enumerate(tables)
     )
     ledger.begin(ingestion(table="batch", parts=parts, rows=12))
@@ -375,7 +377,7 @@ def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
     ledger.save(replace(ledger.get(ingestion(1).id), discarded=True))
     ledger.save(replace(ledger.get(ingestion(5).id), superseded_by=ingestion(3).id))
     found = list(ledger.open_failures())
-    assert found == [Brief.of(ledger.get(ingestion(number).id)) for number in (0, 2, 4)]
+    assert found == [IngestionSummary.of(ledger.get(ingestion(number).id)) for number in (0, 2, 4)]
 
 
 def test_the_same_content_is_found(ledger: AnyLedger) -> None:
@@ -435,7 +437,7 @@ def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
     added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
     assert ledger.get(begun.id) == begun
-    assert list(ledger.open_failures()) == [Brief.of(begun)]
+    assert list(ledger.open_failures()) == [IngestionSummary.of(begun)]
 
 
 def test_two_releases_at_once_lose_nothing(dynamodb: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from cli.outside import QUEUE, NotSeen, Outside
+from cli.aws_view import QUEUE, NotSeen, Outside
 from tests.contract.test_queues import ACCOUNT
 from tests.fakes.outside import FakeOutside
 

@@ -12,10 +12,18 @@ import pytest
 from botocore.config import Config
 from moto import mock_aws
 
-from functions.aws_probe import AwsProbe
-from functions.catalog import Catalog
-from functions.facts import Application, Bucket, Keys, Notification, Queue, Standing, Table
-from functions.nessie_probe import NessieProbe
+from functions.adapters.nessie import Catalog
+from functions.health.aws_probe import AwsProbe
+from functions.health.model import (
+    Application,
+    Bucket,
+    Keys,
+    Notification,
+    Queue,
+    Standing,
+    Table,
+)
+from functions.health.nessie_checks import NessieProbe
 from lakegate.errors import Transient
 from tests.contract.conftest import Servers
 from tests.contract.test_queues import ACCOUNT

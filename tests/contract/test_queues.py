@@ -11,10 +11,13 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.people.buttons import Seen, Verb
-from functions.people.messages import Alert, Kind
-from functions.people.wishes import ActionQueue, Wish
-from functions.queues import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
+from functions.notifications.interactions import ActionQueue, ActionRequest
+from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent, Transient
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
@@ -229,7 +232,7 @@ class Actions:
     """The queue of actions, and what whoever reads it is given."""
 
     queue: ActionQueue | FakeActions
-    received: Callable[[], list[Wish]]
+    received: Callable[[], list[ActionRequest]]
 
 
 @pytest.fixture(params=["in memory", "SQS"])
@@ -241,10 +244,10 @@ def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
     name = f"actions-{uuid.uuid4().hex}.fifo"
     url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
 
-    def received() -> list[Wish]:
-        got: list[Wish] = []
+    def received() -> list[ActionRequest]:
+        got: list[ActionRequest] = []
         while found := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
-            got += [Wish.of(message["Body"]) for message in found]
+            got += [ActionRequest.of(message["Body"]) for message in found]
             for message in found:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return got
@@ -254,7 +257,7 @@ def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
 
 def test_what_one_person_wants_is_there_once(actions: Actions) -> None:
     """Pressed fifty times, or with another reason, it is one wish; others' are their own."""
-    first = Wish(Verb.PUBLISH, Seen("a" * 32, "1:ffff"), "ada ü (U1)", "it's known")
+    first = ActionRequest(Verb.PUBLISH, Seen("a" * 32, "1:ffff"), "ada ü (U1)", "it's known")
     others = [
         replace(first, by="bob (U2)"),
         replace(first, what=Verb.DISCARD, reason=""),
@@ -276,4 +279,4 @@ def test_a_wish_that_sqs_refuses_is_an_error() -> None:
         stubber.add_client_error("send_message", "ThrottlingException")
         queue = ActionQueue(client, "https://sqs/000000000000/actions.fifo")
         with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
-            queue.send(Wish(Verb.REPLAY, Seen("a" * 32, "1:"), "ada (U1)"))
+            queue.send(ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), "ada (U1)"))

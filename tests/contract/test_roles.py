@@ -9,8 +9,8 @@ import jwt
 import pytest
 import requests
 
-from infra import keys
-from infra.keys import ROLES, Keys
+from infra import nessie_tokens
+from infra.nessie_tokens import ROLES, Keys
 from tests.contract.conftest import Servers
 
 pytestmark = pytest.mark.stack
@@ -122,7 +122,7 @@ def test_each_role_may_do_its_own_work_and_nothing_else(
 
 def _forged() -> dict[str, object]:
     now = datetime.now(UTC)
-    told = {"iss": keys.ISSUER, "sub": "publisher", "upn": "lakegate-publisher"}
+    told = {"iss": nessie_tokens.ISSUER, "sub": "publisher", "upn": "lakegate-publisher"}
     return {**told, "iat": now, "exp": now + timedelta(hours=1)}
 
 
@@ -138,7 +138,7 @@ BAD_TOKENS: Mapping[str, Callable[[Keys, dict[str, object]], str | None]] = {
         {**claims, "iss": "somebody"}, own.signing_key, "RS256"
     ),
     "one signed with another key": lambda _, claims: jwt.encode(
-        claims, keys.due({}, datetime.now(UTC))[keys.SIGNING_KEY], "RS256"
+        claims, nessie_tokens.due({}, datetime.now(UTC))[nessie_tokens.SIGNING_KEY], "RS256"
     ),
     "an unsigned one": lambda _, claims: jwt.encode(claims, "", "none"),
     "one signed with the public key": lambda own, claims: jwt.encode(

@@ -20,12 +20,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from functions.readers.marks import Lease, Marks
-from functions.readers.refresh import Refresh
-from functions.readers.snowflake import Snowflake
-from functions.readers.snowflake_key import Login
-from functions.readers.snowflake_sql import Place, refuse_clashes
-from functions.secret_store import Secret
+from functions.adapters.secrets import Secret
+from functions.downstream.refresh_lease import Lease, Marks
+from functions.downstream.snowflake import Snowflake
+from functions.downstream.snowflake_login import Login
+from functions.downstream.snowflake_sql import Place, refuse_clashes
+from functions.model.announcement import Refresh
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.marks import FakeMarks

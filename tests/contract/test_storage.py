@@ -16,13 +16,11 @@ from botocore.stub import Stubber
 from moto import mock_aws
 from moto.s3.models import s3_backends
 
-from functions.checkpoint import Checkpoint, TableCount
-from functions.lake import Lake
-from functions.landing_bucket import Landing
-from functions.storage import Missing, Overwritten
-from lakegate.baselines import Baselines, Series, Value
+from functions.adapters.s3 import Lake, Landing, Missing, Overwritten
+from functions.model.checkpoint import Checkpoint, TableCount
 from lakegate.change import Change
-from lakegate.contract import ContractInvalid, parse
+from lakegate.contract.model import ContractInvalid, parse
+from lakegate.drift import Baselines, Series, Value
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from lakegate.limits import Limits

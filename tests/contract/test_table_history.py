@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from functions.catalog import MergeConflict
+from functions.adapters.nessie import MergeConflict
+from lakegate.audit_tables import RESULTS, TABLES, Entry, HistoryTable
 from lakegate.errors import Transient
-from lakegate.history import RESULTS, TABLES, Entry, HistoryTable
 from lakegate.report import DataFile as DataFile_
 from tests.contract.lakes import PLACES, Lake, lake_of
 

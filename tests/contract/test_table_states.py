@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from functions.table_files import TableFiles
-from functions.table_rows import TableChange, TableRows
+from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
 from lakegate.errors import LakegateError
 from tests.contract.lakes import PLACES, Lake, lake_of
 from tests.fakes.catalog import ROWS_A_FILE

@@ -2,9 +2,9 @@
 
 import pytest
 
-from functions.catalog import CannotRebase
-from functions.ingestion import Intent
-from functions.tables import Tables
+from functions.adapters.iceberg import Tables
+from functions.adapters.nessie import CannotRebase
+from functions.model.ingestion import Intent
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
 from tests.fakes import wire

@@ -11,10 +11,15 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.people.alerts import Place, ThreadGone
-from functions.people.messages import Kind, alert
-from functions.people.subjects import digest
-from functions.people.threads import Known, Threads
+from functions.model.alert import (
+    Kind,
+)
+from functions.notifications.alert_text import (
+    alert,
+    digest,
+)
+from functions.notifications.slack import Place, ThreadGone
+from functions.notifications.threads import Known, Threads
 from infra import template
 from lakegate.errors import Transient
 from tests.fakes.examples import INGESTION, REPORT

@@ -1,4 +1,4 @@
-"""The platform's stack on a ministack: as far as ministack knows what it is made of."""
+"""The platform's stack on a ministack, as far as ministack knows its resources."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import connect
-from infra.aws.wanted import Wanted, bring_platform
+from infra.aws.stack_plan import StackSpec, deploy_platform
 from infra.cloudformation import Stacks
 from infra.local import ministack, processes
 from infra.local.parts import free_port
@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "infra" / "platform.yml"
-# What ministack does not know, and why the stack needs it: docs/platform.md says the same.
+# Resources that ministack does not know, and why the stack needs them, as in docs/platform.md.
 UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
@@ -30,12 +30,12 @@ APPLICATION = "00application"
 
 
 def read() -> Template:
-    """The platform's template."""
+    """Return the platform's template."""
     return template.read(PLATFORM)
 
 
 def tryable(whole: Template) -> Template:
-    """The template without what ministack does not know; what refers to that has a stand-in."""
+    """Return the template without resources that ministack does not know, references replaced."""
     left = {k: v for k, v in whole["Resources"].items() if v["Type"] not in UNTRIED}
     for resource in left.values():
         if waits := resource.get("DependsOn"):
@@ -60,33 +60,33 @@ class Account:
     endpoint: str
 
     def client(self, service: str) -> Any:
-        """boto3's client of a service, as the account's root."""
+        """Return boto3's client of a service, as the account's root."""
         return ministack.client(service, self.endpoint)
 
     def deploy(self, name: str, **parameters: str) -> Stage:
-        """Make the platform's stack of a stage, or make it whole again."""
+        """Deploy the platform's stack of a stage, also after `reduce`."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
         self._bring(stage, tryable(read()), {"Stage": name, **parameters})
         return stage
 
     def begin(self, name: str, **parameters: str) -> Stage:
-        """Make the platform's stack of a stage as `lakegate deploy` does the first time."""
+        """Deploy the platform's stack of a stage as `lakegate deploy` does the first time."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        whole = Wanted(
+        whole = StackSpec(
             stage.platform_stack,
             tryable(read()),
             {"Stage": name, "DeletionProtection": "true", **parameters},
         )
-        bring_platform(connect(stage, self.client, _unheard), whole)
+        deploy_platform(connect(stage, self.client, _unheard), whole)
         return stage
 
     def reduce(self, stage: Stage) -> None:
-        """Leave of the stack what `lakegate destroy` leaves."""
+        """Reduce the stack to what `lakegate destroy` leaves."""
         left = template.reduced(tryable(read()))
         self._bring(stage, left, dict.fromkeys(left["Parameters"]))
 
     def resources(self, stage: Stage) -> dict[str, str]:
-        """What the stack has: by its name in the template, what its service knows it by."""
+        """Return the stack's resources: physical ids by logical ids."""
         found = Stacks(self.client("cloudformation")).resources(stage.platform_stack)
         return {each.name: each.id for each in found}
 
@@ -98,18 +98,18 @@ class Account:
         stacks.carry_out(plan)
 
     def container(self, stage: Stage) -> dict[str, str]:
-        """The environment of Nessie's container, CloudFormation's functions carried out."""
+        """Return the environment of Nessie's container, CloudFormation's functions resolved."""
         container = self.task(stage)["containerDefinitions"][0]
         return {each["name"]: each["value"] for each in container["environment"]}
 
     def task(self, stage: Stage) -> dict[str, Any]:
-        """The definition of Nessie's tasks."""
+        """Return the definition of Nessie's tasks."""
         family = f"lakegate-{stage.name}-nessie"
         found = self.client("ecs").describe_task_definition(taskDefinition=family)
         return dict(found["taskDefinition"])
 
     def credentials(self, role: str) -> dict[str, str]:
-        """What a task that has this role finds; only ECS may take it, so root is let in besides."""
+        """Return credentials of this role; only ECS may assume it, so root is allowed here, too."""
         root = {"AWS": f"arn:aws:iam::{ministack.ACCOUNT}:root"}
         trust = {"Effect": "Allow", "Principal": root, "Action": "sts:AssumeRole"}
         self.client("iam").update_assume_role_policy(
@@ -126,12 +126,12 @@ class Account:
 
 
 def _unheard(_: str) -> None:
-    """What is told about a deployment matters to no test here."""
+    """Ignore the progress of a deployment."""
 
 
 @contextmanager
 def account(home: Path) -> Iterator[Account]:
-    """An empty account, which holds every caller to its role's policies."""
+    """Yield an empty account, which enforces every caller's role."""
     port = free_port(set())
     endpoint = f"http://127.0.0.1:{port}"
     ministack.prepare(home, endpoint, datetime.now(UTC))

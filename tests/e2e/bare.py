@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from infra import keys
-from infra.aws.facts import Facts
+from access import deployment
+from infra import nessie_tokens
+from infra.aws.site import Facts
 from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack
-from infra.local.key_files import KeyFiles
+from infra.local.ministack import KeyFiles
 from infra.stage import Stage
-from reading import deployment
 from tests.e2e.conftest import Gate
 from tests.waiting import PATIENCE
 
@@ -53,7 +53,7 @@ class Cloud:
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
         stack.write(self.home, deployed)
-        return Gate(self.home, deployment.of_stack(deployed).world())
+        return Gate(self.home, deployment.of_stack(deployed).adapters())
 
     def empty(self) -> None:
         """Have nothing there but what a user puts there who has a platform; Spark stays warm."""
@@ -95,7 +95,7 @@ def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
 @contextmanager
 def cloud(home: Path) -> Iterator[Cloud]:
     """A cloud that runs once it is emptied; this process's environment leads to it."""
-    tokens = keys.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+    tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
     made = Cloud(home, every, tokens)
     before = dict(os.environ)

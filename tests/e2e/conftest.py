@@ -13,15 +13,15 @@ import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 
-from cli import local
-from functions.ingestion import Ingestion
-from functions.ledger import UnknownIngestion
-from functions.world import World
+from access import deployment
+from cli import local_stack
+from functions.adapters.all import Adapters
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import Ingestion
 from infra.local import ministack, stack
 from infra.local.stack import Stack
-from lakegate.contract import parse
+from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
-from reading import deployment
 from tests.waiting import PATIENCE, eventually
 
 # Between two looks at what takes seconds: the looks are work for the same few cores.
@@ -33,7 +33,7 @@ class Gate:
     """The running stack, and the adapters that look at it."""
 
     home: Path
-    world: World
+    adapters: Adapters
 
     @property
     def stack(self) -> Stack:
@@ -41,17 +41,17 @@ class Gate:
         return stack.read(self.home)
 
     def put_contract(self, text: str) -> None:
-        self.world.lake.put_contract(parse(text, "test"), text)
+        self.adapters.lake.put_contract(parse(text, "test"), text)
 
     def drop(self, key: str, body: bytes) -> LandedObject:
-        return self.world.landing.put(key, body)
+        return self.adapters.landing.put(key, body)
 
     def end(self, landed: LandedObject) -> Ingestion:
         """The ingestion of a dropped file, when nothing is due for it any more."""
 
         def finished() -> Ingestion | None:
             try:
-                found = self.world.ledger.get(ingestion_id(landed))
+                found = self.adapters.ledger.get(ingestion_id(landed))
             except UnknownIngestion:
                 return None
             return found if found.ended and not found.unfinished else None
@@ -67,7 +67,7 @@ class Gate:
         return [message for message in messages if ingestion.id in str(message)]
 
     def _is_told(self, ingestion: str) -> bool:
-        return not self.world.ledger.get(ingestion).unfinished
+        return not self.adapters.ledger.get(ingestion).unfinished
 
     def _all_is_shown(self) -> bool:
         counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -102,8 +102,8 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     before = dict(os.environ)
     os.environ["LAKEGATE_HOME"] = str(home)
     try:
-        running = local.start(print)
-        yield Gate(home, deployment.of_stack(running).world())
+        running = local_stack.start(print)
+        yield Gate(home, deployment.of_stack(running).adapters())
     finally:
         stack.down(home, print)
         os.environ.clear()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import requests
 
-from cli import local
+from access.deployment import ROOT
+from cli import local_stack
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
-from reading.deployment import ROOT
 from tests.e2e.conftest import PAUSE, Gate
 from tests.waiting import PATIENCE, eventually
 
@@ -43,7 +43,7 @@ def start(gate: Gate, name: str) -> None:
 
 def up(gate: Gate) -> None:
     """What a person does about a stack of which parts are down: `lakegate up`."""
-    assert local.start(lambda _: None) == gate.stack
+    assert local_stack.start(lambda _: None) == gate.stack
 
 
 def freeze(gate: Gate, part: str) -> None:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from functions.ingestion import State
+from functions.model.ingestion import State
 from lakegate.landing import LandedObject
-from lakegate.visible import one_line
+from lakegate.text import one_line
 from tests.e2e.conftest import Gate, contract
 from tests.fakes.lying_parquet import TERA, promising
 

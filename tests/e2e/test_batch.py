@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from functions import commits
-from functions.ingestion import Ingestion, State
-from functions.reconciling import reconciled
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.reconcile import reconciled
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
 from tests.e2e.test_change import found, run
@@ -38,8 +38,8 @@ def test_a_batch_is_on_main_whole_or_not_at_all(gate: Gate, tmp_path: Path) -> N
     assert gate.end(late).state is State.PUBLISHED
     assert gate.rows(ORDERS) == [(1, 1.0), (2, 2.0), (7, 7.0), (8, 8.0)]
     assert gate.rows(LINES) == [(1, 1.0), (2, 2.0)]
-    commit = commits.commit_of(gate.world.catalog.log(), good)
-    assert commits.gains(commit) == {ORDERS: 1, LINES: 2}
+    commit = merge_commit.commit_of(gate.adapters.catalog.log(), good)
+    assert merge_commit.gains(commit) == {ORDERS: 1, LINES: 2}
     assert f"{LINES}.parquet" in run("show", good.id)
 
     output = drop(
@@ -47,7 +47,7 @@ def test_a_batch_is_on_main_whole_or_not_at_all(gate: Gate, tmp_path: Path) -> N
     )
     _is_kept_away(gate, found(gate, output))
     for table in (ORDERS, LINES):
-        assert reconciled(gate.world, table, thorough=True).problems == ()
+        assert reconciled(gate.adapters, table, thorough=True).problems == ()
 
 
 def _is_kept_away(gate: Gate, bad: Ingestion) -> None:
@@ -58,4 +58,4 @@ def _is_kept_away(gate: Gate, bad: Ingestion) -> None:
     assert f"{LINES}.parquet: amount.invalidValues" in str(alert)
     assert "-1.0" in run("inspect", bad.id)
     assert "0 files deleted" not in run("discard", bad.id, "--yes")
-    eventually(lambda: not gate.world.catalog.branches("ingest/batch/"))
+    eventually(lambda: not gate.adapters.catalog.branches("ingest/batch/"))

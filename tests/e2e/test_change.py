@@ -4,9 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from functions import commits
-from functions.ingestion import Ingestion, State
-from functions.reconciling import reconciled
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.reconcile import reconciled
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
 
@@ -22,7 +22,7 @@ def run(*arguments: str, code: int = 0) -> str:
 
 def found(gate: Gate, output: str) -> Ingestion:
     """The ingestion whose id a command printed first."""
-    return gate.world.ledger.get(output.split(maxsplit=1)[0])
+    return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
 
 
 def table(gate: Gate, name: str) -> str:
@@ -44,12 +44,12 @@ def test_an_update_is_made_once(gate: Gate) -> None:
     assert gate.end(late).state is State.PUBLISHED
     assert gate.rows(name) == [(1, 2.0), (2, 3.0), (7, 7.0)]
     done = found(gate, output)
-    (entry,) = commits.published(commits.commit_of(gate.world.catalog.log(), done))
+    (entry,) = merge_commit.published(merge_commit.commit_of(gate.adapters.catalog.log(), done))
     assert (entry.kind, entry.statement, entry.asked_by) == ("change", sql, "Ann")
     assert (entry.rows, entry.replaced_rows) == (2, 2)
     assert "a cent was missing" in run("show", done.id)
     assert sql[:40] in run("runs", "--table", name)
-    assert reconciled(gate.world, name, thorough=True).problems == ()
+    assert reconciled(gate.adapters, name, thorough=True).problems == ()
 
 
 def test_a_rejected_change_is_a_persons_to_decide(gate: Gate) -> None:

@@ -48,8 +48,8 @@ def wait_for_rest(gate: Gate, ingestion: str) -> None:
     """Wait until nothing changes an ingestion that has ended any more: its results are the last."""
 
     def at_rest() -> bool:
-        found = gate.world.ledger.get(ingestion)
-        return not (found.unfinished or found.unrecorded)
+        found = gate.adapters.ledger.get(ingestion)
+        return not (found.unfinished or found.needs_recording)
 
     eventually(at_rest, PATIENCE, f"{ingestion} is not at rest")
 

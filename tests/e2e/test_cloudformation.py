@@ -9,9 +9,8 @@ import pytest
 from infra import template
 from infra.aws.artifacts import Artifacts
 from infra.aws.site import connect
-from infra.aws.wanted import Wanted, bring
-from infra.cloudformation import Stacks
-from infra.plans import Change
+from infra.aws.stack_plan import StackSpec, deploy_stack
+from infra.cloudformation import Change, Stacks
 from lakegate.errors import LakegateError
 from tests.e2e.bare import STAGE, ministack_alone
 
@@ -159,7 +158,7 @@ def test_new_indexes_come_one_by_one(client: Client) -> None:
                 }
                 for name in names
             ]
-        bring(site, Wanted("indexed", whole, {"Name": "indexed"}))
+        deploy_stack(site, StackSpec("indexed", whole, {"Name": "indexed"}))
 
     table = client("dynamodb").describe_table(TableName="indexed")["Table"]
     assert {index["IndexName"] for index in table["GlobalSecondaryIndexes"]} == {"by_a", "by_b"}

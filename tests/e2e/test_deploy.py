@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from functions.ingestion import State
-from functions.reconciling import reconciled
-from infra.aws.losses import HOLDS
+from functions.model.ingestion import State
+from functions.operations.reconcile import reconciled
+from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
@@ -81,7 +81,7 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
     assert cloud.gate().rows(_TABLE) == rows
     assert ledger(cloud) >= known
     see_through(cloud.gate(), "back")
-    assert not reconciled(cloud.gate().world).problems
+    assert not reconciled(cloud.gate().adapters).problems
 
 
 def test_a_redeployment_in_flight_loses_and_doubles_nothing(
@@ -92,8 +92,10 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     before = len(gate.rows(_TABLE))
     early = [drop(gate, f"early-{number}") for number in range(3)]
     ids = [ingestion_id(landed) for landed in early]
-    eventually(lambda: [i for i in gate.world.ledger.all() if i.id in ids and i.job_run], PATIENCE)
-    for code in ("functions/intake.py", "spark_jobs/ingest.py"):
+    eventually(
+        lambda: [i for i in gate.adapters.ledger.all() if i.id in ids and i.job_run], PATIENCE
+    )
+    for code in ("functions/pipeline/intake.py", "spark_jobs/ingest.py"):
         with (checkout.root / code).open("a") as file:
             file.write("# A later release.\n")
 
@@ -106,7 +108,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     ran = [release(cloud, each.job_run) for each in ended]
     assert set(ran[len(early) :]) == {ran[-1]}
     assert set(ran[: len(early)]) - {ran[-1]}
-    assert not reconciled(cloud.gate().world).problems
+    assert not reconciled(cloud.gate().adapters).problems
 
 
 def drop(gate: Gate, name: str) -> LandedObject:
@@ -130,4 +132,4 @@ def holding(cloud: Cloud) -> dict[str, str]:
 
 def ledger(cloud: Cloud) -> set[str]:
     """The ingestions that the ledger knows."""
-    return {each.id for each in cloud.gate().world.ledger.all()}
+    return {each.id for each in cloud.gate().adapters.ledger.all()}

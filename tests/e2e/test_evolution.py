@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from functions.ingestion import State
-from functions.ledger import UnknownIngestion
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import State
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import PATIENCE, eventually
@@ -30,7 +30,7 @@ def newer() -> str:
 def is_submitted(gate: Gate, landed: LandedObject) -> bool:
     """Whether the file's job runs, or ran, by the contract of that time."""
     try:
-        return bool(gate.world.ledger.get(ingestion_id(landed)).job_run)
+        return bool(gate.adapters.ledger.get(ingestion_id(landed)).job_run)
     except UnknownIngestion:
         return False
 

@@ -11,12 +11,12 @@ import boto3
 import pytest
 import requests
 
-from functions.ingestion import State
-from functions.job_run import RunState
+from access.deployment import ROOT
+from functions.adapters.emr import RunState
+from functions.model.ingestion import State
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
-from reading.deployment import ROOT
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.fakes.schema import validate_announcement
 from tests.waiting import PATIENCE, eventually
@@ -61,7 +61,7 @@ def test_files_at_once_are_all_published(gate: Gate) -> None:
     landed = [gate.drop(f"{prefix}/{n}.csv", csv(n, n + 100)) for n in range(3)]
     assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
     assert ids(gate, "at_once") == [*range(3), *range(100, 103)]
-    eventually(lambda: not gate.world.catalog.branches("ingest/once.at_once/"))
+    eventually(lambda: not gate.adapters.catalog.branches("ingest/once.at_once/"))
     readers_hear_of_all(gate, "once.at_once", {each.id for each in map(gate.end, landed)}, told)
 
 
@@ -95,7 +95,7 @@ def readers_hear_of_all(
     for event in events.values():
         validate_announcement(event["detail"])
         assert event["detail-type"] == "Lakegate Ingestion Published"
-    catalog, glue = gate.world.catalog, ministack.client("glue", gate.stack.s3)
+    catalog, glue = gate.adapters.catalog, ministack.client("glue", gate.stack.s3)
     newest = catalog.metadata(catalog.tip().hash, table)
 
     def follows() -> bool:
@@ -165,7 +165,7 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate) -> None:
     assert {gate.end(each).state for each in at_once} <= {State.PUBLISHED, State.IGNORED}
     assert ids(gate, "newest") == [20, 21, 22, 23, 100]
     own = ("ingest/once.newest/", "publish/once.newest/")
-    eventually(lambda: not gate.world.catalog.branches(*own))  # who came too late tidies up
+    eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
 
 
 def test_the_same_bytes_again_are_told(gate: Gate) -> None:
@@ -257,16 +257,16 @@ def _is_empty(queue: str) -> bool:
 
 
 def _known(gate: Gate, landed: LandedObject) -> bool:
-    return bool(gate.world.ledger.known([ingestion_id(landed)]))
+    return bool(gate.adapters.ledger.known([ingestion_id(landed)]))
 
 
 def _has_run(gate: Gate, landed: LandedObject) -> bool:
     """Whether the file's job run, which then no event tells of, was a success."""
     if not _known(gate, landed):
         return False
-    run = gate.world.ledger.get(ingestion_id(landed)).job_run
-    return bool(run) and gate.world.jobs.get(run).state is RunState.SUCCESS
+    run = gate.adapters.ledger.get(ingestion_id(landed)).job_run
+    return bool(run) and gate.adapters.jobs.get(run).state is RunState.SUCCESS
 
 
 def _submitted(gate: Gate, ingestion: str) -> bool:
-    return any(i.id == ingestion and i.state is State.SUBMITTED for i in gate.world.ledger.all())
+    return any(i.id == ingestion and i.state is State.SUBMITTED for i in gate.adapters.ledger.all())

@@ -11,9 +11,9 @@ import requests
 from typer.testing import CliRunner
 
 from cli.main import app
-from functions import commits
-from functions.ingestion import Ingestion, State
-from functions.removal import WAREHOUSE
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.discard import WAREHOUSE
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
@@ -49,10 +49,10 @@ def rejected(gate: Gate, name: str) -> tuple[LandedObject, Ingestion]:
 
 def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
     """The addresses of all files that the ingestion's branch reaches and main does not."""
-    catalog, name = gate.world.catalog, ingestion.table
+    catalog, name = gate.adapters.catalog, ingestion.table
     on_main = catalog.metadata(catalog.head("main"), name)
     on_branch = catalog.metadata(catalog.head(ingestion.branch), name)
-    files = gate.world.tables().files
+    files = gate.adapters.tables().files
     return sorted(files(on_branch).paths - files(on_main).paths)
 
 
@@ -68,7 +68,7 @@ def test_a_mended_contract_lets_a_replay_pass(gate: Gate) -> None:
     run("replay", ended.id, "--wait")
     assert gate.end(landed).state is State.PUBLISHED
     assert gate.rows(name) == [(1, 1.0), (2, 2.0), (7, 101.0)]
-    assert gate.world.catalog.branches(ended.branch) == []
+    assert gate.adapters.catalog.branches(ended.branch) == []
     first, recovery = gate.alerts(ended)
     (repeat,) = gate.alerts(other)
     assert first["text"] == "Rejected: bad.parquet (CHECKS_FAILED) (and 1 more)"
@@ -84,8 +84,8 @@ def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
     now = gate.end(landed)
     assert now.state is State.PUBLISHED
     assert (7, 101.0) in gate.rows(name)
-    commit = commits.commit_of(gate.world.catalog.log(), now)
-    (entry,) = commits.published(commit)
+    commit = merge_commit.commit_of(gate.adapters.catalog.log(), now)
+    (entry,) = merge_commit.published(commit)
     assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')
 
 
@@ -93,11 +93,11 @@ def test_a_discarded_file_is_gone(gate: Gate) -> None:
     """Branch and data objects are deleted; main's are all there."""
     name = table(gate, "discarded")
     _, ended = rejected(gate, "discarded")
-    catalog = gate.world.catalog
+    catalog = gate.adapters.catalog
     own = objects(gate, ended)
     assert any("/data/" in address for address in own)
     assert all(f"/{WAREHOUSE}" in address for address in own)
-    before = gate.world.tables().files(catalog.metadata(catalog.head("main"), name))
+    before = gate.adapters.tables().files(catalog.metadata(catalog.head("main"), name))
     assert f"{len(own)} files deleted" in run("discard", ended.id, "--yes")
     assert catalog.branches(ended.branch) == []
     assert not set(own) & set(there(gate))
@@ -107,7 +107,7 @@ def test_a_discarded_file_is_gone(gate: Gate) -> None:
 
 def there(gate: Gate) -> list[str]:
     """The addresses of all objects in the warehouse."""
-    bucket = gate.world.settings.lake_bucket
+    bucket = gate.adapters.settings.lake_bucket
     pages = boto3.client("s3").get_paginator("list_objects_v2")
     found = pages.paginate(Bucket=bucket, Prefix=WAREHOUSE)
     return [f"s3://{bucket}/{each['Key']}" for page in found for each in page.get("Contents", [])]
@@ -143,10 +143,10 @@ def test_people_act_in_slack(gate: Gate) -> None:
     with ThreadPoolExecutor(5) as at_once:
         presses = [{"view": form["id"], **told} for form in five_forms(gate, held) * 10]
         list(at_once.map(lambda asked: ask(gate, "_submit", asked), presses))
-    eventually(lambda: gate.world.ledger.get(held.id).approval)
+    eventually(lambda: gate.adapters.ledger.get(held.id).approval)
     assert gate.end(again).state is State.PUBLISHED
     gate.misbehave("slack", {})
-    by = [(each.what, each.by) for each in gate.world.ledger.get(held.id).actions]
+    by = [(each.what, each.by) for each in gate.adapters.ledger.get(held.id).actions]
     assert by == [("publish", "ada (U0ADA)")]
     assert gate.rows(name).count((7, 101.0)) == 2
     assert is_answered(gate, ended, "Published after replay")
@@ -166,7 +166,7 @@ def is_answered(gate: Gate, ingestion: Ingestion, words: str) -> bool:
 
 def is_at(gate: Gate, ingestion: Ingestion, attempt: int) -> bool:
     """Whether that attempt at it has begun."""
-    return gate.world.ledger.get(ingestion.id).attempt == attempt
+    return gate.adapters.ledger.get(ingestion.id).attempt == attempt
 
 
 def five_forms(gate: Gate, ingestion: Ingestion) -> list[dict[str, Any]]:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from functions.catalog import MAIN
-from functions.ingestion import Ingestion, State
-from functions.ledger import UnknownIngestion
-from functions.storage import Missing
+from functions.adapters.ledger import UnknownIngestion
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import Ingestion, State
 from infra.local.parts import NAMES
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract
@@ -68,7 +68,7 @@ class Case:
     def look(self, landed: LandedObject) -> Ingestion | None:
         """The file's ingestion; None while the ledger does not know it."""
         try:
-            return self.gate.world.ledger.get(ingestion_id(landed))
+            return self.gate.adapters.ledger.get(ingestion_id(landed))
         except UnknownIngestion:
             return None
 
@@ -83,7 +83,7 @@ class Case:
 
     def head(self) -> str:
         """The hash that main stands at."""
-        return self.gate.world.catalog.head(MAIN)
+        return self.gate.adapters.catalog.head(MAIN)
 
     def data_files(self) -> int:
         """How many data files lie in the lake for the table."""
@@ -114,7 +114,7 @@ class Case:
         _assert_same(self.gate.table(self.table), [self.files[landed] for landed in published])
         alerted = {k for k, i in ends.items() if self.gate.alerts(i)}
         assert alerted == ends.keys() - published
-        left = self.gate.world.catalog.branches("")
+        left = self.gate.adapters.catalog.branches("")
         left = [name for name in left if f"/{self.table}/" in name]
         assert set(left) <= {ends[landed].branch for landed in alerted}
         return ends
@@ -180,7 +180,7 @@ def _merge_is_asked_for(case: Case) -> None:
     """The request to merge is at Nessie's door, and not read."""
     landed = case.drop()
     report = case.reaches(landed, State.SUBMITTED).report_key
-    lake = case.gate.world.lake
+    lake = case.gate.adapters.lake
     eventually(lambda: _is_there(lambda: lake.report(report)), _PATIENCE, "there is no report")
     freeze(case.gate, "nessie")
     case.reaches(landed, State.AUDITED)

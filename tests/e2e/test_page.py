@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from functions.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State
 from infra.local.parts import free_port
 from tests.browser import chromium
 from tests.e2e.conftest import Gate, contract
@@ -189,5 +189,5 @@ def test_a_failed_branch_is_compared_and_discarded(visit: Visit, gate: Gate) -> 
         keep(page, "branch-discard-light")
         dialog.get_by_role("button", name="Yes, discard").click()
         expect(page.get_by_text(re.compile(r"^Discarded .* files deleted$"))).to_be_visible()
-    assert gate.world.ledger.get(visit.rejected.id).discarded
-    assert gate.world.catalog.branches(visit.rejected.branch) == []
+    assert gate.adapters.ledger.get(visit.rejected.id).discarded
+    assert gate.adapters.catalog.branches(visit.rejected.branch) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reading.deployment import ROOT
+from access.deployment import ROOT
 
 pytestmark = pytest.mark.stack
 

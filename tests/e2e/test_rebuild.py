@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from functions import commits
-from functions.ingestion import State
+from functions.model import merge_commit
+from functions.model.ingestion import State
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sweep, sweep_grace
 
@@ -46,10 +46,10 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
     assert same == [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in before]
     assert gate.rows("rebuild.orders") == rows
     assert _merges(gate) == merges
-    assert gate.world.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]
+    assert gate.adapters.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]
     assert len(gate.alerts(before[2])) == 2
 
 
 def _merges(gate: Gate) -> list[str]:
     """The commits on main that published a file; those that record audits come when they come."""
-    return [commit.hash for commit in gate.world.catalog.log() if commits.published(commit)]
+    return [commit.hash for commit in gate.adapters.catalog.log() if merge_commit.published(commit)]

@@ -12,8 +12,8 @@ from pyiceberg.table import Table
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from functions.ingestion import State
-from functions.secret_store import secret
+from functions.adapters.secrets import secret
+from functions.model.ingestion import State
 from tests.e2e.conftest import Gate, contract
 
 pytestmark = pytest.mark.stack
@@ -44,7 +44,7 @@ def table(gate: Gate) -> Table:
     catalog = RestCatalog(
         "lake",
         uri=f"{gate.stack.iceberg}/main",
-        token=secret(boto3.client("secretsmanager"), gate.world.settings.nessie_token_secret),
+        token=secret(boto3.client("secretsmanager"), gate.adapters.settings.nessie_token_secret),
         **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
     )
     return catalog.load_table(TABLE)

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from functions.narrowing import run_policy
+from functions.adapters.emr_run_policy import run_policy
 from infra.local.settings import GLUE_PREFIX
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
@@ -46,13 +46,13 @@ def spec(gate: Gate, landed: LandedObject) -> JobSpec:
         contract_version="",
         report_key=f"reports/rights.mine/{NOBODYS}/1.json",
         nessie_uri=gate.stack.nessie,
-        token_secret=gate.world.settings.job_token_secret,
+        token_secret=gate.adapters.settings.job_token_secret,
     )
 
 
 def session(gate: Gate, told: JobSpec) -> Any:
     """boto3's session of a run, as EMR Serverless would give it to its job."""
-    settings, account = gate.world.settings, gate.world.settings.emr_role_arn.split(":")[4]
+    settings, account = gate.adapters.settings, gate.adapters.settings.emr_role_arn.split(":")[4]
     application = f"/applications/{settings.emr_application_id}"
     given = boto3.client("sts").assume_role(
         RoleArn=settings.emr_role_arn,
@@ -121,7 +121,7 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
 
 def parameters(gate: Gate) -> dict[str, str]:
     """The template's parameters that its policies name."""
-    settings = gate.world.settings
+    settings = gate.adapters.settings
     stage = gate.stack.ledger_table.removeprefix("lakegate-").removesuffix("-ledger")
     slack = f"lakegate/{stage}/slack"
     return {

@@ -15,9 +15,9 @@ import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
-from functions import commits
-from functions.catalog import MAIN
-from functions.ingestion import Ingestion, State
+from functions.adapters.nessie import MAIN
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
@@ -43,9 +43,11 @@ def test_sixty_four_at_once(gate: Gate) -> None:
     """All branches are cut from one main, which is then altered, deleted from and compacted."""
     gate.put_contract(contract(_TABLE, "parquet"))
     old = [gate.end(_drop(gate, number)) for number in (0, 1)]
-    eventually(lambda: all(gate.world.ledger.get(each.id).recorded for each in old))
-    eventually(lambda: not any(gate.world.ledger.unrecorded()))  # other tests' would move main too
-    base = gate.world.catalog.head(MAIN)
+    eventually(lambda: all(gate.adapters.ledger.get(each.id).recorded for each in old))
+    eventually(
+        lambda: not any(gate.adapters.ledger.needs_recording())
+    )  # other tests' would move main too
+    base = gate.adapters.catalog.head(MAIN)
     gate.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS"]}})
     landed = [_drop(gate, number) for number in range(2, 2 + _FILES)]
 
@@ -68,7 +70,7 @@ def test_sixty_four_at_once(gate: Gate) -> None:
     assert sorted(id_ for ids in merges for id_ in ids) == sorted(each.id for each in ended)
     assert len(merges) < _FILES
     own = (f"ingest/{_TABLE}/", f"publish/{_TABLE}/")
-    eventually(lambda: not gate.world.catalog.branches(*own))  # who came too late tidies up
+    eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
 
 
 def _rows(number: int) -> pa.Table:
@@ -91,7 +93,7 @@ def _all(gate: Gate, landed: list[LandedObject], state: State) -> list[Ingestion
     wanted = {ingestion_id(each) for each in landed}
 
     def there() -> list[Ingestion] | None:
-        found = [i for i in gate.world.ledger.in_state(state) if i.id in wanted]
+        found = [i for i in gate.adapters.ledger.in_state(state) if i.id in wanted]
         return found if len(found) == len(wanted) else None
 
     return eventually(there, _PATIENCE, f"not all are {state}", PAUSE)
@@ -154,8 +156,8 @@ def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:
 
 def _merges(gate: Gate, base: str) -> list[list[str]]:
     """The ids of the ingestions that each of our commits on main since then published."""
-    since = takewhile(lambda commit: commit.hash != base, gate.world.catalog.log())
-    found = ([each.id for each in commits.published(commit)] for commit in since)
+    since = takewhile(lambda commit: commit.hash != base, gate.adapters.catalog.log())
+    found = ([each.id for each in merge_commit.published(commit)] for commit in since)
     return [ids for ids in found if ids]
 
 

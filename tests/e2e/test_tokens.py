@@ -11,17 +11,17 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
+from access.deployment import ROOT
 from cli.main import app
-from functions.ingestion import NOT_STARTED, Ingestion, State
-from functions.ledger import UnknownIngestion
-from functions.reconciling import reconciled
-from infra import keys
-from infra.keys import Keys
+from functions.adapters.ledger import UnknownIngestion
+from functions.model.ingestion import NOT_STARTED, Ingestion, State
+from functions.operations.reconcile import reconciled
+from infra import nessie_tokens
 from infra.local import processes
-from infra.local.key_files import KeyFiles
+from infra.local.ministack import KeyFiles
 from infra.local.parts import known_ports, parts
+from infra.nessie_tokens import Keys
 from lakegate.landing import LandedObject, ingestion_id
-from reading.deployment import ROOT
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
 from tests.waiting import PATIENCE, eventually
@@ -62,7 +62,7 @@ def begun(gate: Gate, landed: LandedObject) -> Callable[[], bool]:
 
     def look() -> bool:
         try:
-            return gate.world.ledger.get(ingestion_id(landed)).state not in NOT_STARTED
+            return gate.adapters.ledger.get(ingestion_id(landed)).state not in NOT_STARTED
         except UnknownIngestion:
             return False
 
@@ -119,8 +119,8 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     first = story.drop(3)
     eventually(begun(gate, first), PATIENCE, pause=PAUSE)
 
-    unknown = keys.due({}, datetime.now(UTC))[keys.SIGNING_KEY]
-    KeyFiles(gate.home / "keys").write(keys.SIGNING_KEY, unknown)
+    unknown = nessie_tokens.due({}, datetime.now(UTC))[nessie_tokens.SIGNING_KEY]
+    KeyFiles(gate.home / "keys").write(nessie_tokens.SIGNING_KEY, unknown)
     every = parts(gate.home, ROOT, known_ports(gate.home), "")
     processes.start(gate.home, every["nessie"].command)
     boto3.client("secretsmanager").put_secret_value(SecretId=UPLOADER, SecretString=BAD_SECRET)
@@ -132,7 +132,7 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     assert story.ends(first, waiting) == [State.PUBLISHED] * 2
     assert [statuses(gate, each) for each in story.keys] == [{401}, {401}, {200}]
     assert gate.rows(TABLE) == [(id_, 1.0) for id_ in range(1, 5)]
-    assert reconciled(gate.world, TABLE, thorough=True).problems == ()
+    assert reconciled(gate.adapters, TABLE, thorough=True).problems == ()
 
 
 def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
@@ -183,7 +183,11 @@ def printed(story: Story) -> Iterator[Place]:
 def answers(story: Story) -> Iterator[Place]:
     """What the parts answer about all that they hold."""
     gate = story.gate
-    settings, logs, emr = gate.world.settings, boto3.client("logs"), boto3.client("emr-serverless")
+    settings, logs, emr = (
+        gate.adapters.settings,
+        boto3.client("logs"),
+        boto3.client("emr-serverless"),
+    )
     table = boto3.resource("dynamodb").Table(settings.ledger_table)
     functions = boto3.client("lambda").list_functions()["Functions"]
     application = {"applicationId": settings.emr_application_id}
@@ -194,7 +198,7 @@ def answers(story: Story) -> Iterator[Place]:
         "functions": functions,
         "job runs": [emr.get_job_run(**application, jobRunId=run["id"]) for run in runs],
         "stacks": boto3.client("cloudformation").describe_stacks()["Stacks"],
-        "main's log": [vars(commit) for commit in gate.world.catalog.log()],
+        "main's log": [vars(commit) for commit in gate.adapters.catalog.log()],
         "audit results": gate.table("ops.audit_results").to_pylist(),
     }
     assert all(found.values()), found

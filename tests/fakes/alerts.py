@@ -1,6 +1,8 @@
 """The queue of alerts, in memory."""
 
-from functions.people.messages import Alert
+from functions.model.alert import (
+    Alert,
+)
 
 
 class FakeAlerts:

@@ -1,6 +1,6 @@
 """The queue of announcements, in memory."""
 
-from functions.readers.announcements import Announcement
+from functions.model.announcement import Announcement
 
 
 class FakeAnnouncements:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from functions.catalog import (
+from functions.adapters.iceberg_files import DoubledFile, TableChange, TableFiles, TableRows
+from functions.adapters.nessie import (
     MAIN,
     CannotRebase,
     FilesGone,
@@ -20,12 +21,10 @@ from functions.catalog import (
     UnknownBranch,
     branch_taken,
 )
-from functions.history import Change, Commit, Tip
-from functions.ingestion import Intent
-from functions.table_files import TableFiles
-from functions.table_rows import DoubledFile, TableChange, TableRows
+from functions.model.commits import Change, Commit, Tip
+from functions.model.ingestion import Intent
+from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
-from lakegate.history import Entry, HistoryTable
 from lakegate.landing import is_fresh
 from tests.fakes.clock import FakeClock
 
@@ -161,7 +160,7 @@ class FakeCatalog:
         self.commit(branch, name, current.append(*files))
 
     def own_commit(self, branch: str, before: str) -> str:
-        """See spark_jobs.branch.Branch.own_commit."""
+        """See spark_jobs.nessie_branch.Branch.own_commit."""
         head = self.head(branch)
         if before not in (head, *self._commits[head].parents[:1]):
             raise Transient("BRANCH_SHARED", f"another writer committed on the branch {branch}")

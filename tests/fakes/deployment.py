@@ -7,18 +7,29 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from functions.arrivals import ask
-from functions.deliveries import Work, job_run, job_run_judged, upload
-from functions.ingestion import Ingestion
-from functions.job_run import RunState
-from functions.publishing import publish
-from functions.recording import record_recent
+from functions.adapters.all import Adapters
+from functions.adapters.emr import RunState
+from functions.model.ingestion import Ingestion
+from functions.on_job_run import (
+    job_run,
+    job_run_judged,
+)
+from functions.on_upload import (
+    upload,
+)
+from functions.pipeline.audit_history import record_recent
+from functions.pipeline.intake import ask
+from functions.pipeline.publish import publish
 from functions.settings import Settings
-from functions.sweeping import sweep
-from functions.world import World
+from functions.sqs_handler import (
+    Work,
+)
+from functions.sweep import (
+    sweep,
+)
+from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
 from lakegate.errors import LakegateError, Transient
-from lakegate.history import RESULTS
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
@@ -96,7 +107,7 @@ class Deployment:
         self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
         self.loses_events = False
         self.garbage: list[str] = []
-        self.world = self._world()
+        self.adapters = self._world()
         self.keys: dict[str, frozenset[str]] = {}
         self.drivers: Counter[str] = Counter()
         self.late: set[str] = set()
@@ -139,7 +150,7 @@ class Deployment:
         for _ in range(_MOST_RECEIVES):
             self.journal.part()
             with suppress(LakegateError, ProcessDied):
-                ask(self.world, asked)
+                ask(self.adapters, asked)
                 break
         return landed
 
@@ -205,7 +216,7 @@ class Deployment:
         for message in taken:
             if message.work is job_run:
                 with suppress(Exception):  # the work itself raises it again
-                    job_run_judged(self.world, message.body)
+                    job_run_judged(self.adapters, message.body)
         for message in taken:
             self._deliver(message)
 
@@ -256,7 +267,7 @@ class Deployment:
         self.clock.pass_(self.settings.grace_seconds + 1)
         self.journal.part()
         try:
-            return sweep(self.world)
+            return sweep(self.adapters)
         except ProcessDied:
             return {}
 
@@ -282,7 +293,7 @@ class Deployment:
         found = self.catalog.table("main", table)
         return sorted(file.rpartition("#")[0] for file in found.files) if found else []
 
-    def _world(self) -> World:
+    def _world(self) -> Adapters:
         watched = self.journal.watched
         parts: dict[str, Any] = {
             name: watched(name, getattr(self, name))
@@ -291,7 +302,7 @@ class Deployment:
                 *("jobs", "alerts", "announcements"),
             )
         }
-        return World(
+        return Adapters(
             settings=self.settings,
             tables=lambda: watched("tables", self.tables),
             upload_dead_letters=watched("dead_uploads", self.dead_uploads),
@@ -342,9 +353,9 @@ class Deployment:
     def _deliver(self, message: _Message) -> None:
         self.journal.part()
         try:
-            message.work(self.world, message.body)
+            message.work(self.adapters, message.body)
             if message.work is job_run:
-                record_recent(self.world)
+                record_recent(self.adapters)
         except (Exception, ProcessDied):  # noqa: BLE001 - as SQS sees a Lambda: it failed
             received = message.received + 1
             if received == _MOST_RECEIVES:
@@ -357,7 +368,7 @@ class Deployment:
         known = {ingestion.id for ingestion in self.ledger.all()}
         return (
             not any(self.ledger.unfinished("9999"))
-            and not any(self.ledger.unrecorded())
+            and not any(self.ledger.needs_recording())
             and not self.catalog.branches(f"publish/{RESULTS.name}/")
             and all(ingestion_id(landed) in known for landed in self.arrivals())
             and not self.dead_uploads.waiting()
@@ -384,5 +395,5 @@ def share_an_intent(deployment: Deployment, landed: list[LandedObject]) -> list[
     at_the_next = Fault(lambda: deployment.journal.strike("catalog.merge", Fault(unavailable)))
     deployment.journal.strike("ledger.save_all", at_the_next)
     with suppress(Transient):
-        publish(deployment.world, deployment.ingestion(landed[0]))
+        publish(deployment.adapters, deployment.ingestion(landed[0]))
     return [deployment.ingestion(each) for each in landed]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from functions.failed import publish_anyway, replay
-from functions.ingestion import ALERTED, Ingestion
-from functions.replacing import CANNOT_REPLACE
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.operations.failed import publish_anyway, replay
+from functions.pipeline.replace import CANNOT_REPLACE
 from lakegate.errors import LakegateError
 from lakegate.landing import batch_name, ingestion_id
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
@@ -37,7 +37,7 @@ class Land:
         body = b"" if self.file is File.EMPTY else self.body
         landed = stage.deployment.land(self.file.key(self.key), body, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
-        if stage.looks_beyond:
+        if stage.checks_whole_table:
             row = str(len(stage.files) % 3)
             stage.deployment.keys[f"{landed.uri}@{landed.version}"] = frozenset({row})
 
@@ -160,7 +160,7 @@ class LoseEntry:
 
     Not where versions replace each other: a version that the ledger does not know is not replaced.
     Nor a batch whose contracts refuse batches by now: started again it ends errored before the
-    sweep can restore it, and its first branch stays (docs/adr/ledger-rebuild.md).
+    sweep can restore it, and its first branch stays (docs/adr/0009-ledger-rebuild.md).
     """
 
     nth: int = 0
@@ -208,7 +208,7 @@ class Contract:
         if self.now == "holds duplicates" and stage.lost_batches:
             return
         text, ends = CONTRACTS[self.now]
-        text = BEYOND * stage.looks_beyond + text
+        text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
@@ -221,7 +221,7 @@ class LookBeyond:
 
     def happen(self, stage: Stage) -> None:
         """Upload a contract with that check."""
-        stage.looks_beyond = True
+        stage.checks_whole_table = True
         Contract("is as it was").happen(stage)
         stage.excused |= {"rejected CHECKS_FAILED"}
 
@@ -290,9 +290,9 @@ class Decide:
         deployment.journal.part()
         with suppress(LakegateError, ProcessDied):
             if self.publishes:
-                publish_anyway(deployment.world, now, "Ann", "it is known")
+                publish_anyway(deployment.adapters, now, "Ann", "it is known")
             else:
-                replay(deployment.world, now, by="Ann")
+                replay(deployment.adapters, now, by="Ann")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """An ingestion that was rejected, and its audit report."""
 
-from functions.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Step, Verdict
 

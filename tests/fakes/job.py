@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
-from functions.catalog import UnknownBranch
-from functions.job_run import RunState
-from lakegate.batch_report import together
+from functions.adapters.emr import RunState
+from functions.adapters.nessie import UnknownBranch
+from lakegate.audit_tables import TABLES, run_id
+from lakegate.batch import together
 from lakegate.change import Effect
 from lakegate.errors import Transient
-from lakegate.history import TABLES, run_id
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog
@@ -177,7 +177,7 @@ def _run(
     spec: JobSpec, script: Script, catalog: FakeCatalog, lake: FakeLake, keys: Keys
 ) -> AuditReport | None:
     """The report of a run; a batch's first file goes as scripted, the others well."""
-    if catalog.head(spec.branch) != spec.base_hash and not spec.audited_from:
+    if catalog.head(spec.branch) != spec.base_hash and not spec.reaudit_base:
         if finished := lake.finished_report(spec.report_key):
             return finished
         catalog.reset(spec.branch, spec.base_hash)
@@ -222,7 +222,7 @@ def _records(report: AuditReport, nth: int = 1) -> tuple[DataFile, ...]:
 def _found(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     if spec.change:
         return _change(spec, catalog, lake)
-    return _look_again(spec, catalog, lake) if spec.audited_from else _append(spec, catalog)
+    return _look_again(spec, catalog, lake) if spec.reaudit_base else _append(spec, catalog)
 
 
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
@@ -231,7 +231,7 @@ def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditRep
     assert catalog.head(spec.branch) == spec.audited_hash
     assert entered is not None
     assert [_object(file) for file in entered.added] == [_object(data_file(spec))]
-    assert earlier.base_hash == spec.audited_from
+    assert earlier.base_hash == spec.reaudit_base
     return replace(
         earlier,
         attempt=spec.attempt,
@@ -244,7 +244,7 @@ def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditRep
 def _meets_others(spec: JobSpec, catalog: FakeCatalog, keys: Keys) -> bool:
     """Whether main has a key of the file, or has gained one since it was audited before."""
     base = catalog.table(spec.base_hash, spec.table)
-    earlier = catalog.table(spec.audited_from, spec.table) if spec.audited_from else None
+    earlier = catalog.table(spec.reaudit_base, spec.table) if spec.reaudit_base else None
     gained = set(base.files if base else ()) - set(earlier.files if earlier else ())
     own = keys.get(_object(data_file(spec)), set())
     return any(own & keys.get(_object(file), set()) for file in gained)
@@ -278,7 +278,7 @@ def _rewritten(file: str, spec: JobSpec) -> str:
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
-    """Append in the steps of spark_jobs.write, between which others may write on the branch."""
+    """Append in the steps of spark_jobs.append, between which others may write on the branch."""
     _require_unshared(spec, catalog)
     catalog.append(spec.branch, spec.table, data_file(spec))
     return _report(spec, catalog.own_commit(spec.branch, spec.base_hash))

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from functions.job_run import JobRun, RunState
-from functions.jobs import UnknownRun
+from functions.adapters.emr import JobRun, RunState, UnknownRun
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
-from functions.brief import Brief
-from functions.ingestion import Ingestion, State
-from functions.ledger import Moved, UnknownIngestion
-from functions.ledger_items import size
+from functions.adapters.ledger import Moved, UnknownIngestion
+from functions.adapters.ledger_items import size
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 
@@ -67,23 +67,23 @@ class FakeLedger:
         due = [i for i in self._index() if i.unfinished and i.saved_at < before]
         yield from sorted(due, key=_SAVED_AT)
 
-    def unrecorded(self) -> Iterator[Ingestion]:
-        """See Ledger.unrecorded."""
-        yield from sorted((i for i in self._index() if i.unrecorded), key=_SAVED_AT)
+    def needs_recording(self) -> Iterator[Ingestion]:
+        """See Ledger.needs_recording."""
+        yield from sorted((i for i in self._index() if i.needs_recording), key=_SAVED_AT)
 
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """See Ledger.in_state."""
         found = [i for i in self._index() if i.state is state]
         yield from sorted(found, key=lambda i: i.landed.landed_at, reverse=True)
 
-    def landed(self, since: str, until: str) -> Iterator[Brief]:
+    def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
         """See Ledger.landed."""
-        found = [b for b in map(Brief.of, self._index()) if since <= b.landed_at < until]
+        found = [b for b in map(IngestionSummary.of, self._index()) if since <= b.landed_at < until]
         yield from sorted(found, key=lambda b: b.landed_at, reverse=True)
 
-    def open_failures(self) -> Iterator[Brief]:
+    def open_failures(self) -> Iterator[IngestionSummary]:
         """See Ledger.open_failures."""
-        found = [brief for brief in map(Brief.of, self._index()) if brief.is_open]
+        found = [brief for brief in map(IngestionSummary.of, self._index()) if brief.is_open]
         yield from sorted(found, key=lambda b: b.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
@@ -107,7 +107,7 @@ class FakeLedger:
         """See Ledger.going_first."""
         states = (State.BRANCHED, State.SUBMITTED)
         found = (i for state in states for i in list(self.in_state(state))[::-1])
-        return [i for i in found if table in i.tables and i.goes_first]
+        return [i for i in found if table in i.tables and i.has_priority]
 
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""

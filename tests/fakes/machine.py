@@ -6,8 +6,8 @@ is left to do (faults that have not struck yet strike then), and checks every pr
 
 from collections import Counter
 
-from functions.expiring import expire
-from functions.ingestion import ALERTED, State
+from functions.model.ingestion import ALERTED, State
+from functions.operations.expire import expire
 from lakegate.landing import fresh_branch
 from tests.fakes.deployment import Deployment
 from tests.fakes.promises import check_promises, left_behind
@@ -28,8 +28,8 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
             process.kill()
     stage.deployment.loses_events = False
     stage.deployment.settle()
-    if any(ingestion.doomed for ingestion in stage.deployment.ledger.all()):
-        list(expire(stage.deployment.world, 30))  # completes a discard that failed
+    if any(ingestion.branches_to_delete for ingestion in stage.deployment.ledger.all()):
+        list(expire(stage.deployment.adapters, 30))  # completes a discard that failed
         stage.deployment.settle()
     check_promises(stage.deployment)
     _ends_as_it_should(stage)
@@ -75,7 +75,9 @@ def _went_by_the_contract_in_force(stage: Stage) -> None:
             if then.branch in stage.cut_under and not then.contract_pinned:
                 versions = range(stage.cut_under[then.branch], last + 1)
                 stored = (lake.contract_at(then.contract_key, f"v{n}") for n in versions)
-                right = then.demands in {contract.contract.demands for contract in stored}
+                right = then.requirements_digest in {
+                    contract.contract.requirements_digest for contract in stored
+                }
                 assert right, f"published by a contract of before: {then}"
 
 

@@ -4,8 +4,8 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from functions.readers.marks import Lease
-from functions.readers.refresh import taken
+from functions.downstream.refresh_lease import Lease
+from functions.model.announcement import taken
 from lakegate.errors import Transient
 
 

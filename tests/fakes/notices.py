@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from functions.ingestion import ALERTED, ANNOUNCED, Ingestion, State
-from functions.people.messages import Kind
-from functions.readers.announcements import announcements
+from functions.model.alert import Kind
+from functions.model.announcement import announcements
+from functions.model.ingestion import ALERTED, ANNOUNCED, Ingestion, State
 from tests.fakes.deployment import Deployment
 
 

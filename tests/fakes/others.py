@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from functions.commits import published
+from functions.model.merge_commit import published
 from tests.fakes.catalog import FakeCatalog, FakeTable
 
 Row = tuple[str, str]

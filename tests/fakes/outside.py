@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.outside import FUNCTION, MAPPING, QUEUE, RULE, FunctionSeen, NotSeen, StackSeen
+from cli.aws_view import (
+    FUNCTION,
+    MAPPING,
+    QUEUE,
+    RULE,
+    FunctionSeen,
+    NotSeen,
+    StackSeen,
+)
 
 RESOURCES = {
     "OnUploadLambdaFunction": (FUNCTION, "on-upload"),

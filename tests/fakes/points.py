@@ -2,14 +2,12 @@
 
 import inspect
 
-from functions.catalog import Catalog
-from functions.jobs import Jobs
-from functions.lake import Lake
-from functions.landing_bucket import Landing
-from functions.ledger import Ledger
-from functions.queues import AlertQueue, DeadLetters
-from functions.readers.queues import AnnouncementQueue
-from functions.tables import Tables
+from functions.adapters.emr import Jobs
+from functions.adapters.iceberg import Tables
+from functions.adapters.ledger import Ledger
+from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake, Landing
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
 
 ADAPTERS: dict[str, type] = {
     "landing": Landing,

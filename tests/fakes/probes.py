@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from functions.facts import Application, Bucket, Greeting, Notification, Queue, Standing, Table
+from functions.health.model import (
+    Application,
+    Bucket,
+    Greeting,
+    Notification,
+    Queue,
+    Standing,
+    Table,
+)
 from lakegate.errors import Transient
 
 _Fact = TypeVar("_Fact")

@@ -5,17 +5,17 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any, cast
 
-from functions import commits
-from functions.duplicates import LIKELY_DUPLICATE
-from functions.failed import branches
-from functions.history import Commit
-from functions.ingestion import ALERTED, Ingestion, State
-from functions.reconciliation import End
-from functions.reconciling import reconciled
-from functions.versions import is_newer
-from functions.world import World
+from functions.adapters.all import Adapters
+from functions.model import merge_commit
+from functions.model.commits import Commit
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.operations.failed import branches
+from functions.operations.reconcile import reconciled
+from functions.operations.reconciliation import End
+from functions.pipeline.duplicates import LIKELY_DUPLICATE
+from functions.pipeline.versions import is_newer
+from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
-from lakegate.history import TABLES
 from lakegate.landing import ingestion_id, parse_report_key
 from lakegate.times import second
 from tests.fakes.catalog import FakeTable
@@ -60,7 +60,7 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
 
 def publishing(deployment: Deployment) -> list[Commit]:
     """Return the commits on main that published something, newest first."""
-    return [each for each in deployment.catalog.log() if commits.published(each)]
+    return [each for each in deployment.catalog.log() if merge_commit.published(each)]
 
 
 def left_behind(deployment: Deployment) -> list[str]:
@@ -84,7 +84,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
         wrong = rows_of(deployment.catalog, commit.hash) - rows - others.brought
         assert not wrong, f"unaudited or doubled in main: {wrong} by {commit}"
     found = rows_of(deployment.catalog, "main")
-    log = [each for commit in deployment.catalog.log() for each in commits.published(commit)]
+    log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
     named = Counter(each.id for each in log)
     came = named + others.withdrawn
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in replaced)
@@ -283,10 +283,10 @@ def _reconcile_agrees(deployment: Deployment) -> None:
     assert found.ended(End.IN_FLIGHT) == (0, 0)
 
 
-def unwatched(deployment: Deployment) -> World:
+def unwatched(deployment: Deployment) -> Adapters:
     """Return the deployment's adapters without the journal: a test's reads are not in its story."""
     return replace(
-        deployment.world,
+        deployment.adapters,
         landing=cast(Any, deployment.landing),
         lake=cast(Any, deployment.lake),
         ledger=cast(Any, deployment.ledger),

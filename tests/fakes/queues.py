@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from functions.queues import DeadLetter
+from functions.adapters.sqs import DeadLetter
 
 
 class FakeDeadLetters:

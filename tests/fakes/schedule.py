@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
-from functions import failed, rebuilding
-from functions.baselining import accept
-from functions.expiring import expire
-from functions.ingestion import ALERTED, Ingestion
-from functions.job_run import RunState
-from functions.ledger import Moved
+from functions.adapters.emr import RunState
+from functions.adapters.ledger import Moved
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.operations import failed, rebuild_ledger
+from functions.operations.expire import expire
+from functions.pipeline.audit_history import accept
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.faults import Fault, die, unavailable
@@ -31,7 +31,7 @@ MOST_ATTEMPTS = 2
 
 def play(story: Story) -> Stage:
     """Tell a story in a deployment that gives up early. Raise AssertionError as `tell` does."""
-    deployment = Deployment(replace(SETTINGS, max_attempts=MOST_ATTEMPTS))
+    deployment = Deployment(replace(SETTINGS, max_branches=MOST_ATTEMPTS))
     stage = tell(story, Stage(deployment, excused={"errored TOO_MANY_ATTEMPTS"}))
     most = MOST_ATTEMPTS + stage.forgotten  # whose attempts look like others
     for each in deployment.ledger.all():
@@ -262,16 +262,16 @@ def _publish(stage: Stage, nth: int) -> Callable[[], object]:
 
 def _expire(stage: Stage, nth: int) -> Callable[[], object]:
     stage.deployment.clock.pass_(_A_DAY)
-    return lambda: list(expire(stage.deployment.world, 0))
+    return lambda: list(expire(stage.deployment.adapters, 0))
 
 
 def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
-    return lambda: list(rebuilding.rebuild(stage.deployment.world))
+    return lambda: list(rebuild_ledger.rebuild(stage.deployment.adapters))
 
 
-_replay = _command(lambda deployment, seen: failed.replay(deployment.world, seen, by="Ann"))
+_replay = _command(lambda deployment, seen: failed.replay(deployment.adapters, seen, by="Ann"))
 _published = _command(
-    lambda deployment, seen: failed.publish_anyway(deployment.world, seen, "Ann", "it is known")
+    lambda deployment, seen: failed.publish_anyway(deployment.adapters, seen, "Ann", "it is known")
 )
 _WORK: dict[Work, Callable[[Stage, int], Callable[[], object]]] = {
     Work.MESSAGE: _message,
@@ -281,8 +281,8 @@ _WORK: dict[Work, Callable[[Stage, int], Callable[[], object]]] = {
     Work.REPLAY: _replay,
     Work.MEND: _mend,
     Work.PUBLISH: _publish,
-    Work.DISCARD: _command(lambda d, seen: failed.discard(d.world, seen, by="Ann")),
-    Work.ACCEPT: _command(lambda d, seen: accept(d.world, seen, "Ann", "it is normal now")),
+    Work.DISCARD: _command(lambda d, seen: failed.discard(d.adapters, seen, by="Ann")),
+    Work.ACCEPT: _command(lambda d, seen: accept(d.adapters, seen, "Ann", "it is normal now")),
     Work.EXPIRE: _expire,
     Work.REBUILD: _rebuild,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from functions.job_run import RunState
+from functions.adapters.emr import RunState
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.events import (
     CHANGES,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from functions.people.wishes import Wish
+from functions.notifications.interactions import ActionRequest
 from lakegate.errors import LakegateError
 
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -69,10 +69,10 @@ class FakeActions:
     """The queue of actions: what one person wants of what they saw is there once."""
 
     def __init__(self) -> None:
-        self.sent: list[Wish] = []
+        self.sent: list[ActionRequest] = []
         self.failure: LakegateError | None = None
 
-    def send(self, wish: Wish) -> None:
+    def send(self, wish: ActionRequest) -> None:
         """See ActionQueue.send."""
         if self.failure:
             raise self.failure

@@ -112,7 +112,7 @@ class Stage:
     refuses_batches: bool = False
     decided: set[str] = field(default_factory=set)
     forgotten: int = 0
-    looks_beyond: bool = False
+    checks_whole_table: bool = False
     replaced: list[str] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     cut_under: dict[str, int] = field(default_factory=dict)

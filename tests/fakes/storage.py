@@ -6,15 +6,21 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import md5
 
-from functions.checkpoint import KEY as CHECKPOINT
-from functions.checkpoint import Checkpoint
-from functions.lake import CONTRACTS, YAML, StoredContract, contract_key
-from functions.storage import Missing, Overwritten
+from functions.adapters.s3 import (
+    CONTRACTS,
+    YAML,
+    Missing,
+    Overwritten,
+    StoredContract,
+    contract_key,
+)
+from functions.model.checkpoint import KEY as CHECKPOINT
+from functions.model.checkpoint import Checkpoint
 from lakegate import times
-from lakegate.baselines import Baselines, baselines_key
 from lakegate.change import Change
-from lakegate.contract import Contract, ContractInvalid
-from lakegate.contract_claims import could_claim
+from lakegate.contract.claims import could_claim
+from lakegate.contract.model import Contract, ContractInvalid
+from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits

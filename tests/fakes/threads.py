@@ -3,10 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from functions.people.alerts import Place, ThreadGone
-from functions.people.messages import Alert
-from functions.people.subjects import digest, member
-from functions.people.threads import Known, Thread
+from functions.model.alert import (
+    Alert,
+)
+from functions.notifications.alert_text import (
+    digest,
+    member,
+)
+from functions.notifications.slack import Place, ThreadGone
+from functions.notifications.threads import Known, Thread
 from lakegate.errors import Transient
 
 _LEASE, _MOST = 120, 1000

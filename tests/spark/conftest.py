@@ -11,18 +11,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.columns import quoted
-from lakegate.contract import parse
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import parse
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 from spark_jobs import main as job
-from spark_jobs.failures import explain
-from spark_jobs.jvm import JavaError
-from spark_jobs.read import LocalFile, open_source
-from spark_jobs.session import session_settings
+from spark_jobs.errors import explain
+from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.spark.jvm import JavaError
+from spark_jobs.spark.session import session_settings
 from spark_jobs.storage import Storage
 from tests.fakes.schema import validate_report
 from tests.services import Services, fresh_session, services, warm_spark

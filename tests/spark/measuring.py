@@ -6,14 +6,14 @@ from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakegate.columns import quoted
-from lakegate.contract import Contract, parse
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import Contract, parse
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import CheckResult
-from spark_jobs import audit, scan
-from spark_jobs.run import Measured, Run
-from spark_jobs.session import session_settings
+from spark_jobs.audit import tier_scan, tiers
+from spark_jobs.audit.run import Measured, Run
+from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
 
 Row = Sequence[Any]
@@ -65,7 +65,7 @@ def measured(
     """What a scan measures for every check that it can answer, by the check's id."""
     run = Run(spark, NOBODY, "", contract, None, (_File(len(rows)),))
     vars(run)["rows"] = frame(spark, contract, rows)
-    return scan.answer(run, contract.checks)
+    return tier_scan.answer(run, contract.checks)
 
 
 def results(spark: SparkSession, text: str, rows: Sequence[Row]) -> dict[str, CheckResult]:
@@ -73,7 +73,7 @@ def results(spark: SparkSession, text: str, rows: Sequence[Row]) -> dict[str, Ch
     contract = parse(text, "rows.yaml")
     found = measured(spark, contract, rows)
     known = (check for check in contract.checks if check.id in found)
-    return {check.id: audit.result(check, found[check.id], contract) for check in known}
+    return {check.id: tiers.result(check, found[check.id], contract) for check in known}
 
 
 class _File:

@@ -10,8 +10,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from lakegate.checks import Check, Metric
-from lakegate.rules import Quantile, Rule
+from lakegate.contract.checks import Check, Metric
+from lakegate.contract.rules import Quantile, Rule
 
 _ENDS = (
     date(1, 1, 1),

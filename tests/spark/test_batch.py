@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakegate.batch import Part
-from lakegate.history import RESULTS
+from lakegate.audit_tables import RESULTS
+from lakegate.batch import BatchFile
 from lakegate.jobspec import JobSpec
 from lakegate.landing import BATCH, report_key
 from lakegate.report import Status, Verdict
@@ -29,7 +29,7 @@ def batch(job_runner: Job, table: str, contract: Contract) -> Callable[..., JobS
             version = services.put_contract(name, contract(quality=quality).replace(table, name))
             landed = services.land(folder + key, body)
             names = key, landed.version, landed.etag, landed.size
-            parts.append(Part(*names, name, f"contracts/{name}.yaml", version))
+            parts.append(BatchFile(*names, name, f"contracts/{name}.yaml", version))
         manifest = services.land(f"{folder}_manifest.json", b"{}")
         spec = services.spec(manifest, "", BATCH)
         return replace(spec, parts=tuple(parts), contract_key="")

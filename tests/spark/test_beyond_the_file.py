@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from functions.ingestion import Intent
-from functions.tables import Tables
+from functions.adapters.iceberg import Tables
+from functions.model.ingestion import Intent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.session import session_settings
+from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
 from tests.spark.conftest import Job
 from tests.spark.test_job import parquet
@@ -64,7 +64,7 @@ class Gate:
             branch=fresh,
             base_hash=base,
             report_key=report_key(self.table, spec.ingestion, spec.attempt + 1),
-            audited_from=spec.base_hash,
+            reaudit_base=spec.base_hash,
             audited_hash=services.catalog.head(fresh),
             earlier_report=spec.report_key,
         )
@@ -299,7 +299,7 @@ def test_the_report_of_another_audit_is_refused(gate: Gate) -> None:
     gate.publish([1])
     spec, audited = gate.audit([2])
     gate.publish([3])
-    again = replace(gate.enter(spec, audited), audited_from=gate.job.services.catalog.head("main"))
+    again = replace(gate.enter(spec, audited), reaudit_base=gate.job.services.catalog.head("main"))
     code, report = gate.job.run(again)
     assert (code, report.verdict) == (4, Verdict.ERRORED)
     assert report.reason is not None

@@ -11,7 +11,7 @@ from lakegate.change import Change, Effect
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Status, Verdict
-from spark_jobs.statement import read_statement
+from spark_jobs.change import read_statement
 from tests.services import fresh_session
 from tests.spark.conftest import Job
 from tests.spark.test_job import parquet

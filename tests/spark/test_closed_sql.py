@@ -9,18 +9,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from infra.local.audit import local_session
-from lakegate.contract import parse
+from infra.local.contract_test import local_session
+from lakegate.contract.model import parse
 from lakegate.errors import Permanent
-from spark_jobs import parsing, queries
-from spark_jobs.jvm import JavaError
-from spark_jobs.read import LocalFile
-from spark_jobs.run import Run
-from spark_jobs.session import another_session
-from spark_jobs.transform import open_file
+from spark_jobs.audit import external
+from spark_jobs.audit.run import Run
+from spark_jobs.files.open import LocalFile, open_file
+from spark_jobs.spark import sql_parser
+from spark_jobs.spark.jvm import JavaError
+from spark_jobs.spark.session import another_session
 from tests.spark.conftest import Job
 from tests.spark.measuring import NOBODY
-from tests.unit.contract_texts import contract_text, parsed
+from tests.unit.contract.contract_texts import contract_text, parsed
 
 pytestmark = pytest.mark.spark
 
@@ -145,7 +145,7 @@ def test_a_condition_looks_at_one_row_alone(
         "true) OR EXISTS (SELECT * FROM text.`{path}`",
     ):
         with pytest.raises(Permanent, match="BAD_CONDITION"):
-            parsing.require_expression(sessions["job"], condition.replace("{path}", secret))
+            sql_parser.require_expression(sessions["job"], condition.replace("{path}", secret))
 
 
 def test_a_query_reads_declared_tables_alone(job_runner: Job, table: str, secret: str) -> None:
@@ -161,5 +161,5 @@ def test_a_query_reads_declared_tables_alone(job_runner: Job, table: str, secret
     statements = [*READING, *(f"SELECT {call} AS id FROM file" for call in CALLING)]
     for sql in (statement.replace("{path}", secret) for statement in statements):
         with pytest.raises((Permanent, *JavaError)) as caught:
-            queries.answer(run, sql.replace("file ", f"{table} "), rows)
+            external.answer(run, sql.replace("file ", f"{table} "), rows)
         assert SECRET not in str(caught.value), sql

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from functions.lake import Lake
+from functions.adapters.s3 import Lake
 from infra.local.settings import LAKE_BUCKET
-from lakegate.baselines import Baselines
+from lakegate.drift import Baselines
 from lakegate.report import AuditReport, CheckResult, Status
 from tests.spark.conftest import Job
 from tests.spark.test_job import changed

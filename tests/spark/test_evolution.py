@@ -12,9 +12,9 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField
 
-from functions.catalog import CannotRebase
-from functions.ingestion import Intent
-from functions.tables import Tables
+from functions.adapters.iceberg import Tables
+from functions.adapters.nessie import CannotRebase
+from functions.model.ingestion import Intent
 from lakegate.report import AuditReport, Verdict
 from tests.spark.conftest import Job
 

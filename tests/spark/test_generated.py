@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.faults import Fault
+from cli.fault_injection import Fault
 from cli.generate import Format
-from cli.parcel_files import write, write_contract
-from cli.parcels import Wanted
-from infra.local.audit import audit
-from lakegate.contract import parse
+from cli.sample_files import Wanted
+from cli.sample_writers import write, write_contract
+from infra.local.contract_test import audit
+from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
 from tests.spark.conftest import Job
 

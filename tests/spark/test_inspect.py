@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from functions.ingestion import Ingestion, State
-from functions.lake import Lake
+from access.failing_rows import Inspection, Question, inspection
+from access.rows import Evidence
+from access.tables import Reader
+from functions.adapters.s3 import Lake
+from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from reading.evidence import Evidence
-from reading.inspection import Inspection, Question, inspection
-from reading.reader import Reader
 from tests.fakes.deployment import Deployment
 from tests.spark.conftest import Job
 
@@ -165,7 +165,7 @@ def inspected(
     job_runner: Job, spec: JobSpec, report: AuditReport, question: Question
 ) -> Inspection:
     """What a person sees who may only read the catalog."""
-    world = replace(Deployment().world, lake=Lake(boto3.client("s3"), spec.lake_bucket))
+    adapters = replace(Deployment().adapters, lake=Lake(boto3.client("s3"), spec.lake_bucket))
     ingestion = Ingestion(
         id=spec.ingestion,
         landed=spec.landed,
@@ -181,7 +181,7 @@ def inspected(
         reference = f"{report.branch}@{report.audited_hash}"
         return Reader(iceberg, reader_token, reference).added(report.table)
 
-    return inspection(world, ingestion, question, evidence_of)
+    return inspection(adapters, ingestion, question, evidence_of)
 
 
 def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> None:

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from access.deployment import ROOT
 from cli.contract_suggest import suggested
-from infra.local.audit import audit
-from lakegate.contract import parse
+from infra.local.contract_test import audit
+from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
-from reading.deployment import ROOT
 from tests.spark.conftest import Job
-from tests.unit.contract_texts import contract_text
+from tests.unit.contract.contract_texts import contract_text
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.stall import watched
+from spark_jobs.spark.stall import watched
 from tests.fakes.mutations import FLAT, mutated, samples
 from tests.spark.conftest import Job, Read
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lakegate.checks import OF_ROWS, OF_VALUES, Metric
-from lakegate.contract import parse
+from lakegate.contract.checks import OF_ROWS, OF_VALUES, Metric
+from lakegate.contract.model import parse
 from tests.spark import oracle
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, measured, options, reading_session

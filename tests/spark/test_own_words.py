@@ -9,11 +9,11 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from infra.local.audit import audit
-from lakegate.contract import parse
+from infra.local.contract_test import audit
+from lakegate.contract.model import parse
 from lakegate.report import Verdict
 from tests.spark.conftest import Job
-from tests.unit.contract_texts import contract_text
+from tests.unit.contract.contract_texts import contract_text
 
 pytestmark = pytest.mark.spark
 

@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from lakegate.contract import parse
-from lakegate.history import QUARANTINE
+from lakegate.audit_tables import QUARANTINE
+from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
-from spark_jobs import quarantine
-from spark_jobs.read import BAD_ROW
+from spark_jobs import append
+from spark_jobs.files.open import BAD_ROW
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
 
@@ -133,7 +133,7 @@ def test_every_row_kept_out_has_its_reasons(job_runner: Job) -> None:
     spark = reading_session(job_runner.warm_spark)
     bad = F.when(F.col("id").isNull(), F.lit("x,4,n4")).alias(BAD_ROW)
     source = frame(spark, contract, rows).select("*", bad)
-    assert sorted(quarantine.kept_out(source, contract).collect()) == sorted(
+    assert sorted(append.kept_out(source, contract).collect()) == sorted(
         [
             Row(row='{"id":2,"amount":-1,"name":"x"}', reasons=["amount.invalidValues"]),
             Row(row='{"id":3,"amount":-9}', reasons=["amount.invalidValues", "amount.far"]),

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from access.tables import Reader
 from cli.query import rows
-from functions.tables import Tables
-from lakegate.history import QUARANTINE, RESULTS, entries
+from functions.adapters.iceberg import Tables
+from lakegate.audit_tables import QUARANTINE, RESULTS, entries
 from lakegate.report import AuditReport
-from reading.reader import Reader
 from tests.spark.conftest import Job
 from tests.spark.test_job import changed
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakegate.contract import parse
+from lakegate.contract.model import parse
 from lakegate.report import Status, Verdict
-from spark_jobs import iceberg, manifests, scan
-from spark_jobs.names import table_name
-from spark_jobs.run import Run
+from spark_jobs.audit import tier_scan, tier_statistics
+from spark_jobs.audit.run import Run
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.iceberg import table_name
 from tests.spark.conftest import Job
 from tests.spark.measuring import NOBODY, contract_of
 
@@ -115,8 +116,8 @@ def test_every_tier_gives_the_same_answer(job_runner: Job, table: str) -> None:
     session, contract = job_runner.session(report.branch), parse(text, "tiers.yaml")
     there = iceberg.find_iceberg_table(session, table_name(table))
     run = Run(session, NOBODY, "", contract, there, tuple(iceberg.added_files(there)))
-    scanned = {id_: each.value for id_, each in scan.answer(run, contract.checks).items()}
-    stated = {id_: each.value for id_, each in manifests.answer(run, contract.checks).items()}
+    scanned = {id_: each.value for id_, each in tier_scan.answer(run, contract.checks).items()}
+    stated = {id_: each.value for id_, each in tier_statistics.answer(run, contract.checks).items()}
     assert stated == {id_: scanned[id_] for id_ in stated}
     reported = {check.id: check for check in report.checks if check.id in scanned}
     assert {id_: check.counted for id_, check in reported.items()} == scanned
@@ -155,7 +156,7 @@ def test_the_appends_pass_counts_as_a_scan_does(job_runner: Job, table: str) -> 
     session, contract = job_runner.session(report.branch), parse(text, "tiers.yaml")
     there = iceberg.find_iceberg_table(session, table_name(table))
     run = Run(session, NOBODY, "", contract, there, tuple(iceberg.added_files(there)))
-    scanned = {id_: each.value for id_, each in scan.answer(run, contract.checks).items()}
+    scanned = {id_: each.value for id_, each in tier_scan.answer(run, contract.checks).items()}
     ridden = {c.id: c.counted for c in report.checks if c.tier == "append"}
     assert ridden == scanned == dict(zip(scanned, (2, 2, 1), strict=True))
 

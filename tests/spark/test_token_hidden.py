@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from infra import keys
-from infra.keys import Keys
-from infra.local.jars import spark_jars
-from infra.local.java import java_home
+from infra import nessie_tokens
+from infra.local.jars import java_home, spark_jars
+from infra.nessie_tokens import Keys
 from tests.fakes import wire
 from tests.leaks import files, leaks, secrets_of
-from tests.unit.test_bearer import spec
+from tests.unit.adapters.test_tokens import spec
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +21,7 @@ _JOB = """
 import sys
 from pyspark.sql import SparkSession
 from lakegate.jobspec import JobSpec
-from spark_jobs.session import open_session
+from spark_jobs.spark.session import open_session
 
 _, told, token, jars, events = sys.argv
 settings = {
@@ -50,7 +49,7 @@ def test_spark_writes_no_token_down(tmp_path: Path) -> None:
 
     Its own rule hides settings whose names speak of tokens; ours must stay among them.
     """
-    held, events = Keys.of(keys.due({}, datetime.now(UTC))), tmp_path / "events"
+    held, events = Keys.of(nessie_tokens.due({}, datetime.now(UTC))), tmp_path / "events"
     events.mkdir()
     environment = {**os.environ, "JAVA_HOME": str(java_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
     refusal = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakegate.contract import parse
+from lakegate.contract.model import parse
 from lakegate.report import CheckResult, Status, Verdict
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, options, reading_session, results

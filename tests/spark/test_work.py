@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.work import Work, work_since
+from spark_jobs.spark.step_metrics import Work, work_since
 from tests.spark.conftest import Job
 
 pytestmark = pytest.mark.spark

@@ -1,21 +1,28 @@
-"""What can be told to go wrong, by `PUT /_control`."""
+"""The faults that `PUT /_control` sets, and the roles of job runs."""
 
 import dataclasses
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# How many of the next: that many, all of them, or (below 1) that share of them.
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.local.emr.runs import Application, JobRun
+from infra.local.emr.submit import CannotSubmit
+
+# The number of the next ones, "all" of them, or (below 1) a share of them.
 HowMany = int | float | Literal["all"]
 
 
 class NoSuchFault(Exception):
-    """The request to `/_control` names something that cannot be told to go wrong."""
+    """A request to `/_control` for an unknown fault."""
 
 
 @dataclass
 class EventFaults:
-    """What goes wrong with events; `states` limits it to the changes to those states."""
+    """The faults of events; `states` limits them to changes to those states."""
 
     lose: HowMany = 0
     double: HowMany = 0
@@ -26,7 +33,7 @@ class EventFaults:
 
 @dataclass
 class RequestFaults:
-    """What goes wrong with StartJobRun; `fail_with` is the error that the caller gets."""
+    """The faults of StartJobRun; `fail_with` is the caller's error."""
 
     fail_next_starts: HowMany = 0
     lose_next_answers: HowMany = 0
@@ -34,26 +41,26 @@ class RequestFaults:
 
 
 class Faults:
-    """The faults in force."""
+    """The active faults."""
 
     def __init__(self) -> None:
         self._random = random.Random(0)  # noqa: S311  the same shares in every process
         self.replace({})
 
-    def replace(self, told: dict[str, Any]) -> None:
-        """Forget what was told, and have this go wrong. Raises NoSuchFault."""
-        events = told.pop("events", {})
+    def replace(self, faults: dict[str, Any]) -> None:
+        """Replace all faults. Raises NoSuchFault."""
+        events = faults.pop("events", {})
         try:
-            self.events, self.requests = EventFaults(**events), RequestFaults(**told)
+            self.events, self.requests = EventFaults(**events), RequestFaults(**faults)
         except TypeError as error:
             raise NoSuchFault(str(error)) from error
 
-    def told(self) -> dict[str, Any]:
-        """What is left of what was told."""
+    def left(self) -> dict[str, Any]:
+        """Return the faults that are left."""
         return {"events": dataclasses.asdict(self.events), **dataclasses.asdict(self.requests)}
 
     def strikes(self, faults: EventFaults | RequestFaults, name: str) -> bool:
-        """Whether this fault hits now; where the number of its hits was told, it counts down."""
+        """Return whether this fault occurs now; a number of occurrences counts down."""
         left: HowMany = getattr(faults, name)
         if left == "all":
             return True
@@ -61,3 +68,36 @@ class Faults:
             return self._random.random() < left
         setattr(faults, name, max(0, left - 1))
         return left > 0
+
+
+# A job run assumes a role: it may do what the role and the run's own policy both allow.
+
+Environment = Mapping[str, str]
+
+
+def assumed(run: JobRun, application: Application) -> Environment:
+    """Return a run's credentials for the role of its request, as environment variables.
+
+    The external id has the application's ARN for the role's trust policy: ministack knows it from
+    nowhere else. Raises CannotSubmit if the role does not let EMR Serverless assume it.
+    """
+    policy = run.request.get("executionIamPolicy", {})
+    given: dict[str, Any] = {"Policy": policy["policy"]} if "policy" in policy else {}
+    given |= {"PolicyArns": [{"arn": arn} for arn in policy.get("policyArns", ())]}
+    role = run.request["executionRoleArn"]
+    given |= {"RoleSessionName": run.id, "ExternalId": application.arn}
+    try:
+        answer = boto3.client("sts").assume_role(RoleArn=role, **given)
+    except (BotoCoreError, ClientError) as error:
+        raise CannotSubmit(f"EMR Serverless cannot take the role {role}: {error}") from error
+    credentials = answer["Credentials"]
+    return {
+        "AWS_ACCESS_KEY_ID": credentials["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": credentials["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": credentials["SessionToken"],
+    }
+
+
+def own(_run: JobRun, _application: Application) -> Environment:
+    """Return no credentials: the run uses the stand-in's own, whatever role its request names."""
+    return {}

@@ -4,11 +4,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from functions import batches, conclusion, decisions, intake
-from functions.ingestion import Ingestion, State
-from functions.job_run import JobRun, RunState
-from functions.world import World
-from lakegate import batch_report, landing
+from functions.adapters.all import Adapters
+from functions.adapters.emr import JobRun, RunState
+from functions.model.ingestion import Ingestion, State
+from functions.pipeline import batches, complete, intake
+from lakegate import batch, landing
 from lakegate.landing import ID_PART, LandedObject
 from lakegate.report import AuditReport, Reason, Verdict
 from tests.fakes.catalog import FakeCatalog
@@ -54,15 +54,15 @@ def _passed_whatever_exit_code(
 
 
 def _end_but_for_lost_runs(
-    end: Any, world: World, ingestion: Ingestion, state: State, reason: Reason
+    end: Any, adapters: Adapters, ingestion: Ingestion, state: State, reason: Reason
 ) -> Any:
     if reason.code == "JOB_LOST":
         raise RuntimeError(reason.message)
-    return end(world, ingestion, state, reason)
+    return end(adapters, ingestion, state, reason)
 
 
-def _newest_files(_: Any, world: World, prefix: str, at: str) -> dict[str, LandedObject]:
-    return world.landing.newest(prefix)
+def _newest_files(_: Any, adapters: Adapters, prefix: str, at: str) -> dict[str, LandedObject]:
+    return adapters.landing.newest(prefix)
 
 
 AUDITING = (
@@ -95,7 +95,7 @@ AUDITING = (
     Guard(
         "a known ingestion is not submitted again",
         "must not end|never at rest",
-        (Patch(intake, "_needs_job", lambda _, i: not i.ended and not i.is_again),),
+        (Patch(intake, "_needs_job", lambda _, i: not i.ended and not i.is_reaudit),),
     ),
     Guard(
         "a file without bytes is refused",
@@ -110,12 +110,12 @@ AUDITING = (
     Guard(
         "a final state stays",
         "doubled|must not end",
-        (Patch(conclusion, "_is_judged", lambda _, i: i.state is State.AUDITED),),
+        (Patch(complete, "_is_judged", lambda _, i: i.state is State.AUDITED),),
     ),
     Guard(
         "the end of an earlier attempt is no verdict on this one",
         "must not end|evidence is gone|recorded",
-        (Patch(conclusion, "_is_current", lambda _, run, attempt, i: run.has_ended),),
+        (Patch(complete, "_is_current", lambda _, run, attempt, i: run.has_ended),),
     ),
     Guard(
         "a job run is judged after it ended",
@@ -125,32 +125,32 @@ AUDITING = (
     Guard(
         "a lost job run is a final state",
         "never at rest",
-        (Patch(conclusion, "end", _end_but_for_lost_runs),),
+        (Patch(complete, "end", _end_but_for_lost_runs),),
     ),
     Guard(
         "the report must belong to the attempt",
         "FOREIGN must not end published",
-        (Patch(decisions, "_belongs", always),),
+        (Patch(complete, "_belongs", always),),
     ),
     Guard(
         "the exit code gates",
         "CONTRADICTED must not end published",
-        (Patch(decisions, "_passed", _passed_whatever_exit_code),),
+        (Patch(complete, "_passed", _passed_whatever_exit_code),),
     ),
     Guard(
         "the report decides",
         "CARELESS must not end",
-        (Patch(decisions, "decide", _passed_by_exit_code),),
+        (Patch(complete, "decide", _passed_by_exit_code),),
     ),
     Guard(
         "no check has failed",
         "HOLLOW must not end published",
-        (Patch(decisions, "_is_unfounded", never),),
+        (Patch(complete, "_is_unfounded", never),),
     ),
     Guard(
         "something was written",
         "IDLE must not end",
-        (Patch(decisions, "_is_unwritten", never),),
+        (Patch(complete, "_is_unwritten", never),),
     ),
     Guard(
         "the job starts where its branch was created",
@@ -168,9 +168,9 @@ AUDITING = (
         "a batch is published only where all of its files passed",
         "REJECTED must not end published",
         (
-            Patch(batch_report, "_verdict", lambda *_: (Verdict.PASSED, None)),
+            Patch(batch, "_verdict", lambda *_: (Verdict.PASSED, None)),
             # A second guard stands behind it.
-            Patch(decisions, "_is_unfounded", never),
+            Patch(complete, "_is_unfounded", never),
         ),
         opening=BATCHES,
     ),

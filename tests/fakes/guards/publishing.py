@@ -3,13 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from functions import batches, commits, duplicates, groups, intake, publishing, stale
-from functions.catalog import NotOnMain, UnknownBranch
-from functions.groups import Unit
-from functions.ingestion import Ingestion, Intent
-from functions.intake import may_try_again
-from functions.world import World
-from lakegate.batch import Part
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import UnknownBranch
+from functions.model import merge_commit
+from functions.model.commits import NotOnMain
+from functions.model.ingestion import Ingestion, Intent
+from functions.pipeline import batches, duplicates, intake, publish
+from functions.pipeline import replace as replacement
+from functions.pipeline.intake import may_try_again
+from functions.pipeline.publish import Unit
+from lakegate.batch import BatchFile
 from tests.fakes import catalog, job
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.guards.guard import Guard, always, never, nothing
@@ -28,64 +31,66 @@ from tests.fakes.openings import (
 )
 from tests.fakes.sabotage import Patch
 
-# Main's log is read again behind other guards (tests/unit/test_publishing_once.py).
+# Main's log is read again behind other guards (tests/unit/pipeline/test_publishing_once.py).
 _LOG_READ_AT_NEW_ATTEMPT = Patch(intake, "require_unpublished", nothing)
-_LOG_READ_BEFORE_REBASE = Patch(publishing, "require_unpublished", nothing)
-_BRANCH_OF_INCOMPLETE_UNIT_DELETED = Patch(publishing, "_delete_incomplete", nothing)
+_LOG_READ_BEFORE_REBASE = Patch(publish, "require_unpublished", nothing)
+_BRANCH_OF_INCOMPLETE_UNIT_DELETED = Patch(publish, "_delete_incomplete", nothing)
 
 
-def _merge_head(merge_intent: Any, world: World, unit: Unit) -> Any:
+def _merge_head(merge_intent: Any, adapters: Adapters, unit: Unit) -> Any:
     branch = unit.intent.branch
-    return merge_intent(world, replace(unit, intent=Intent(branch, world.catalog.head(branch))))
+    return merge_intent(
+        adapters, replace(unit, intent=Intent(branch, adapters.catalog.head(branch)))
+    )
 
 
-def _merge_or_give_up(merge_intent: Any, world: World, unit: Unit) -> Any:
-    if merged := merge_intent(world, unit):
+def _merge_or_give_up(merge_intent: Any, adapters: Adapters, unit: Unit) -> Any:
+    if merged := merge_intent(adapters, unit):
         return merged
     raise NotOnMain("NOT_ON_MAIN", "main has these rows already")
 
 
-def _merge_existing_branch(merge_intent: Any, world: World, unit: Unit) -> Any:
+def _merge_existing_branch(merge_intent: Any, adapters: Adapters, unit: Unit) -> Any:
     try:
-        return merge_intent(world, unit)
+        return merge_intent(adapters, unit)
     except UnknownBranch as error:
         raise NotOnMain("NOT_ON_MAIN", "the branch is gone") from error
 
 
 def _save_one_by_one(
-    _: Any, world: World, members: list[Ingestion], intent: Intent, base: str
+    _: Any, adapters: Adapters, members: list[Ingestion], intent: Intent, base: str
 ) -> None:
     group = tuple(member.id for member in members)
     for member in members:
-        world.ledger.save(member.rebased(world.now(), intent, base, group))
+        adapters.ledger.save(member.rebased(adapters.now(), intent, base, group))
 
 
 def _merge_before_save(
-    set_intent: Any, world: World, members: list[Ingestion], intent: Intent, base: str
+    set_intent: Any, adapters: Adapters, members: list[Ingestion], intent: Intent, base: str
 ) -> None:
-    world.catalog.merge(intent.branch, intent.hash, base, "", commits.properties(members))
-    set_intent(world, members, intent, base)
+    adapters.catalog.merge(intent.branch, intent.hash, base, "", merge_commit.properties(members))
+    set_intent(adapters, members, intent, base)
 
 
 def _enter_first_table(
-    enter_again: Any, world: World, batch: Ingestion, fresh: str
-) -> tuple[Part, ...]:
+    enter_again: Any, adapters: Adapters, batch: Ingestion, fresh: str
+) -> tuple[BatchFile, ...]:
     first = tuple(part for part in batch.parts if part.table == batch.tables[0])
-    entered = enter_again(world, batch.but(parts=first), fresh)
+    entered = enter_again(adapters, batch.but(parts=first), fresh)
     return tuple(replace(part, hash=entered[0].hash) for part in batch.parts)
 
 
-def _delete_before_save(run_again: Any, world: World, ingestion: Ingestion) -> Any:
-    if may_try_again(world, ingestion):
-        world.catalog.delete_branch(ingestion.branch)
-    return run_again(world, ingestion)
+def _delete_before_save(run_again: Any, adapters: Adapters, ingestion: Ingestion) -> Any:
+    if may_try_again(adapters, ingestion):
+        adapters.catalog.delete_branch(ingestion.branch)
+    return run_again(adapters, ingestion)
 
 
 PUBLISHING = (
     Guard(
         "exactly the audited hash is merged",
         "unaudited",
-        (Patch(publishing, "_merge_intent", _merge_head),),
+        (Patch(publish, "_merge_intent", _merge_head),),
     ),
     Guard(
         "the job detects other writers on its branch",
@@ -95,26 +100,26 @@ PUBLISHING = (
             Patch(job, "_require_unshared", nothing),
             Patch(FakeCatalog, "own_commit", lambda _, self, branch, before: self.head(branch)),
             # The publisher's guard stands behind the job's.
-            Patch(publishing, "_require_audited", nothing),
+            Patch(publish, "_require_audited", nothing),
         ),
         opening=A_MEDDLER,
     ),
     Guard(
         "rows that main has are published",
         "doubled",
-        (Patch(publishing, "_merge_intent", _merge_or_give_up), _LOG_READ_AT_NEW_ATTEMPT),
+        (Patch(publish, "_merge_intent", _merge_or_give_up), _LOG_READ_AT_NEW_ATTEMPT),
     ),
     Guard(
         "main's log is read where the branch is gone",
         "doubled",
-        (Patch(publishing, "_merge_intent", _merge_existing_branch), _LOG_READ_AT_NEW_ATTEMPT),
+        (Patch(publish, "_merge_intent", _merge_existing_branch), _LOG_READ_AT_NEW_ATTEMPT),
         opening=MERGED_BUT_NOT_RECORDED,
     ),
     Guard(
         "all intents of a group change in one write",
         "doubled",
         (
-            Patch(publishing, "_set_intent", _save_one_by_one),
+            Patch(publish, "_set_intent", _save_one_by_one),
             # The guard that stands behind it is taken out alone further down.
             _BRANCH_OF_INCOMPLETE_UNIT_DELETED,
         ),
@@ -123,7 +128,7 @@ PUBLISHING = (
     Guard(
         "a group is merged after its intents were saved",
         "doubled",
-        (Patch(publishing, "_set_intent", _merge_before_save), _LOG_READ_BEFORE_REBASE),
+        (Patch(publish, "_set_intent", _merge_before_save), _LOG_READ_BEFORE_REBASE),
         opening=WAITING_TOGETHER,
     ),
     Guard(
@@ -135,19 +140,19 @@ PUBLISHING = (
     Guard(
         "files that main has are not registered again",
         "doubled",
-        (Patch(groups, "_Since.names", never),),
+        (Patch(publish, "_Since.names", never),),
         opening=MERGED_BUT_NOT_RECORDED,
     ),
     Guard(
         "an intent that main can still merge stays as it is",
         "doubled",
-        (Patch(groups, "_Since.changed", always), _LOG_READ_BEFORE_REBASE),
+        (Patch(publish, "_Since.changed", always), _LOG_READ_BEFORE_REBASE),
         opening=A_LATE_FILE_AND_A_GROUP,
     ),
     Guard(
         "replaced branches are deleted",
         "still there",
-        (Patch(publishing, "_swap", lambda swap, *given: swap(*given)[:0]),),
+        (Patch(publish, "_swap", lambda swap, *given: swap(*given)[:0]),),
         opening=A_TABLE,
     ),
     Guard(
@@ -181,13 +186,13 @@ PUBLISHING = (
     Guard(
         "a late decision publishes nothing",
         "published after a newer version",
-        (Patch(stale, "given_way", nothing),),
+        (Patch(replacement, "given_way", nothing),),
         opening=A_LATE_DECISION,
     ),
     Guard(
         "an ingestion that failed once is published alone",
         "published after a newer version",
-        (Patch(groups, "_may_join", lambda _, i: not (i.replaces or i.change or i.parts)),),
+        (Patch(publish, "_may_join", lambda _, i: not (i.replaces or i.change or i.parts)),),
         opening=A_LATE_DECISION,
     ),
 )

@@ -1,0 +1,1 @@
+"""Read-only access to a deployment: tables, rows and reports."""

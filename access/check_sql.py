@@ -1,0 +1,149 @@
+"""A contract's checks in duckdb's terms: which rows break one. Pure.
+
+Each rule means what `spark_jobs/checks.py` makes of it: a null breaks no rule but a required value,
+NaN breaks every rule of a number, a key with a null in it is no key. duckdb orders NaN, compares
+text and counts characters as Spark does.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import groupby
+
+from lakegate.contract.checks import Check, Metric
+from lakegate.contract.model import Contract
+from lakegate.contract.rules import Rule
+from lakegate.ecma_patterns import java_pattern
+
+# Names as duckdb's SQL reads them.
+
+
+def quoted(name: str) -> str:
+    """A name as SQL reads it, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+FILE, POSITION, FOUND = "_file", "_pos", "_lakegate_found"
+
+_OF_ROWS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
+_NESTED = {"struct", "array", "map"}
+_TYPES = {
+    "int": "INTEGER",
+    "string": "VARCHAR",
+    "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP",
+    "binary": "BLOB",
+}
+
+
+def about_rows(check: Check, contract: Contract) -> bool:
+    """Whether single rows break the check, and duckdb can tell which."""
+    beyond = check.where or check.values.multiple_of or check.values.format
+    kinds = {contract.column(name).kind for name in check.columns}
+    whole = all(len(contract.column(name).steps) == 1 for name in check.columns)
+    return check.metric in _OF_ROWS and not beyond and whole and not kinds & _NESTED
+
+
+def addresses(check: Check, types: Mapping[str, str]) -> str:
+    """The SELECT of the address (`FILE`, `POSITION`) of each row that the check counts.
+
+    It reads a relation `rows` of those addresses, the check's columns and, where its rule has a
+    pattern, `FOUND`: whether the pattern is found in the value. `types` are Spark's.
+    """
+    if check.metric is Metric.DUPLICATE:
+        return _repeats(check.columns)
+    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {_violation(check, types)}"
+
+
+def _repeats(columns: tuple[str, ...]) -> str:
+    keys = [quoted(name) for name in columns]
+    whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    numbered = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {FILE}, {POSITION})"
+    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {whole} QUALIFY {numbered} > 1"
+
+
+def _violation(check: Check, types: Mapping[str, str]) -> str:
+    """True for a row that the check counts, false for any other; never null."""
+    (name,) = check.columns
+    value, type_ = quoted(name), types[name]
+    match check.metric:
+        case Metric.NULL:
+            return f"{value} IS NULL"
+        case Metric.MISSING:
+            listed = [text for text in check.values.missing_values if text is not None]
+            missing = [f"{value} IN {_literals(listed, type_)}"] if listed else []
+            nulls = [f"{value} IS NULL"] if None in check.values.missing_values else []
+            return _any([*missing, *nulls])
+        case _:
+            return _any(_broken_rules(value, check.values, type_))
+
+
+def _broken_rules(value: str, rule: Rule, type_: str) -> Iterator[str]:
+    if rule.valid_values:
+        yield f"{value} NOT IN {_literals(rule.valid_values, type_)}"
+    if rule.pattern is not None:
+        yield f"NOT {FOUND}"
+    for comparison, bound in rule.bounds:
+        yield f"{value} {comparison} {_literal(bound, type_)}"
+    if rule.min_length is not None:
+        yield f"length({value}) < {rule.min_length}"
+    if rule.max_length is not None:
+        yield f"length({value}) > {rule.max_length}"
+    if type_ in ("float", "double"):
+        yield f"isnan({value})"
+
+
+def _any(conditions: Iterator[str] | list[str]) -> str:
+    return f"coalesce({' OR '.join(conditions)}, false)"
+
+
+def _literals(texts: tuple[str, ...] | list[str], type_: str) -> str:
+    return f"({', '.join(_literal(text, type_) for text in texts)})"
+
+
+def _literal(text: str, type_: str) -> str:
+    written = text.replace("'", "''")
+    return f"CAST('{written}' AS {_TYPES.get(type_, type_)})"
+
+
+# Patterns of contracts as Python's regular expressions: what Spark's `rlike` finds, they find.
+
+_LAST = 0x10FFFF
+_ESCAPE = re.compile(r"\\(?:x\{(?P<point>\w+)\}|(?P<sign>[pP])\{(?P<category>\w+)\}|.)", re.DOTALL)
+
+
+def finder(pattern: str) -> Callable[[str], bool]:
+    """Tells of a value whether the ECMA-262 pattern is found in it, as Java would.
+
+    Characters that are newer than this Python's Unicode have no general category here.
+    Raises PatternUnsupported, as `java_pattern` does.
+    """
+    # What `java_pattern` writes, Python reads alike but for \z, \x{…} and \p{…}.
+    search = re.compile(_ESCAPE.sub(_in_python, java_pattern(pattern)), re.ASCII).search
+    return lambda value: search(value) is not None
+
+
+def _in_python(escape: re.Match[str]) -> str:
+    if escape["point"]:
+        return _character(int(escape["point"], 16))
+    if escape["category"]:
+        return _members(escape["category"], within=escape["sign"] == "p")
+    return r"\Z" if escape[0] == r"\z" else escape[0]
+
+
+@cache
+def _members(category: str, *, within: bool) -> str:
+    """All characters in (or not in) a general category, as they are written within `[…]`."""
+    points = range(_LAST + 1)
+    runs = groupby(points, lambda point: _is_in(point, category) is within)
+    ranges = [list(run) for fits, run in runs if fits]
+    return "".join(f"{_character(run[0])}-{_character(run[-1])}" for run in ranges)
+
+
+def _is_in(point: int, category: str) -> bool:
+    return unicodedata.category(chr(point)).startswith(category)
+
+
+def _character(point: int) -> str:
+    return f"\\U{point:08x}"

@@ -1,0 +1,185 @@
+"""Which Lakegate the command works on: the local stack, or one on AWS."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.adapters.all import Adapters
+from functions.adapters.ledger import Ledger
+from functions.adapters.secrets import secret
+from functions.model.ingestion import Ingestion
+from functions.settings import Settings
+from functions.wiring import connect
+from infra.local import processes, stack
+from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
+
+if TYPE_CHECKING:
+    from access.tables import Reader
+
+
+# pyarrow, duckdb and pyiceberg take a second to import, which not every command has to wait for.
+
+ROOT = Path(__file__).resolve().parents[1]
+# What would lead a client of the local stack elsewhere.
+_ELSEWHERE = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A Lakegate that runs somewhere.
+
+    `addresses` maps the systems that a client may join in at to their URLs. `reader_token` reads
+    the catalog, "" where there is none for everybody. `local` says that it runs on this machine.
+    """
+
+    settings: Settings
+    addresses: Mapping[str, str]
+    reader_token: str = field(repr=False)
+    local: bool
+
+    def adapters(self) -> Adapters:
+        """The adapters to work with."""
+        return connect(self.settings)
+
+    def catalog_token(self) -> str:
+        """A token that reads the catalog; without one for everybody, the functions' own."""
+        name = self.settings.nessie_token_secret
+        return self.reader_token or secret(boto3.client("secretsmanager"), name)
+
+    def reader(self, reference: str) -> "Reader":
+        """What reads its tables at a branch, or at `branch@hash`."""
+        from access.tables import Reader
+
+        return Reader(self.addresses["iceberg"], self.catalog_token(), reference)
+
+
+def home() -> Path:
+    """Where the local stack keeps its state: LAKEGATE_HOME, or `.lakegate` in the checkout."""
+    return Path(os.environ.get("LAKEGATE_HOME") or ROOT / ".lakegate").resolve()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which Lakegate: that of a `stage` on AWS, the `local` stack, or the environment's own.
+
+    `name` is for people: `the local stack`, `stage dev in eu-central-1`. It is chosen once: opening
+    one changes this process's environment, by which it would be another the next time.
+    """
+
+    name: str
+    stage: str = ""
+    local: bool = False
+
+    @classmethod
+    def of(cls, stage: str | None) -> "Choice":
+        """The stage that is named, or else what the environment describes, or the local stack."""
+        ledger = os.environ.get("LAKEGATE_LEDGER_TABLE")
+        if not stage and not ledger:
+            return cls("the local stack", local=True)
+        called = stage or os.environ.get("LAKEGATE_STAGE")
+        region = _region()
+        named = f"stage {called}" if called else f"ledger {ledger}"
+        return cls(f"{named} in {region}" if region else named, stage or "")
+
+    def open(self, *, running: bool = True) -> Deployment:
+        """It as it is now; this process's environment is made to be the one it needs.
+
+        The local stack must run unless `running` is False. Raises LakegateError where it is not
+        there.
+        """
+        if self.stage:
+            os.environ.update(_deployed(f"lakegate-{self.stage}"))
+        elif self.local:
+            local = stack.read(home())
+            if running and processes.running(home(), "ministack") is None:
+                raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")
+            return of_stack(local)
+        return _of_environment()
+
+
+def find(stage: str | None = None, *, running: bool = True) -> Deployment:
+    """The deployment to work on, opened. Raises LakegateError where there is none."""
+    return Choice.of(stage).open(running=running)
+
+
+def of_stack(local: stack.Stack) -> Deployment:
+    """The local stack, whatever account and proxy the user's own environment names."""
+    enter(local.env)
+    addresses = {
+        "s3": local.s3,
+        "nessie": local.nessie,
+        "iceberg": local.iceberg,
+        "emr": local.emr,
+        "slack": local.slack,
+    }
+    return Deployment(Settings.of(os.environ), addresses, local.reader_token, local=True)
+
+
+def enter(env: Mapping[str, str]) -> None:
+    """Give this process the environment of a local stack, and nothing of another account."""
+    local = {"LAKEGATE_HOME": str(home()), **env}
+    os.environ.update(local)  # first: in no moment does it lead another thread elsewhere
+    for name in os.environ.keys() - local.keys():
+        if name.lower().startswith(_ELSEWHERE):
+            del os.environ[name]
+
+
+def _region() -> str:
+    """The region of boto3's clients, or else the one a Lambda is told; "" where there is none."""
+    return boto3.session.Session().region_name or os.environ.get("AWS_REGION", "")
+
+
+def _of_environment() -> Deployment:
+    settings = Settings.of(os.environ)
+    addresses = {
+        "s3": os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{_region()}.amazonaws.com",
+        "nessie": settings.nessie_uri,
+        "iceberg": f"{settings.nessie_uri}/iceberg",
+    }
+    token = os.environ.get("LAKEGATE_READER_TOKEN", "")
+    return Deployment(settings, addresses, token, local=False)
+
+
+def _deployed(name: str) -> dict[str, str]:
+    """The settings of a deployed CloudFormation stack, as one of its functions has them."""
+    try:
+        found = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+        outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in found["Outputs"]}
+        function = boto3.client("lambda").get_function_configuration(
+            FunctionName=outputs["OnJobRunFunctionName"]
+        )
+    except (ClientError, BotoCoreError) as error:
+        message = f"cannot read the CloudFormation stack {name}: {error}"
+        raise LakegateError("NO_DEPLOYMENT", message) from error
+    settings = dict(function["Environment"]["Variables"])
+    return {k: v for k, v in settings.items() if k.startswith(("LAKEGATE_", "AWS_ENDPOINT_"))}
+
+
+# An ingestion by its id, or by as much of it as a person types.
+
+_ID_LENGTH = 32
+
+
+def identified(ledger: Ledger, beginning: str) -> Ingestion:
+    """The one ingestion whose id begins so.
+
+    Raises LakegateError UNKNOWN_INGESTION when there is none, AMBIGUOUS_ID when there are several.
+    """
+    wanted = beginning.strip().lower()
+    if len(wanted) == _ID_LENGTH:
+        return ledger.get(wanted)
+    found = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        message = f"no ingestion's id begins with {beginning!r}; `lakegate runs` lists them"
+        raise LakegateError("UNKNOWN_INGESTION", message)
+    ids = ", ".join(sorted(each.id[:ID_PART] for each in found)[:5])
+    message = f"{len(found)} ingestions' ids begin with {beginning!r} ({ids} …): give more of it"
+    raise LakegateError("AMBIGUOUS_ID", message)

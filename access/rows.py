@@ -1,0 +1,221 @@
+"""Rows on a branch, asked by duckdb which of them break a check."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+
+from access.check_sql import FILE, FOUND, POSITION, addresses, finder, quoted
+from functions.adapters.iceberg import added
+from lakegate.contract.checks import Check
+from lakegate.contract.model import Contract
+from lakegate.errors import LakegateError
+
+HIDDEN = "(hidden)"
+
+
+class Rows(Protocol):
+    """Rows in data files; see access.rows."""
+
+    @property
+    def files(self) -> tuple[str, ...]: ...
+
+    @property
+    def count(self) -> int: ...
+
+    def schema(self, columns: Sequence[str]) -> pa.Schema: ...
+
+    def batches(self, file: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]: ...
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The rows that break a check: how many there are, and the first of them.
+
+    A row has its data file's address (`_file`), its number in that file, from 0 (`_pos`), and its
+    values as text, the check's columns first.
+    """
+
+    count: int
+    rows: tuple[Mapping[str, Any], ...]
+
+
+class Evidence:
+    """Rows, and the one duckdb database that they are asked in."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
+        """`connection` serves nothing else."""
+        self._connection = connection
+        self._rows = rows
+        self._run("SET TimeZone = 'UTC'")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The addresses of the data files."""
+        return self._rows.files
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self._rows.count
+
+    def broken(
+        self, check: Check, contract: Contract, limit: int, hides: Callable[[str], bool]
+    ) -> Broken:
+        """The rows that break a check of the contract, at most `limit` of them.
+
+        Finding them reads the check's columns alone; only the files that those `limit` rows lie in
+        are then read whole. The columns that it `hides` have no values. Raises LakegateError
+        UNREADABLE_ROWS when the rows cannot be read.
+        """
+        types = {column.name: column.type for column in contract.columns}
+        every_file = range(len(self.files))
+        with self._reading():
+            self._enter(_Stream(self._rows, check.columns, every_file, check.values.pattern))
+            self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
+            ((count,),) = self._run("SELECT count(*) FROM broken")
+            columns = tuple(dict.fromkeys((*check.columns, *types)))
+            return Broken(count, tuple(self._first(limit, columns, hides)))
+
+    def _first(
+        self, limit: int, columns: Sequence[str], hides: Callable[[str], bool]
+    ) -> Iterator[dict[str, Any]]:
+        order = f"ORDER BY {FILE}, {POSITION}"
+        self._run(
+            f"CREATE OR REPLACE TEMP TABLE first AS SELECT * FROM broken {order} LIMIT {limit}"
+        )
+        files = [file for (file,) in self._run(f"SELECT DISTINCT {FILE} FROM first ORDER BY 1")]
+        self._enter(_Stream(self._rows, columns, files))
+        values = ", ".join(_text(name, hidden=hides(name)) for name in columns)
+        selected = f"SELECT {FILE}, {POSITION}, {values} FROM rows"
+        for file, position, *texts in self._run(
+            f"{selected} JOIN first USING ({FILE}, {POSITION}) {order}"
+        ):
+            address = {FILE: self.files[file], POSITION: position}
+            yield {**address, **dict(zip(columns, texts, strict=True))}
+
+    def _enter(self, stream: "_Stream") -> None:
+        self._connection.register("rows", stream)
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql).fetchall()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            message = f"the rows on the branch cannot be read: {error}"
+            raise LakegateError("UNREADABLE_ROWS", message) from error
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """Some columns of some files with each row's address, as an Arrow stream.
+
+    `FILE` is the file's number. With a `pattern`, `FOUND` says whether the one column has it.
+    """
+
+    rows: Rows
+    columns: Sequence[str]
+    files: Sequence[int]
+    pattern: str | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        made = pa.RecordBatchReader.from_batches(self._schema(), self._batches())
+        return made.__arrow_c_stream__(requested_schema)
+
+    def _schema(self) -> pa.Schema:
+        address = [pa.field(FILE, pa.int32()), pa.field(POSITION, pa.int64())]
+        found = [] if self.pattern is None else [pa.field(FOUND, pa.bool_())]
+        return pa.schema([*address, *self.rows.schema(self.columns), *found])
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        schema = self._schema()
+        for file in self.files:
+            position = 0
+            for batch in self.rows.batches(file, self.columns):
+                arrays = zip(self._arrays(batch, file, position), schema, strict=True)
+                yield pa.record_batch([a.cast(field.type) for a, field in arrays], schema)
+                position += batch.num_rows
+
+    def _arrays(self, batch: pa.RecordBatch, file: int, position: int) -> list[pa.Array]:
+        many = batch.num_rows
+        address = [pa.repeat(file, many), pa.arange(position, position + many)]
+        values = [batch.column(name) for name in self.columns]
+        found = [] if self.pattern is None else [_found(values[0], self.pattern)]
+        return [*address, *values, *found]
+
+
+def _found(values: pa.Array, pattern: str) -> pa.Array:
+    """Whether the pattern is in each value, null for a null; equal values are searched once."""
+    finds = finder(pattern)
+    coded = values.dictionary_encode()
+    answers = pa.array([finds(text) for text in coded.dictionary.to_pylist()], pa.bool_())
+    return answers.take(coded.indices)
+
+
+def _text(name: str, *, hidden: bool) -> str:
+    return f"'{HIDDEN}'" if hidden else f"CAST({quoted(name)} AS VARCHAR)"
+
+
+# The rows of an Iceberg table, or those that its newest commit added, file by file.
+
+
+class FileRows:
+    """Rows in the order in which they lie in their data files."""
+
+    def __init__(self, table: Table, tasks: Sequence[FileScanTask], count: int) -> None:
+        """`count` is how many rows there are in the files of `tasks`."""
+        self._table = table
+        self._tasks = tasks
+        self.count = count
+
+    @classmethod
+    def added(cls, table: Table) -> "FileRows":
+        """Those that the newest commit added, and nobody has deleted since.
+
+        Reads the snapshot's own manifests, and no data.
+        """
+        files = tuple(added(table))
+        return cls(
+            table, [FileScanTask(file) for file in files], sum(f.record_count for f in files)
+        )
+
+    @classmethod
+    def all(cls, table: Table) -> "FileRows":
+        """All rows of the table."""
+        scan = table.scan()
+        return cls(table, list(scan.plan_files()), scan.count())
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The addresses of the data files."""
+        return tuple(task.file.file_path for task in self._tasks)
+
+    def schema(self, columns: Sequence[str]) -> pa.Schema:
+        """The columns of that name, in this order, as Arrow has them.
+
+        They are spelt as asked for, in whatever case the table spells them.
+        """
+        there = {field.name.lower(): field for field in self._projection(columns).as_arrow()}
+        return pa.schema([there[name.lower()].with_name(name) for name in columns])
+
+    def batches(self, file: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the data file of that number, these columns alone, as `schema` has them."""
+        projected = self._projection(columns)
+        there = [field.name.lower() for field in projected.fields]
+        order = [there.index(name.lower()) for name in columns]
+        scan = ArrowScan(self._table.metadata, self._table.io, projected, AlwaysTrue())
+        for batch in scan.to_record_batches([self._tasks[file]]):
+            yield batch.select(order).rename_columns(list(columns))
+
+    def _projection(self, columns: Sequence[str]) -> Schema:
+        return self._table.schema().select(*columns, case_sensitive=False)

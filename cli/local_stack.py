@@ -1,0 +1,114 @@
+"""`lakegate up`, `down` and `status`."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from access.deployment import ROOT, Deployment, enter, find, home
+from cli import documents, terminal
+from cli.contracts import push
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import MAIN
+from functions.model.ingestion import State
+from functions.settings import Settings
+from functions.wiring import connect
+from infra.local import stack
+from infra.local.stack import Stack
+from lakegate.errors import LakegateError
+
+Tell = Callable[[str], None]
+
+
+def up() -> None:
+    """Start the local stack, deploy what has changed, and push contracts/."""
+    found = start(teller())
+    terminal.out().print(
+        terminal.facts(
+            [
+                ("S3 and AWS", found.s3),
+                ("Nessie", found.nessie),
+                ("Iceberg REST", f"{found.iceberg}/main"),
+                ("landing bucket", found.landing_bucket),
+                ("lake bucket", found.lake_bucket),
+                ("state and logs", home()),
+            ]
+        )
+    )
+
+
+def down() -> None:
+    """Stop the local stack; its data stays."""
+    stack.down(home(), teller())
+
+
+def status(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show addresses, buckets, the health of every part, and counts by state."""
+    found = find(context.obj, running=False)
+    document = _status(found)
+    if as_json:
+        typer.echo(documents.text(document))
+        return
+    counts = document["counts"] or {}
+    named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
+    terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
+    terminal.out().print(terminal.health(document["health"]), terminal.counts(counts))
+
+
+def start(tell: Tell) -> Stack:
+    """The local stack, up and with this checkout's contracts."""
+    return stack.up(home(), ROOT, lambda env: _push(env, ROOT / "contracts", tell), tell)
+
+
+def teller() -> Tell:
+    """Tells what is being done, with the seconds since it was made, to standard error."""
+    began, console = time.monotonic(), terminal.err()
+    return lambda text: console.print(f"{time.monotonic() - began:6.1f} s  {text}", style="dim")
+
+
+def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
+    enter(env)
+    push(connect(Settings.of(env)).lake, [directory], tell)
+
+
+def _status(found: Deployment) -> dict[str, Any]:
+    parts = stack.health(home(), ROOT) if found.local else _health(found.adapters())
+    counted = all(state == "up" for state in parts.values())
+    return {
+        **found.addresses,
+        "landing_bucket": found.settings.landing_bucket,
+        "lake_bucket": found.settings.lake_bucket,
+        "ledger_table": found.settings.ledger_table,
+        "reader_token": found.reader_token,
+        "health": parts,
+        "counts": _counts(found.adapters()) if counted else None,
+    }
+
+
+def _counts(adapters: Adapters) -> dict[str, int]:
+    counter = Counter(ingestion.state for ingestion in adapters.ledger.all())
+    return {state.value: counter[state] for state in State}
+
+
+def _health(adapters: Adapters) -> dict[str, str]:
+    """Each system that AWS has no state of ours for, asked the least it can be asked."""
+    questions: dict[str, Callable[[], object]] = {
+        "nessie": lambda: adapters.catalog.head(MAIN),
+        "ledger": lambda: adapters.ledger.known(["none"]),
+        "lake": adapters.lake.contracts,
+    }
+    return {name: _answer(ask) for name, ask in questions.items()}
+
+
+def _answer(ask: Callable[[], object]) -> str:
+    try:
+        ask()
+    except LakegateError as error:
+        return error.message
+    return "up"

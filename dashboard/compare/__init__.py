@@ -1,0 +1,1 @@
+"""The page that compares a branch with main."""

@@ -1,0 +1,237 @@
+"""The page of a failed branch: its rows beside main's, failing rows, and possible actions."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+import streamlit as st
+
+from access.deployment import identified
+from dashboard import actions, formatting
+from dashboard.compare import checks, render
+from dashboard.compare.compare import knows_contract, load, shown_columns
+from dashboard.compare.figures import Column, Comparison
+from dashboard.compare.render import colours, is_sampled, legend, stands_on, table
+from dashboard.formatting import code, count, moment, tables
+from dashboard.ingestion import account
+from dashboard.session import Opened, show_error
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import MAIN, UnknownBranch
+from functions.model.ingestion import ALERTED, Ingestion, State, standing
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
+from lakegate.report import AuditReport
+from lakegate.text import one_line, visible
+
+_FIRST_COLUMNS, _MOST_LISTED = 12, 200
+_UNKNOWN_CONTRACT = (
+    "By which contract it was judged is not known, as the ledger was rebuilt: values are counted, "
+    "and none is shown. A replay goes by the contract in force."
+)
+_PICKER = "picked ingestion"
+_STYLE = """<style>
+.lakegate-figures {width: 100%; font-size: 0.875rem; font-variant-numeric: tabular-nums;
+  border-collapse: collapse; table-layout: fixed}
+.lakegate-figures th {font-weight: 400; opacity: 0.7; text-align: left; width: 5.5rem}
+.lakegate-figures tr:first-child th {text-align: right; width: auto}
+.lakegate-figures td {text-align: right; overflow-wrap: anywhere}
+.lakegate-figures td, .lakegate-figures th {padding: 0.15rem 0.25rem; border: none;
+  vertical-align: top}
+.lakegate-legend {font-size: 0.875rem; margin: 0}
+.lakegate-bar {display: inline-block; height: 0.9em; vertical-align: -0.1em; border-radius: 1px}
+</style>"""
+
+
+def show(opened: Opened) -> None:
+    """Show the branch in the address, or the one chosen from those that wait."""
+    st.header("A branch against main", anchor=False)
+    ingestion = _picked(opened)
+    if not ingestion:
+        return
+    known = account(opened.adapters, ingestion)
+    _head(ingestion)
+    actions.show(opened, ingestion)
+    if not known.report:
+        st.text(visible(f"{known.no_report} Without it no rows can be compared."))
+        return
+    gone = _gone(opened.adapters, ingestion, known.report.branch)
+    if gone:
+        st.text(visible(gone))
+    checks.show(opened, ingestion, known.report, there=not gone)
+    if not gone:
+        _compare(opened, ingestion, _of_one_table(known.report))
+
+
+def _picked(opened: Opened) -> Ingestion | None:
+    """Return the ingestion in the address; without one the oldest, which the address then names.
+
+    A choice from the list only changes the address: labels are texts, which may be equal.
+    """
+    oldest = islice(opened.adapters.ledger.open_failures(), _MOST_LISTED)
+    waiting = {brief.id: brief for brief in oldest}
+    wanted = st.query_params.get("id", "").strip() or next(iter(waiting), "")
+    if not wanted:
+        st.markdown(":material/check_circle: **Nothing waits for a decision**")
+        st.markdown("A file whose audit fails keeps its branch, and is listed here.")
+        return None
+    named = identified(opened.adapters.ledger, wanted)
+    if named.id not in waiting:
+        waiting = {named.id: IngestionSummary.of(named), **waiting}
+    st.query_params["id"] = st.session_state[_PICKER] = named.id
+    st.selectbox(
+        "Failed ingestions, the oldest first",
+        list(waiting),
+        format_func=lambda id_: _label(waiting[id_]),
+        key=_PICKER,
+        on_change=_go,
+    )
+    return named
+
+
+def _go() -> None:
+    st.query_params["id"] = st.session_state[_PICKER]
+
+
+def _label(brief: IngestionSummary) -> str:
+    """Return a label that stays the same as long as the ingestion is in its state."""
+    gone = ", discarded" if brief.discarded else ""
+    what = f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone}"
+    return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
+
+
+def _head(ingestion: Ingestion) -> None:
+    with st.container(horizontal=True):
+        formatting.ingestion(
+            ingestion.id, "The ingestion and its checks", ":material/receipt_long:"
+        )
+        for name in ingestion.tables:
+            formatting.table(name, code(name), ":material/table:")
+    if ingestion.reason:
+        st.text(visible(ingestion.reason.message))
+    if ingestion.branch:
+        st.markdown(f":material/graph_1: {code(ingestion.branch)}")
+
+
+def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
+    """Return why the audited branch cannot be read, "" if it can."""
+    try:
+        adapters.catalog.head(branch)
+    except UnknownBranch:
+        anew = " A replay makes it anew." if ingestion.state in ALERTED else ""
+        return f"Its branch is gone: {_why(ingestion)}.{anew}"
+    return ""
+
+
+def _why(ingestion: Ingestion) -> str:
+    if ingestion.state is State.PUBLISHED:
+        return "its rows are on main"
+    if ingestion.discarded:
+        return "it was discarded"
+    if ingestion.state in ALERTED:
+        return "somebody deleted it, although it was neither published nor discarded"
+    return standing(ingestion)
+
+
+def _of_one_table(report: AuditReport) -> AuditReport:
+    """Return the report, or for a batch that of the chosen file."""
+    if not report.parts:
+        return report
+    files = [
+        one_line(f"{number}. {part.source.key} · {part.table}")
+        for number, part in enumerate(report.parts, 1)
+    ]
+    number = st.selectbox(
+        "The batch's file",
+        range(len(files)),
+        format_func=files.__getitem__,
+        key=f"file of {report.branch}",
+    )
+    return report.parts[number]
+
+
+def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
+    st.subheader("Column by column", anchor=False)
+    if report.audited_hash in ("", report.base_hash):
+        st.text("It was rejected before any row was written: there are none to compare.")
+        return
+    names = ("after the change" if report.effect else "this file", MAIN)
+    whole = st.session_state.get(f"whole {report.audited_hash}", False)
+    try:
+        with st.spinner("Reading all rows" if whole else "Looking at the columns"):
+            found = _found(opened, ingestion, report, whole=whole)
+    except LakegateError as error:
+        show_error(error)
+        return
+    st.text(stands_on(found, names))
+    if not knows_contract(ingestion, report.table):
+        st.text(_UNKNOWN_CONTRACT)
+    if found.main:
+        st.html(_STYLE + colours(names, render.FILE, render.MAIN))
+    else:
+        st.html(_STYLE)
+    for line in legend(found):
+        st.caption(line)
+    if is_sampled(found) and st.button("Read all rows", icon=":material/database:"):
+        st.session_state[f"whole {report.audited_hash}"] = True
+        st.rerun()
+    _columns(_ordered(found, report), names)
+
+
+def _found(opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool) -> Comparison:
+    head = opened.adapters.catalog.head(MAIN)
+    state = opened.adapters.catalog.metadata(head, report.table)
+    return _loaded(opened, ingestion, report, head, report.audited_hash, state, whole)
+
+
+@st.cache_data(show_spinner=False, max_entries=20)
+def _loaded(
+    _opened: Opened,
+    _ingestion: Ingestion,
+    _report: AuditReport,
+    _head: str,
+    at: str,
+    state: str,
+    whole: bool,
+) -> Comparison:
+    shown = shown_columns(_opened.adapters, _ingestion, _report.table)
+    return load(_opened.reader, _head, _report, shown, whole=whole)
+
+
+def _ordered(found: Comparison, report: AuditReport) -> list[Column]:
+    """Return the columns with those of failed checks first."""
+    asked = {name for check in report.failed for name in check.columns}
+    return sorted(found.columns, key=lambda column: column.name not in asked)
+
+
+def _columns(columns: Sequence[Column], names: tuple[str, str]) -> None:
+    more = columns[_FIRST_COLUMNS:]
+    for column in columns[:_FIRST_COLUMNS]:
+        _column(column, names)
+    if more and st.toggle(f"Show {count(len(more), 'more column')}"):
+        for column in more:
+            _column(column, names)
+
+
+def _column(column: Column, names: tuple[str, str]) -> None:
+    with st.container(border=True):
+        figures, drawn = st.columns([2, 3], gap="medium")
+        with figures:
+            st.markdown(f"**{code(column.name)}**{_kind(column)}")
+            if column.file or column.main:
+                st.html(table(column, names))
+        with drawn:
+            if column.picture:
+                st.altair_chart(
+                    render.picture(column.picture, names),
+                    alt=f"How the values of {one_line(column.name)} lie, {names[0]} and main",
+                )
+            else:
+                st.caption(f"No picture: {column.note}")
+
+
+def _kind(column: Column) -> str:
+    side = column.file or column.main
+    if not side:
+        return ""
+    where = "" if column.main else ", not on main"
+    return f" :small[{code(side.type)}{where}]"

@@ -1,0 +1,194 @@
+"""The page of recent files."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import altair as alt
+import streamlit as st
+
+from dashboard import charts, formatting
+from dashboard.charts import Span
+from dashboard.formatting import ago, code, duration, tables
+from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, overview
+from dashboard.session import Opened
+from functions.model.ingestion_summary import IngestionSummary
+
+# The charts of the overview.
+
+# Failures lie at the base of a bar, where small numbers are visible and comparable.
+_COLOURS = {
+    Outcome.REJECTED: charts.ORANGE,
+    Outcome.ERRORED: charts.PINK,
+    Outcome.WAITING: charts.BLUE,
+    Outcome.PUBLISHED: charts.GREEN,
+    Outcome.IGNORED: charts.GREY,
+}
+_MOST_TABLES = 12
+
+
+def landed_chart(found: Overview, span: Span) -> alt.Chart:
+    """Return the files by hour or day, in the colours of their outcomes."""
+    parts = [
+        {"begin": begin, "outcome": outcome, "many": many}
+        for (begin, outcome), many in sorted(found.by_time.items(), key=lambda e: _order(e[0][1]))
+    ]
+    return (
+        charts.bars(parts, "files", span)
+        .encode(
+            color=_by_outcome(outcome for _, outcome in found.by_time),
+            tooltip=[charts.time(), "outcome:N", charts.number("many", "files")],
+        )
+        .properties(height=240)
+    )
+
+
+def by_table(found: Overview) -> alt.Chart:
+    """Return the files by table, the busiest tables first."""
+    totals: Counter[str] = Counter()
+    for (table, _), many in found.by_table.items():
+        totals[table] += many
+    most = [table for table, _ in totals.most_common(_MOST_TABLES)]
+    rows = [
+        {"table": _named(table), "outcome": outcome, "files": many, "order": _order(outcome)}
+        for (table, outcome), many in found.by_table.items()
+        if table in most
+    ]
+    names, labels = [_named(table) for table in most], alt.Axis(labelLimit=160)
+    return (
+        charts.chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X("files:Q", title="files", axis=charts.whole_numbers()),
+            y=alt.Y("table:N", title=None, sort=names, axis=labels),
+            color=_by_outcome((outcome for _, outcome in found.by_table), legend=False),
+            order="order:Q",
+            tooltip=["table:N", "outcome:N", charts.number("files")],
+        )
+        .properties(height=alt.Step(26))
+    )
+
+
+def paces(found: Overview, span: Span) -> alt.LayerChart | alt.FacetChart:
+    """Return seconds from landing to publishing, by hour or day: median and 95th percentile."""
+    rows = [
+        {**span.bar(begin), "median": pace.median, "slow": pace.slow}
+        for begin, pace in sorted(found.paces.items())
+    ]
+    figures = [
+        charts.time(),
+        alt.Tooltip("median:Q", title="median, s", format=",.1f"),
+        alt.Tooltip("slow:Q", title="p95, s", format=",.1f"),
+    ]
+    seconds = alt.Y("median:Q", title="seconds")
+    base = charts.chart(rows).encode(y=seconds, tooltip=figures)
+    return alt.layer(
+        base.mark_bar(color=charts.BLUE, opacity=0.35).encode(
+            x=span.axis("time"), x2="end:T", y2="slow:Q"
+        ),
+        base.mark_line(color=charts.BLUE, point={"size": 24, "color": charts.BLUE}).encode(
+            x=span.axis("middle")
+        ),
+    ).properties(height=180)
+
+
+def _named(table: str) -> str:
+    return table or "no table"
+
+
+def _by_outcome(found: Iterable[Outcome], *, legend: bool = True) -> alt.Color:
+    """Return the colours of the outcomes that occur."""
+    there = set(found)
+    shown = [outcome for outcome in _COLOURS if outcome in there]
+    scale = alt.Scale(domain=shown, range=[_COLOURS[outcome] for outcome in shown])
+    return alt.Color("outcome:N", scale=scale, legend=charts.legend() if legend else None)
+
+
+def _order(outcome: Outcome) -> int:
+    return list(_COLOURS).index(outcome)
+
+
+_EVERY_TABLE = "All tables"
+
+
+def show(opened: Opened) -> None:
+    """Show recent files, their outcomes and durations, and the last failures."""
+    adapters = opened.adapters
+    now = adapters.now()
+    st.header("Overview", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        window = st.segmented_control(
+            "Files of the last", list(Window), default=Window.DAY, required=True
+        )
+        since, until = bounds(window, now)
+        every = list(adapters.ledger.landed(since, until))
+        known = sorted({table for each in every for table in each.tables})
+        wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
+    landed = _of(wanted, every)
+    figures, span = overview(landed, window), Span(since, until, window.step)
+    if landed:
+        _numbers(figures)
+        st.altair_chart(landed_chart(figures, span), alt="Files that landed, by time and outcome")
+    else:
+        _nothing(window)
+    left, right = st.columns([3, 2], gap="large")
+    waiting = _of(
+        wanted, adapters.ledger.open_failures()
+    )  # while the browser draws the first picture
+    with left:
+        _alerts(last_alerts(landed, waiting), now)
+        _oldest(waiting, now)
+    if landed:
+        with right:
+            _pictures(figures, span)
+
+
+def _of(wanted: str, briefs: Iterable[IngestionSummary]) -> list[IngestionSummary]:
+    return [each for each in briefs if wanted in (_EVERY_TABLE, *each.tables)]
+
+
+def _nothing(window: Window) -> None:
+    with st.container(border=True):
+        st.markdown(f":material/inbox: **Nothing landed in the last {window}**")
+        st.markdown("Drop a file, or look further back:")
+        st.code("lakegate drop FILE --key <namespace>/<table>/<name> --wait", language=None)
+
+
+def _numbers(figures: Overview) -> None:
+    with st.container(horizontal=True):
+        st.metric("landed", f"{figures.landed:,}", width=100)
+        for outcome in Outcome:
+            if many := figures.outcomes.get(outcome, 0):
+                st.metric(outcome, f"{many:,}", width=100)
+        if figures.pace:
+            st.metric("median to main", duration(figures.pace.median), width=150)
+            st.metric("p95", duration(figures.pace.slow), width=150)
+
+
+def _pictures(figures: Overview, span: Span) -> None:
+    st.subheader("By table", anchor=False)
+    st.altair_chart(by_table(figures), alt="Files that landed, by table and outcome")
+    if figures.pace:
+        st.subheader("From landing to published", anchor=False)
+        st.altair_chart(paces(figures, span), alt="Seconds from landing to published, by time")
+
+
+def _alerts(alerts: Sequence[IngestionSummary], now: str) -> None:
+    st.subheader("Last alerts", anchor=False)
+    if not alerts:
+        st.markdown(":material/check_circle: Nothing failed.")
+    for each in alerts:
+        with st.container(gap=None):
+            formatting.ingestion(each.id, f"{code(each.name)} {each.state}", ":material/error:")
+            gone = ", superseded" if each.superseded_by else ""
+            gone = ", discarded" if each.discarded else gone
+            why = f"{tables(each.tables)}, {each.reason_code}"
+            st.text(f"{why}, {ago(each.ended_at, now)}{gone}")
+
+
+def _oldest(waiting: Sequence[IngestionSummary], now: str) -> None:
+    if not waiting:
+        return
+    oldest = waiting[0]
+    st.subheader("Waiting longest", anchor=False)
+    formatting.ingestion(oldest.id, code(oldest.branch or oldest.name), ":material/hourglass:")
+    st.text(f"{tables(oldest.tables)}, landed {ago(oldest.landed_at, now)}")

@@ -1,0 +1,190 @@
+"""The page of one table."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import altair as alt
+import streamlit as st
+
+from access.tables import Reader, TableState
+from dashboard import charts, formatting
+from dashboard.charts import Span
+from dashboard.formatting import code, count, harmless, moment, size
+from dashboard.session import Opened, errors_shown
+from dashboard.table import Entry, Ran, checks_within, history, ran
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import StoredContract
+from lakegate.report import Status
+
+# The charts of one table.
+
+_ORDER = [status.value for status in charts.RESULT_COLOURS]
+
+
+def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
+    """Return the table's rows after each commit, up to now; `entries` newest first."""
+    first, last = entries[-1], entries[0]
+    rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
+    before = {"time": first.at, "rows": first.after - first.gained}
+    shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
+    numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
+    base = charts.chart([{"number": number, **row} for number, row in enumerate(shown)]).encode(
+        x=charts.time_axis("time", first.at, now),
+        y=alt.Y("rows:Q", title="rows", axis=numbers, stack=False),
+        tooltip=[charts.time(), charts.number("rows"), charts.number("gained"), "what:N"],
+    )
+    point = {"color": charts.GREEN, "size": 24}
+    return alt.layer(
+        # With an order, Vega draws each row as an area of its own.
+        base.mark_area(interpolate="step-after", color=charts.GREEN, opacity=0.25),
+        base.mark_line(interpolate="step-after", color=charts.GREEN, point=point).encode(
+            order="number:Q"
+        ),
+    ).properties(height=240)
+
+
+def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
+    """Return the checks of a table's runs by day and status."""
+    parts = [
+        {"begin": each.day, "result": charts.RESULT_WORDS[Status(each.status)], "many": each.checks}
+        for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
+    ]
+    return (
+        charts.bars(parts, "checks", span)
+        .encode(
+            color=charts.by_result({Status(each.status) for each in ran}),
+            tooltip=[charts.time(), "result:N", charts.number("many", "checks")],
+        )
+        .properties(height=200)
+    )
+
+
+_COMMITS, _MORE = 200, 5_000
+_SHOWN = 50
+_YES = {True: "yes", False: ""}
+
+
+def show(opened: Opened) -> None:
+    """Show the table in the address, or the list of tables."""
+    name = st.query_params.get("name", "").strip()
+    reader = opened.reader(MAIN)
+    if not name:
+        _ask(reader)
+        return
+    st.header(code(name), anchor=False)
+    state = reader.state(name)
+    _numbers(state)
+    entries = _rows_over_time(opened.adapters, name, state.rows)
+    columns, contract, commits, checks = st.tabs(["Columns", "Contract", "Commits", "Checks"])
+    with columns:
+        _columns(state)
+    with contract, errors_shown():
+        _contract(opened.adapters, name)
+    with commits:
+        _commits(entries)
+    with checks, errors_shown():
+        _checks(opened, reader, name)
+
+
+def _ask(reader: Reader) -> None:
+    st.header("Tables on main", anchor=False)
+    names = reader.names()
+    for name in names:
+        formatting.table(name, code(name), ":material/table:")
+    if not names:
+        st.markdown("There is none yet: the first file that is published makes one.")
+
+
+def _numbers(state: TableState) -> None:
+    with st.container(horizontal=True):
+        st.metric("rows", f"{state.rows:,}", width=180)
+        st.metric("data files", f"{state.files:,}", width=140)
+        st.metric("size", size(state.size), width=140)
+        st.metric("columns", f"{len(state.columns):,}", width=140)
+
+
+def _rows_over_time(adapters: Adapters, name: str, rows: int) -> tuple[Entry, ...]:
+    further = st.session_state.get(f"further {name}", False)
+    entries = history(adapters.catalog.log(), name, rows, _MORE if further else _COMMITS)
+    if entries:
+        st.altair_chart(rows_over_time(entries, adapters.now()), alt="Rows of the table over time")
+    if not further:
+        st.checkbox(
+            f"Search further back than main's last {_COMMITS:,} commits", key=f"further {name}"
+        )
+    return entries
+
+
+def _columns(state: TableState) -> None:
+    shown = [
+        {
+            "column": c.name,
+            "type": c.type,
+            "required": "yes" if c.required else "",
+            "about": c.about,
+        }
+        for c in state.columns
+    ]
+    st.dataframe(harmless(shown), hide_index=True, alt="The table's columns")
+    if state.partitioned_by:
+        st.text(f"Partitioned by {', '.join(state.partitioned_by)}")
+    st.markdown(code(state.location))
+
+
+def _contract(adapters: Adapters, name: str) -> None:
+    stored = next((s for s in adapters.lake.contracts() if s.contract.table == name), None)
+    if not stored:
+        st.text("No contract in force is for this table.")
+        return
+    _terms(stored)
+
+
+def _terms(stored: StoredContract) -> None:
+    contract = stored.contract
+    st.text(f"Files under {contract.landing_prefix}; alerts {contract.channel or 'to no channel'}")
+    st.markdown(code(f"{stored.key} (version {stored.version})"))
+    shown = [
+        {
+            "check": check.id,
+            "columns": ", ".join(check.columns),
+            "measured": check.measure,
+            "expected": check.expected,
+            "severity": check.severity.value,
+        }
+        for check in contract.checks
+    ]
+    st.dataframe(harmless(shown), hide_index=True, alt="Checks of the contract")
+
+
+def _commits(entries: Sequence[Entry]) -> None:
+    if not entries:
+        st.text("None of main's last commits published rows of this table.")
+        return
+    shown = [
+        {
+            "when": moment(e.at),
+            "what": e.message,
+            "rows": f"{e.gained:+,}",
+            "rows after": f"{e.after:,}",
+            "published anyway by": e.approved_by,
+            "commit": e.hash,
+        }
+        for e in entries[:_SHOWN]
+    ]
+    st.dataframe(harmless(shown), hide_index=True, alt="Main's commits of this table")
+    formatting.ingestion(entries[0].first, "The newest one's ingestion", ":material/arrow_forward:")
+
+
+def _checks(opened: Opened, reader: Reader, name: str) -> None:
+    """Read the checks from main's audit table, only on request: it may have many files."""
+    if not st.toggle("Read how the checks of the last 30 days ended"):
+        return
+    span = Span(*checks_within(opened.adapters.now()), timedelta(days=1))
+    with st.spinner("Reading"), reader.records(name, span.since) as results:
+        found = tuple(ran(results))
+    if not found:
+        st.text("No run of the last 30 days is recorded on main yet.")
+        return
+    st.altair_chart(checks_by_day(found, span), alt="Checks by day and result")
+    st.text(count(sum(each.checks for each in found), "check"))

@@ -1,0 +1,44 @@
+"""The outside systems that the story works on, as one value handed through it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from functions.adapters.emr import Jobs
+from functions.adapters.ledger import Ledger
+from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake, Landing
+from functions.adapters.sqs import (
+    AlertQueue,
+    AnnouncementQueue,
+    DeadLetters,
+)
+from functions.settings import Settings
+
+if TYPE_CHECKING:
+    from functions.adapters.iceberg import Tables
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """Every adapter and the settings.
+
+    `tables` makes its adapter when it is first asked: pyiceberg takes two seconds to import, and
+    only a refused merge needs it. `now` is the time, ISO 8601 in UTC with milliseconds; `token` a
+    few random letters, for a branch that its maker alone may know.
+    """
+
+    settings: Settings
+    landing: Landing
+    lake: Lake
+    ledger: Ledger
+    catalog: Catalog
+    tables: "Callable[[], Tables]"
+    jobs: Jobs
+    alerts: AlertQueue
+    announcements: AnnouncementQueue
+    upload_dead_letters: DeadLetters
+    job_run_dead_letters: DeadLetters
+    alert_dead_letters: DeadLetters
+    now: Callable[[], str]
+    token: Callable[[], str]

@@ -1,0 +1,338 @@
+"""Iceberg tables on Nessie's branches, changed by metadata alone.
+
+Re-appending on a fresh branch is what makes publishing free of conflicts: Nessie refuses to merge
+a branch whose table main has changed since, so the same data files are entered into main's newer
+table instead. No data file is read or written.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import ValidationError
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NoSuchTableError,
+    RESTError,
+    UnauthorizedError,
+)
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+from pyiceberg.table import Table
+
+from functions.adapters.iceberg_file_io import CLIENT, S3FileIO
+from functions.adapters.iceberg_files import (
+    DoubledFile,
+    TableChange,
+    TableFiles,
+    TableFilesReader,
+    TableRows,
+    data_file,
+    opened,
+)
+from functions.adapters.nessie import CannotRebase, FilesGone
+from functions.adapters.schema_fit import reads_as_written
+from functions.adapters.secrets import Bearer, Secret
+from functions.model.ingestion import Intent
+from lakegate.audit_tables import Entry, HistoryTable
+from lakegate.errors import LakegateError, Transient
+from lakegate.tokens import TokenRefused
+
+_AT_ONCE = 8
+_PASSING = (
+    RESTError,
+    CommitFailedException,
+    CommitStateUnknownException,
+    requests.RequestException,
+    ClientError,
+    BotoCoreError,
+    OSError,
+    ValidationError,  # an answer that is no catalog's
+)
+
+
+class Tables:
+    """The tables that one token may change."""
+
+    def __init__(self, nessie_uri: str, token: str | Secret, s3: Any) -> None:
+        """`nessie_uri` has no path; `token` is a token or its secret, `s3` boto3's client."""
+        self._uri = nessie_uri
+        self._bearer = Bearer(token)
+        self._s3 = s3
+        self._reader = TableFilesReader(S3FileIO({CLIENT: s3}))
+
+    def append_again(
+        self, table: str, sources: Sequence[Intent], target: str
+    ) -> Mapping[Intent, LakegateError]:
+        """Enter the files that each of `sources` added to `table` into it on `target`, at once.
+
+        Returns the sources whose files could not be entered, and why: CannotRebase where the table
+        on `target` could not read them as they were written, or what the catalog answered. Raises
+        such an error where the table on `target` itself is the reason.
+        """
+        with self._translated():
+            current = self._load(table, target)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            read = pool.map(lambda source: self._audited(table, source, current), sources)
+            found = dict(zip(sources, read, strict=True))
+        files = [each for each in found.values() if not isinstance(each, LakegateError)]
+        if files:
+            with (
+                self._translated(),
+                current.transaction() as change,
+                change.update_snapshot().merge_append() as append,
+            ):
+                for file in (file for added in files for file in added):
+                    append.append_data_file(file)
+        return {s: each for s, each in found.items() if isinstance(each, LakegateError)}
+
+    def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
+        """Enter what `source` added into `table` on `target` and take `removed` out, at once.
+
+        `removed` are addresses of data files. Raises CannotRebase where the table on `target` could
+        not read the files as they were written, FilesGone where it has not all of `removed`.
+        """
+        with self._translated():
+            current = self._load(table, target)
+            added = self._audited(table, source, current)
+            if isinstance(added, LakegateError):
+                raise added
+            found = [each for each in _files(current) if each.file_path in removed]
+            if gone := set(removed) - {file.file_path for file in found}:
+                raise FilesGone(gone)
+            _exchange(current, found, added)
+
+    def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
+        """Enter data files into the tables of history on `target`, made where there are none.
+
+        One that is there already moves to its new partition, unless it was rewritten since.
+        Raises Permanent where another table has the name of one of these.
+        """
+        with self._translated():
+            catalog = self._catalog(target)
+            for table in dict.fromkeys(entry.table for entry in entries):
+                current = opened(catalog, table, lake_bucket)
+                _enter(current, [entry for entry in entries if entry.table == table])
+
+    def make(self, tables: Iterable[HistoryTable], lake_bucket: str, target: str) -> None:
+        """Have tables of history be on `target`, empty where there are none.
+
+        Raises Permanent where another table has the name of one of these.
+        """
+        with self._translated():
+            for table in tables:
+                opened(self._catalog(target), table, lake_bucket)
+
+    def _audited(
+        self, table: str, source: Intent, current: Table
+    ) -> list[DataFile] | LakegateError:
+        try:
+            with self._translated():
+                audited = self._load(table, f"{source.branch}@{source.hash}")
+                _check(audited, current)
+                return list(added(audited))
+        except LakegateError as error:
+            return error
+
+    def files(self, metadata: str) -> TableFiles:
+        """All files of the table state that the file at the address `metadata` describes."""
+        with self._translated():
+            return self._reader.read(metadata)
+
+    def rows(self, table: str, reference: str) -> TableRows:
+        """How many rows a table has at a branch, or at `main@<hash>`; none where there is no table.
+
+        Read from its list of manifests, and from those of its delete files.
+        """
+        try:
+            with self._translated():
+                found = self._load(table, reference)
+                return TableRows(str(found.metadata.table_uuid), *_totals(found))
+        except CannotRebase as error:
+            if error.code != "TABLE_GONE":
+                raise
+            return TableRows()
+
+    def change(self, table: str, before: str, after: str) -> TableChange:
+        """Return what became of a table between two references, as `main@<hash>`.
+
+        Only the manifests are read that one of both has and the other has not.
+        """
+        with self._translated():
+            old, new = self._manifests(table, before), self._manifests(table, after)
+            return _change(
+                [manifest for path, manifest in old.items() if path not in new],
+                [manifest for path, manifest in new.items() if path not in old],
+                S3FileIO({CLIENT: self._s3}),
+            )
+
+    def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
+        """Yield the addresses of a table's data files, manifest by manifest.
+
+        With `most` only so many, from a few manifests that the reference determines.
+        """
+        with self._translated():
+            found = list(self._manifests(table, reference).values())
+            data = [each for each in found if each.content == ManifestContent.DATA]
+            chance = Random(reference)  # noqa: S311 - a sample
+            for manifest in chance.sample(data, min(len(data), most or len(data))):
+                entries = manifest.fetch_manifest_entry(S3FileIO({CLIENT: self._s3}))
+                paths = [entry.data_file.file_path for entry in entries]
+                share = min(len(paths), -(-most // len(data)) or len(paths))
+                yield from chance.sample(paths, share)
+
+    def _manifests(self, table: str, reference: str) -> dict[str, ManifestFile]:
+        """Return the manifests of a table by address; none where there is no table."""
+        try:
+            snapshot = self._load(table, reference).current_snapshot()
+        except NoSuchTableError:
+            return {}
+        found = snapshot.manifests(S3FileIO({CLIENT: self._s3})) if snapshot else []
+        return {manifest.manifest_path: manifest for manifest in found}
+
+    def doubled(self, table: str, reference: str) -> list[DoubledFile]:
+        """The data files that a table lists more than once, by path; reads all its manifests."""
+        try:
+            with self._translated():
+                return _doubled(self._load(table, reference))
+        except CannotRebase as error:
+            if error.code != "TABLE_GONE":
+                raise
+            return []
+
+    def _load(self, table: str, reference: str) -> Table:
+        return self._catalog(reference).load_table(table)
+
+    def _catalog(self, reference: str) -> RestCatalog:
+        return RestCatalog(
+            "lake",
+            uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
+            token=self._bearer.text(),
+            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
+        )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        token = self._bearer.text()
+        try:
+            yield
+        except UnauthorizedError as error:
+            self._bearer.after(token)  # for the next try
+            raise TokenRefused(self._bearer.whose) from error
+        except NoSuchTableError as error:
+            raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
+        except _PASSING as error:
+            message = f"the catalog did not answer: {error}"
+            raise Transient("CATALOG_UNAVAILABLE", message) from error
+        except LakegateError:
+            raise
+        except Exception as error:  # whatever pyiceberg meets in a table that others may change
+            message = f"its metadata cannot be worked on: {type(error).__name__}: {error}"
+            raise CannotRebase("TABLE_UNUSABLE", message) from error
+
+
+def _enter(current: Table, entries: Sequence[Entry]) -> None:
+    """Enter data files into one table, those that are there already instead of themselves."""
+    again = {entry.file.path for entry in entries if entry.again}
+    old = [file for file in _files(current) if file.file_path in again] if again else []
+    there = {file.file_path for file in old}
+    due = [entry for entry in entries if not entry.again or entry.file.path in there]
+    _exchange(current, old, [data_file(current, entry) for entry in due])
+
+
+def _exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
+    """Take data files out of the table and enter others, in one commit."""
+    with table.transaction() as change:
+        if old:
+            with change.update_snapshot().overwrite() as removal:
+                for file in old:
+                    removal.delete_data_file(file)
+        # A snapshot of its own: it also drops the manifests that the removal emptied.
+        with change.update_snapshot().merge_append() as append:
+            for file in new:
+                append.append_data_file(file)
+
+
+def _files(table: Table) -> Iterator[DataFile]:
+    """Every data file that a reader of the table reads."""
+    snapshot = table.current_snapshot()
+    manifests = snapshot.manifests(table.io) if snapshot else []
+    read = [each for each in manifests if each.content == ManifestContent.DATA]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
+            yield from (entry.data_file for entry in entries)
+
+
+def _check(audited: Table, current: Table) -> None:
+    if audited.metadata.table_uuid != current.metadata.table_uuid:
+        raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
+    if audited.spec() != current.spec():
+        raise CannotRebase("PARTITIONING_CHANGED", "main's table is partitioned differently now")
+    if not reads_as_written(audited.schema(), current.schema()):
+        raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
+
+
+def added(table: Table) -> Iterator[DataFile]:
+    """The data files that the table's newest commit added."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id == snapshot.snapshot_id:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                if entry.status == ManifestEntryStatus.ADDED:
+                    yield entry.data_file
+
+
+def _totals(table: Table) -> tuple[int, int, int]:
+    """The rows in data files, in position deletes and in equality deletes.
+
+    Not from the snapshot's summary: that is what its writer believed, and some have it wrong.
+    """
+    snapshot = table.current_snapshot()
+    rows: Counter[DataFileContent] = Counter()
+    for manifest in snapshot.manifests(table.io) if snapshot else []:
+        if manifest.content == ManifestContent.DATA:
+            counts = manifest.added_rows_count, manifest.existing_rows_count
+            rows[DataFileContent.DATA] += sum(filter(None, counts))
+        else:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                rows[entry.data_file.content] += entry.data_file.record_count
+    positions = rows[DataFileContent.POSITION_DELETES]
+    return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
+
+
+def _change(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO) -> TableChange:
+    """Return what taking manifests out of a table and others in makes of it."""
+    rows, files = 0, Counter[str]()
+    for sign, manifests in ((-1, old), (1, new)):
+        for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):
+            if file.content == DataFileContent.DATA:
+                rows += sign * file.record_count
+                files[file.file_path] += sign
+            elif file.content == DataFileContent.POSITION_DELETES:
+                rows -= sign * file.record_count
+    return TableChange(rows, dict(+files), dict(-files))
+
+
+def _doubled(table: Table) -> list[DoubledFile]:
+    rows: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for file in _files(table):
+        rows[file.file_path] = file.record_count
+        times[file.file_path] += 1
+    return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]

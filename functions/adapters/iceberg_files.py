@@ -1,0 +1,225 @@
+"""Which files one state of an Iceberg table consists of, read from its metadata alone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.conversions import to_bytes
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestFile,
+    read_manifest_list,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.name_mapping import create_mapping_from_schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import PrimitiveType, StringType, TimestamptzType
+
+from lakegate.audit_tables import PUBLISHED, Entry, HistoryTable
+from lakegate.errors import Permanent
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The addresses of all files that one state of a table reaches.
+
+    `levels` go from the leaves to the root: data files (with deletes and statistics), manifests,
+    manifest lists, the metadata file. Whoever deletes in this order can begin again after a
+    crash: a file that is there still names all that is left under it. `missing` are those that
+    had to be read and are gone. `location` is the table's place, "" where that could not be read.
+    """
+
+    location: str
+    levels: tuple[frozenset[str], ...]
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files of all levels."""
+        return frozenset().union(*self.levels)
+
+
+class TableFilesReader:
+    """Reads each file once, however many states share it: none is ever written twice."""
+
+    def __init__(self, io: FileIO) -> None:
+        """`io` reads the files."""
+        self._io = io
+        self._tables: dict[str, TableMetadata] = {}
+        self._lists: dict[str, tuple[ManifestFile, ...]] = {}
+        self._entries: dict[str, frozenset[str]] = {}
+
+    def read(self, metadata: str) -> TableFiles:
+        """The files of the table state that the file at `metadata` describes."""
+        gone: set[str] = set()
+        try:
+            table = self._table(metadata)
+        except FileNotFoundError:
+            root = frozenset({metadata})
+            return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
+        lists = frozenset(each.manifest_list for each in table.snapshots if each.manifest_list)
+        manifests = [m for each in sorted(lists) for m in self._manifests(each, gone)]
+        data = [path for manifest in manifests for path in self._data(manifest, gone)]
+        return TableFiles(
+            location=table.location,
+            levels=(
+                frozenset([*data, *_statistics(table)]),
+                frozenset(manifest.manifest_path for manifest in manifests),
+                lists,
+                frozenset({metadata}),
+            ),
+            missing=frozenset(gone),
+        )
+
+    def _table(self, metadata: str) -> TableMetadata:
+        if metadata not in self._tables:
+            read = FromInputFile.table_metadata(self._io.new_input(metadata))
+            self._tables[metadata] = read
+        return self._tables[metadata]
+
+    def _manifests(self, address: str, gone: set[str]) -> tuple[ManifestFile, ...]:
+        if address not in self._lists:
+            try:
+                found = tuple(read_manifest_list(self._io.new_input(address)))
+            except FileNotFoundError:
+                gone.add(address)
+                return ()
+            self._lists[address] = found
+        return self._lists[address]
+
+    def _data(self, manifest: ManifestFile, gone: set[str]) -> frozenset[str]:
+        """The files that a manifest names, those it deletes included: an older state has them."""
+        path = manifest.manifest_path
+        if path not in self._entries:
+            try:
+                entries = manifest.fetch_manifest_entry(self._io, discard_deleted=False)
+            except FileNotFoundError:
+                gone.add(path)
+                return frozenset()
+            self._entries[path] = frozenset(entry.data_file.file_path for entry in entries)
+        return self._entries[path]
+
+
+def _statistics(table: TableMetadata) -> Iterator[str]:
+    yield from (each.statistics_path for each in table.statistics)
+    yield from (each.statistics_path for each in table.partition_statistics)
+
+
+# Data files that jobs wrote for the tables of history, as pyiceberg enters them.
+
+_PARTITION = 1000  # where Iceberg's partition fields begin
+_TYPES: dict[str, PrimitiveType] = {"table_name": StringType(), "run_ts": TimestamptzType()}
+
+
+def opened(catalog: RestCatalog, table: HistoryTable, lake_bucket: str) -> Table:
+    """The table, made where there is none. Raises Permanent where another one has its name."""
+    wanted = Schema.model_validate_json(table.schema)
+    try:
+        found = catalog.load_table(table.name)
+    except NoSuchTableError:
+        catalog.create_namespace_if_not_exists(table.name.partition(".")[0])
+        found = catalog.create_table(
+            table.name,
+            wanted,
+            location=table.location(lake_bucket),
+            partition_spec=_by_published(wanted),
+            properties=_properties(wanted),
+        )
+    ids = {field.name: field.field_id for field in found.schema().fields}
+    own = found.spec() == _by_published(wanted)
+    if not own or any(ids.get(f.name, f.field_id) != f.field_id for f in wanted.fields):
+        message = f"{table.name} on main is not the table that Lakegate makes: drop or rename it"
+        raise Permanent("TABLE_MISMATCH", message)
+    return found
+
+
+def data_file(table: Table, entry: Entry) -> DataFile:
+    """The file as it stands in a manifest.
+
+    It has bounds for what all of its rows have in common, so that readers can leave it out.
+    """
+    schema = table.schema()
+    bounds = {}
+    for name, value in entry.same.items():
+        exact = datetime.fromisoformat(value) if name == "run_ts" else value
+        bounds[schema.find_field(name).field_id] = to_bytes(_TYPES[name], exact)
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=entry.file.path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(entry.published),
+        record_count=entry.file.rows,
+        file_size_in_bytes=entry.file.bytes,
+        lower_bounds=bounds,
+        upper_bounds=bounds,
+    )
+    file.spec_id = table.spec().spec_id
+    return file
+
+
+def _by_published(schema: Schema) -> PartitionSpec:
+    source = schema.find_field(PUBLISHED).field_id
+    return PartitionSpec(PartitionField(source, _PARTITION, IdentityTransform(), PUBLISHED))
+
+
+def _properties(schema: Schema) -> dict[str, str]:
+    return {
+        "format-version": "2",
+        "commit.manifest-merge.enabled": "true",
+        # Files that Spark wrote have no field ids: their columns are found by name.
+        "schema.name-mapping.default": create_mapping_from_schema(schema).model_dump_json(),
+    }
+
+
+# How many rows a table has, as its metadata says.
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """A table at one commit, by its manifests; no `uuid` where there is no table.
+
+    `records` are the rows in its data files, `position_deletes` the rows of them that delete files
+    name; which rows its `equality_deletes` hide cannot be said without reading the data.
+    """
+
+    uuid: str = ""
+    records: int = 0
+    position_deletes: int = 0
+    equality_deletes: int = 0
+
+    @property
+    def live(self) -> int:
+        """The rows that a reader sees, as long as there are no equality deletes."""
+        return self.records - self.position_deletes
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What became of a table from one commit to a later one, by its manifests.
+
+    `rows` is by how many live rows it grew. `added` and `removed` map the addresses of data files
+    to how often the table lists them more, or less, than before.
+    """
+
+    rows: int = 0
+    added: Mapping[str, int] = field(default_factory=dict)
+    removed: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DoubledFile:
+    """A data file that a table lists more than once: a reader sees its `rows` that many `times`."""
+
+    path: str
+    rows: int
+    times: int

@@ -1,0 +1,116 @@
+"""An ingestion as DynamoDB's item, and back."""
+
+import dataclasses
+import json
+from typing import Any
+
+from functions.model.ingestion import IN_FLIGHT, Action, Approval, Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.batch import BatchFile
+from lakegate.change import Change
+from lakegate.errors import Transient
+from lakegate.landing import LandedObject
+from lakegate.report import Reason
+
+# Raise it where a release without the change could not read an item, or must not work on it. What
+# such a release can leave alone needs no new number: it keeps attributes that it does not know.
+SCHEMA = 1
+_LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
+_JSON = (
+    *("times", "check_counts", "checks", "group", "approval", "branches_to_delete", "replaced"),
+    *("change", "actions", "parts"),
+)
+_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
+_DERIVED = (
+    *("schema", "landed_day", "brief", "reason_code", "tables", "unfinished", "unrecorded"),
+)
+# Fields that the table keeps under an earlier name, so that every release reads every item.
+_STORED = {
+    "check_counts": "tally",
+    "checks_whole_table": "looks_beyond",
+    "branches_to_delete": "doomed",
+    "reaudit_base": "audited_from",
+    "requirements_digest": "demands",
+}
+_FIELDS = {_STORED.get(f.name, f.name): f.name for f in dataclasses.fields(Ingestion)}
+_KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
+
+
+def to_item(ingestion: Ingestion) -> dict[str, Any]:
+    """The item that keeps an ingestion."""
+    item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
+    item |= {**item.pop("unknown"), "schema": SCHEMA}
+    landed = dataclasses.asdict(item.pop("landed"))
+    reason = item.pop("reason")
+    item |= landed
+    if not item["etag"]:
+        del item["etag"]  # a key of an index, where "" is refused
+    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
+    item = {_STORED.get(name, name): value for name, value in item.items()}
+    item["state"] = ingestion.state.value
+    item |= {
+        "landed_day": landed["landed_at"][:10],
+        "brief": IngestionSummary.of(ingestion).to_json(),
+    }
+    if reason:
+        item |= {"reason_code": reason.code, "reason": reason.message}
+    if ingestion.parts:
+        item["tables"] = list(ingestion.tables)  # by which it is found; the parts are one text
+    if ingestion.unfinished:
+        item["unfinished"] = "yes"
+    if ingestion.needs_recording:
+        item["unrecorded"] = "yes"
+    return item
+
+
+def size(ingestion: Ingestion) -> int:
+    """Return the bytes of an ingestion's item, as DynamoDB counts them."""
+    return sum(len(f"{name}{value}".encode()) for name, value in to_item(ingestion).items())
+
+
+def from_item(item: dict[str, Any]) -> Ingestion:
+    """The ingestion that an item keeps; what an older release did not write has its default.
+
+    But what ended under a release that announced nothing is not to be announced any more. Raises
+    Transient NEWER_RELEASE where the item is not to be understood.
+    """
+    _require_understood(item)
+    fields = {_FIELDS[name]: value for name, value in item.items() if name in _FIELDS}
+    fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
+    fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
+    fields.setdefault("announced", State(item["state"]) not in IN_FLIGHT)
+    landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
+    landed |= {"size": int(item["size"])}
+    return Ingestion(
+        **fields
+        | {
+            "landed": LandedObject(**landed),
+            "unknown": {name: value for name, value in item.items() if name not in _KNOWN},
+            "state": State(item["state"]),
+            "checks": tuple(fields["checks"]),
+            "group": tuple(fields.get("group", ())),
+            "replaced": tuple(fields.get("replaced", ())),
+            "actions": tuple(Action(**each) for each in fields.get("actions", ())),
+            "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
+            "approval": _approval(fields.get("approval")),
+            "change": Change(**fields["change"]) if fields.get("change") else None,
+            "parts": tuple(BatchFile(**part) for part in fields.get("parts", ())),
+        }
+    )
+
+
+def _require_understood(item: dict[str, Any]) -> None:
+    schema = int(item.get("schema", SCHEMA))
+    if schema > SCHEMA:
+        message = f"a newer release of lakegate wrote the ledger's item of {item['id']}"
+        message = f"{message} (schema {schema}; this release knows {SCHEMA} at most)"
+        raise Transient("NEWER_RELEASE", f"{message}: deploy that release, or a later one")
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    ours = isinstance(value, Action | Approval | Change | BatchFile)
+    return dataclasses.asdict(value) if ours else dict(value)
+
+
+def _approval(found: dict[str, Any] | None) -> Approval | None:
+    return Approval(**found | {"checks": tuple(found["checks"])}) if found else None

@@ -1,0 +1,302 @@
+"""The catalog's references: branches of Nessie, their merge into main, and main's log.
+
+pynessie serves branches and contents. It speaks API v1, whose merge carries neither message nor
+properties, so the one merge call goes to REST v2 (Nessie documentation, "REST API").
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from pynessie import NessieClient
+from pynessie.conf import build_config
+from pynessie.error import (
+    NessieConflictException,
+    NessieException,
+    NessieReferenceAlreadyExistsException,
+    NessieReferenceNotFoundException,
+    NessieUnauthorizedException,
+)
+
+from functions.adapters.secrets import Bearer, Secret
+from functions.model.commits import Change, Commit, Tip, changed
+from lakegate.errors import LakegateError, Transient
+from lakegate.landing import is_fresh
+from lakegate.tokens import TokenRefused
+
+MAIN = "main"
+_TIMEOUT = 30
+_PAGE = 100
+
+
+class MergeConflict(LakegateError):
+    """Main changed the table since the branch was cut: this branch can never be merged."""
+
+
+class CannotRebase(LakegateError):
+    """Main's table cannot take the branch's files as they are: the job must run again."""
+
+
+class FilesGone(LakegateError):
+    """The table has not all of the data files that were named; `paths` are those it has not."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = frozenset(paths)
+        super().__init__("FILES_GONE", f"not in the table: {', '.join(sorted(self.paths))}")
+
+
+class UnknownBranch(LakegateError):
+    """There is no branch with this name."""
+
+
+class SetBack(LakegateError):
+    """Main lost the commit that the branch was cut at: a merge would bring back what it lost."""
+
+
+class Catalog:
+    """Nessie, seen by the holder of one token."""
+
+    def __init__(self, uri: str, token: str | Secret) -> None:
+        """`uri` is the server's address without a path; `token` a bearer token, or its secret."""
+        self._v2 = f"{uri}/api/v2"
+        self._session = requests.Session()
+        self._session.auth = self._bearer = Bearer(token)
+        self._nessie = _Nessie(f"{uri}/api/v1", self._bearer)
+
+    def begin(self, namespace: str) -> bool:
+        """Give main its first commit, without which nothing can be merged into it.
+
+        It makes a namespace. Returns False where main has a commit already, also where somebody
+        else was quicker.
+        """
+        if self.begun():
+            return False
+        with self._translated():
+            nowhere = f"{MAIN}@{self.head(MAIN)}"
+            try:
+                self._send("POST", f"/trees/{nowhere}/history/commit", json=_put(namespace))
+            except Transient:
+                if not self.begun():
+                    raise
+                return False
+        return True
+
+    def begun(self) -> bool:
+        """Whether main has a commit."""
+        with self._translated():
+            return self.head(MAIN) != self._send("GET", "/config")["noAncestorHash"]
+
+    def create_branch(self, name: str) -> str:
+        """Cut a branch off main's head; returns the hash it stands at.
+
+        A branch that exists already is left as it is. But a fresh one has one maker: where it
+        exists, raises Transient BRANCH_TAKEN, and the next try draws another name.
+        """
+        with self._translated():
+            head = self._nessie.get_reference(MAIN).hash_
+            try:
+                return str(self._nessie.create_branch(name, MAIN, head).hash_)
+            except NessieReferenceAlreadyExistsException:
+                if is_fresh(name):
+                    raise branch_taken(name) from None
+                return self.head(name)
+
+    def head(self, branch: str) -> str:
+        """The hash that a branch stands at. Raises UnknownBranch."""
+        with self._translated():
+            return str(self._nessie.get_reference(branch).hash_)
+
+    def tip(self) -> Tip:
+        """Where main stands now."""
+        with self._translated():
+            found = self._send("GET", f"/trees/{MAIN}", params={"fetch": "ALL"})["reference"]
+        return Tip(str(found["hash"]), int(found["metadata"]["numTotalCommits"]))
+
+    def branches(self, *prefixes: str) -> list[str]:
+        """The names of all branches that begin with one of `prefixes`, sorted."""
+        begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
+        query: dict[str, str | int] = {"filter": f"refType == 'BRANCH' && ({begins})"}
+        return sorted(str(each["name"]) for each in self._pages("/trees", "references", query))
+
+    def references(self) -> dict[str, str]:
+        """Every branch and every tag, with the hash that it stands at."""
+        found = self._pages("/trees", "references", {"max-records": _PAGE})
+        return {str(each["name"]): str(each["hash"]) for each in found}
+
+    def delete_branch(self, branch: str) -> None:
+        """Delete a branch, whatever it holds; a branch that is gone already is no error."""
+        try:
+            with self._translated():
+                self._nessie.delete_branch(branch, self.head(branch))
+        except UnknownBranch:
+            return
+
+    def merge(
+        self, branch: str, at: str, base: str, message: str, properties: Mapping[str, str]
+    ) -> str:
+        """Merge what `branch` gained between the hashes `base` and `at` into main, as one commit.
+
+        Returns that commit's hash, or "" where main has it all already: merging the same hash again
+        is safe and changes nothing. Raises MergeConflict when main changed the same table since,
+        SetBack when main no longer has `base`, UnknownBranch when the branch is gone.
+        """
+        body = {
+            "fromRefName": branch,
+            "fromHash": at,
+            "commitMeta": {"message": message, "authors": ["lakegate"], "properties": properties},
+            # A conflict is then told from a server that was too busy to commit: only that is a 409.
+            "isReturnConflictAsResult": True,
+        }
+        with self._translated():
+            head = self.head(MAIN)
+            path = f"/trees/{quote(MAIN)}@{head}/history/merge"
+            if head != base:
+                _require_base(self._send("POST", path, json={**body, "isDryRun": True}), base, at)
+            # Main set back since then lacks `head`, and Nessie answers 404.
+            merged = self._send("POST", path, json=body)
+        if not merged["wasSuccessful"]:
+            raise MergeConflict("MERGE_CONFLICT", _conflicts(merged))
+        return str(merged["resultantTargetHash"]) if merged["wasApplied"] else ""
+
+    def changed_tables(self, base: str, at: str) -> frozenset[str]:
+        """Return the names of the tables (and views) that differ between two hashes."""
+        found = self._pages(f"/trees/{MAIN}@{base}/diff/{MAIN}@{at}", "diffs", {})
+        return frozenset(
+            ".".join(each["key"]["elements"]) for each in found if not _is_namespace(each)
+        )
+
+    def log(self) -> Iterator[Commit]:
+        """Main's commits, newest first, read page by page as they are asked for."""
+        yield from map(Commit.of, self._history({"max-records": _PAGE}))
+
+    def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
+        """Yield main's commits, newest first, each with the names of what it put or dropped.
+
+        These are tables, and namespaces. Read page by page, as they are asked for.
+        """
+        for entry in self._history({"fetch": "ALL", "max-records": _PAGE}):
+            yield Commit.of(entry), changed(entry)
+
+    def changes(self, at: str, table: str) -> Iterator[Change]:
+        """The commits that lead to the hash `at`, newest first, each with what it made of `table`.
+
+        A hash is known also when no branch leads to it any more. Raises UnknownBranch when it
+        is not.
+        """
+        query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
+        for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
+            yield Change.of(entry, table)
+
+    def metadata(self, at: str, table: str) -> str:
+        """The address of the table's metadata file at the hash `at`; "" where there is no table.
+
+        Raises UnknownBranch when the hash is not known.
+        """
+        try:
+            with self._translated():
+                found = self._send("GET", f"/trees/@{at}/contents/{table}")
+        except _NoContent:
+            return ""
+        return str(found["content"].get("metadataLocation", ""))
+
+    def _history(self, query: Mapping[str, str | int]) -> Iterator[dict[str, Any]]:
+        return self._pages(f"/trees/{MAIN}/history", "logEntries", query)
+
+    def _pages(
+        self, path: str, name: str, query: Mapping[str, str | int]
+    ) -> Iterator[dict[str, Any]]:
+        """What lies under `name` in the pages of an answer, each asked for when it is needed."""
+        page: dict[str, str] = {}
+        while True:
+            with self._translated():
+                found = self._send("GET", path, params={**query, **page})
+            yield from found[name]
+            if not found.get("hasMore"):
+                return
+            page = {"page-token": found["token"]}
+
+    def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
+        if answer.ok:
+            return dict(answer.json())
+        if answer.status_code == 401:
+            raise TokenRefused(self._bearer.whose)
+        raise _refusal(answer)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except NessieUnauthorizedException as error:
+            raise TokenRefused(self._bearer.whose) from error
+        except NessieReferenceNotFoundException as error:  # a proxy's 404 says nothing of branches
+            raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
+        except NessieConflictException as error:
+            raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
+        except (NessieException, requests.RequestException) as error:
+            raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
+
+
+class _Nessie(NessieClient):
+    """pynessie's client, which by itself would keep the token that it was made with."""
+
+    def __init__(self, endpoint: str, bearer: Bearer) -> None:
+        super().__init__(build_config({"endpoint": endpoint, "auth": {"type": "none"}}))
+        self._auth = bearer
+
+
+class _NoContent(LakegateError):
+    """A reference has nothing under a key."""
+
+
+def branch_taken(name: str) -> Transient:
+    """Return the refusal of a fresh branch that is there already."""
+    message = f"another process made the branch {name}; the next try takes another name"
+    return Transient("BRANCH_TAKEN", message)
+
+
+def _refusal(answer: requests.Response) -> LakegateError:
+    detail, code = _told(answer, "message") or answer.text[:200], _told(answer, "errorCode")
+    if code == "CONTENT_NOT_FOUND":
+        return _NoContent("NO_CONTENT", detail)
+    if code == "REFERENCE_NOT_FOUND":
+        return UnknownBranch("UNKNOWN_BRANCH", detail)
+    return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
+
+
+def _put(namespace: str) -> dict[str, Any]:
+    name = {"elements": [namespace]}
+    content = {"type": "NAMESPACE", **name}
+    return {
+        "commitMeta": {"message": "Begin", "authors": ["lakegate"]},
+        "operations": [{"type": "PUT", "key": name, "content": content}],
+    }
+
+
+def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
+    """Raise SetBack unless a merge would bring just what came after `base`, or nothing any more.
+
+    Nessie merges all since the nearest commit that both sides have ("REST API", `MergeResponse`).
+    """
+    if tried["commonAncestor"] not in (base, at):
+        message = f"main lost the commit {base} that the branch was cut at: was main set back?"
+        raise SetBack("MAIN_SET_BACK", message)
+
+
+def _is_namespace(difference: dict[str, Any]) -> bool:
+    return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
+
+
+def _conflicts(merged: dict[str, Any]) -> str:
+    found = [each["conflict"]["message"] for each in merged["details"] if each.get("conflict")]
+    return f"changed in conflict: {', '.join(found)}"
+
+
+def _told(answer: requests.Response, name: str) -> str:
+    """Return what Nessie's error says under a name, "" where it is no error of Nessie's."""
+    try:
+        return str(answer.json()[name])
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,341 @@
+"""The lake bucket on S3, as far as it holds no tables: contracts, reports, baselines, changes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.model.checkpoint import KEY as CHECKPOINT
+from functions.model.checkpoint import Checkpoint
+from lakegate import times
+from lakegate.change import CHANGES, Change, parse_change_key
+from lakegate.contract.claims import could_claim
+from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
+from lakegate.drift import Baselines, baselines_key
+from lakegate.errors import LakegateError, Permanent, Transient
+from lakegate.landing import LandedObject, object_version
+from lakegate.limits import DEFAULTS, Limits
+from lakegate.report import AuditReport
+
+# S3: its answers as values, and its refusals as errors of ours.
+
+_OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+
+
+class Overwritten(Transient):
+    """Somebody else put another text there in between."""
+
+
+class Missing(LakegateError):
+    """There is no such object."""
+
+
+def body_of(found: dict[str, Any], key: str, most: int) -> bytes:
+    """The bytes of an object that was got, at most so many. Raises Permanent TOO_LARGE."""
+    if found["ContentLength"] > most:
+        raise Permanent("TOO_LARGE", f"{key} has more than the {most:,} bytes that are read")
+    return bytes(found["Body"].read())
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Raise what S3 raises of `what` as Missing, Overwritten, or Transient STORAGE_UNAVAILABLE."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("NoSuchKey", "NoSuchVersion", "404"):
+            raise Missing("MISSING_OBJECT", f"there is no object {what}") from error
+        if error.response["Error"]["Code"] in _OVERWRITTEN:
+            raise Overwritten("OVERWRITTEN", f"{what} is another by now") from error
+        raise Transient("STORAGE_UNAVAILABLE", f"S3 refused ({what}): {error}") from error
+    except BotoCoreError as error:
+        raise Transient("STORAGE_UNAVAILABLE", f"S3 did not answer ({what}): {error}") from error
+
+
+CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # how the keys of contracts begin and end
+_REPORTS = "reports/"
+_MOST_DELETED = 1000
+_LONGEST = 16 << 20  # bytes of what has no limit of its own
+
+
+@dataclass(frozen=True)
+class StoredContract:
+    """A contract and where its text lies in the lake bucket."""
+
+    contract: Contract
+    key: str
+    version: str
+
+    @classmethod
+    def read(
+        cls, body: bytes, key: str, version: str, limits: Limits = DEFAULTS
+    ) -> "StoredContract":
+        """The contract in an object's bytes. Raises ContractInvalid."""
+        try:
+            return cls(parse(body.decode(), key, limits), key, version)
+        except UnicodeDecodeError as error:
+            line = body.count(b"\n", 0, error.start) + 1
+            raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error
+
+
+def contract_key(table: str) -> str:
+    """Where a table's contract lies in the lake bucket."""
+    return f"{CONTRACTS}{table}.yaml"
+
+
+class Lake:
+    """What lies beside the tables in the lake bucket."""
+
+    def __init__(
+        self,
+        client: Any,
+        bucket: str,
+        clean_up: Callable[[], Any] | None = None,
+        limits: Limits = DEFAULTS,
+    ) -> None:
+        """`client` is boto3's `s3` client; `clean_up` makes the one that deletes, if not this."""
+        self._client = client
+        self.limits = limits
+        self._clean_up = clean_up or (lambda: client)
+        self._parsed: dict[tuple[str, str], StoredContract] = {}
+        self.bucket = bucket
+
+    def contracts(self, key: str = "") -> list[StoredContract]:
+        """The contracts in force. Each version of a text is fetched and parsed once.
+
+        Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE. Where the key
+        of a landed object is given, a text is left out that is refused and cannot be of its table.
+        """
+        found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
+        listed = [at for at in found if at[0].endswith(YAML)]
+        read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
+        self._parsed = {at: stored for at, stored in read.items() if stored}
+        return list(self._parsed.values())
+
+    def contract_at(self, key: str, version: str) -> StoredContract:
+        """The contract as it stood in one version of its text; "" is the one in force.
+
+        Raises Missing when that version is gone, ContractInvalid.
+        """
+        return self._contract(key, version)
+
+    def put_contract(self, contract: Contract, text: str) -> str:
+        """Put a contract's text in force; returns its key."""
+        key = contract_key(contract.table)
+        with translated(key):
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode())
+        return key
+
+    def put_change(self, change: Change) -> LandedObject:
+        """Put a change's text, or find it put already; returns what landed."""
+        body = change.to_json().encode()
+        try:
+            with translated(change.key):
+                self._client.put_object(
+                    Bucket=self.bucket, Key=change.key, Body=body, IfNoneMatch="*"
+                )
+        except Overwritten:
+            self.change(change.key)  # which raises where another one's put came to nothing
+        return change.landed(self.bucket)
+
+    def change(self, key: str) -> Change:
+        """The change whose text lies under `key`. Raises Missing, or Permanent BAD_CHANGE."""
+        return Change.from_json(self._read(key)[0], key)
+
+    def changes(self) -> Iterator[LandedObject]:
+        """Every change that was ever asked for, as what landed."""
+        for found in self._listed(CHANGES):
+            with suppress(ValueError):
+                _, digest = parse_change_key(found["Key"])
+                at = times.text(found["LastModified"])
+                yield LandedObject(
+                    self.bucket, found["Key"], digest, "", found["Size"], landed_at=at
+                )
+
+    def report(self, key: str) -> AuditReport:
+        """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
+        return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
+
+    def baselines(self, table: str) -> tuple[Baselines, str]:
+        """What a table's published runs measured, and the etag of the document: "" for none.
+
+        Raises Permanent BAD_BASELINES.
+        """
+        key = baselines_key(table)
+        try:
+            with translated(key):
+                found = self._client.get_object(Bucket=self.bucket, Key=key)
+                return Baselines.from_json(found["Body"].read()), str(found["ETag"])
+        except Missing:
+            return Baselines(table), ""
+
+    def put_baselines(self, baselines: Baselines, etag: str) -> None:
+        """Put them in the place of those with that etag. Raises Overwritten where others are."""
+        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
+        key = baselines_key(baselines.table)
+        with translated(key):
+            body = baselines.to_json().encode()
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
+
+    def checkpoint(self) -> tuple[Checkpoint | None, str]:
+        """Return the last run of reconcile's checkpoint and its etag; None and "" without one.
+
+        Raises Permanent BAD_CHECKPOINT.
+        """
+        try:
+            with translated(CHECKPOINT):
+                found = self._client.get_object(Bucket=self.bucket, Key=CHECKPOINT)
+                return Checkpoint.from_json(found["Body"].read()), str(found["ETag"])
+        except Missing:
+            return None, ""
+
+    def put_checkpoint(self, checkpoint: Checkpoint, etag: str) -> None:
+        """Put it in the place of the one with that etag. Raises Overwritten where another is."""
+        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
+        body = checkpoint.to_json().encode()
+        with translated(CHECKPOINT):
+            self._client.put_object(Bucket=self.bucket, Key=CHECKPOINT, Body=body, **condition)
+
+    def is_gone(self, address: str) -> bool:
+        """Return whether a data file at an address (`s3://…`) is not there."""
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        try:
+            with translated(address):
+                self._client.head_object(Bucket=bucket, Key=key)
+        except Missing:
+            return True
+        return False
+
+    def reports(self) -> Iterator[str]:
+        """The keys of all audit reports."""
+        return (each["Key"] for each in self._listed(_REPORTS))
+
+    def _listed(self, prefix: str) -> Iterator[dict[str, Any]]:
+        with translated(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=prefix
+            )
+            for page in pages:
+                yield from page.get("Contents", [])
+
+    def delete_objects(self, keys: Sequence[str]) -> None:
+        """Delete objects, in the order given; one that is gone already is no error.
+
+        In a bucket that keeps versions each stays behind its delete marker, and can be had back.
+        """
+        for start in range(0, len(keys), _MOST_DELETED):
+            batch = [{"Key": key} for key in keys[start : start + _MOST_DELETED]]
+            with translated(batch[0]["Key"]):
+                answer = self._clean_up().delete_objects(
+                    Bucket=self.bucket, Delete={"Objects": batch, "Quiet": True}
+                )
+            for refused in answer.get("Errors", []):
+                message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
+                raise Transient("STORAGE_UNAVAILABLE", message)
+
+    def _concerning(self, landed: str, key: str) -> StoredContract | None:
+        body, version = self._read(key, most=self.limits.largest_contract)
+        try:
+            return StoredContract.read(body, key, version, self.limits)
+        except ContractInvalid:
+            if could_claim(body, landed):
+                raise
+            return None
+
+    def _contract(self, key: str, wanted: str = "") -> StoredContract:
+        body, version = self._read(key, wanted, self.limits.largest_contract)
+        return StoredContract.read(body, key, wanted or version, self.limits)
+
+    def _read(self, key: str, version: str = "", most: int = _LONGEST) -> tuple[bytes, str]:
+        """The bytes of an object, at most so many, and its version."""
+        wanted = {"VersionId": version} if version else {}
+        with translated(f"{key} (version {version})" if version else key):
+            found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
+            return body_of(found, key, most), found.get("VersionId", "")
+
+
+# The landing bucket on S3: what landed.
+
+_LONGEST_MANIFEST = 64 << 10
+_NOW = "9999"  # as a time
+
+
+class Landing:
+    """The landing bucket."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        """`client` is boto3's `s3` client."""
+        self._client = client
+        self.bucket = bucket
+
+    def landed(self) -> Iterator[LandedObject]:
+        """Every version of every key that landed; delete markers are not objects."""
+        with translated(self.bucket):
+            pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self.bucket)
+            for page in pages:
+                for found in page.get("Versions", []):
+                    yield self._landed(found)
+
+    def newest(self, prefix: str, at: str = _NOW) -> dict[str, LandedObject]:
+        """The newest version of every key that begins so, by key; deleted ones are not there.
+
+        `at` (ISO 8601, UTC) asks for what was there at that time by S3's clock, which tells whole
+        seconds, and of a multipart upload when it began. What was put or deleted in that very
+        second counts, so whatever was uploaded in order is found. At worst it is what followed at
+        once in its place: then whoever names that next is held for a duplicate, and people know.
+        """
+        there: dict[str, dict[str, Any]] = {}
+        gone: dict[str, dict[str, Any]] = {}
+        with translated(f"{prefix}*"):
+            pages = self._client.get_paginator("list_object_versions").paginate(
+                Bucket=self.bucket, Prefix=prefix
+            )
+            for page in pages:
+                for newest, kind in ((there, "Versions"), (gone, "DeleteMarkers")):
+                    for found in page.get(kind, []):  # of a key the newest first
+                        if times.second(times.text(found["LastModified"])) <= times.second(at):
+                            newest.setdefault(found["Key"], found)
+        return {
+            key: self._landed(found)
+            for key, found in there.items()
+            if key not in gone or _rank(gone[key]) <= _rank(found)
+        }
+
+    def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
+        """The text of a batch's manifest as it landed, and when that was by S3's clock.
+
+        An event tells when S3 was done with the upload, so its time is not that of a listing.
+        Raises Missing where that version is gone, Permanent TOO_LARGE.
+        """
+        version = {} if landed.version == landed.etag else {"VersionId": landed.version}
+        with translated(landed.uri):
+            found = self._client.get_object(Bucket=self.bucket, Key=landed.key, **version)
+            body = body_of(found, landed.key, _LONGEST_MANIFEST)
+            return body, times.text(found["LastModified"])
+
+    def put(self, key: str, body: bytes) -> LandedObject:
+        """Put an object as an uploader would; returns what landed."""
+        with translated(key):
+            answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
+        etag = answer["ETag"].strip('"')
+        version = object_version(answer.get("VersionId"), etag)
+        return LandedObject(self.bucket, key, version, etag, len(body))
+
+    def _landed(self, found: dict[str, Any]) -> LandedObject:
+        etag = found["ETag"].strip('"')
+        return LandedObject(
+            bucket=self.bucket,
+            key=found["Key"],
+            version=object_version(found["VersionId"], etag),
+            etag=etag,
+            size=found["Size"],
+            landed_at=times.text(found["LastModified"]),
+        )
+
+
+def _rank(found: dict[str, Any]) -> tuple[bool, datetime]:
+    """How new an entry of a listing of versions is among those of its key."""
+    return found["IsLatest"], found["LastModified"].replace(microsecond=0)

@@ -1,0 +1,1 @@
+"""Consumers of main that are notified after a merge."""

@@ -1,0 +1,135 @@
+"""AWS Glue: tables in its catalog point to main's newest metadata, so that Athena reads them.
+
+The metadata file is main's own; nothing is written beside it. What Glue says of a table (columns,
+location) is what pyiceberg's Glue catalog says where it registers one. That refuses a table which
+is there already, so the pointer is moved here, as a commit of Iceberg's moves it: with the version
+that Glue knew, which it compares (Iceberg documentation, "AWS", "Optimistic locking").
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pyiceberg.catalog.glue import GlueCatalog
+from pyiceberg.exceptions import ValidationError
+
+from functions.adapters.iceberg_file_io import CLIENT, S3FileIO
+from functions.model.announcement import Refresh, taken
+from lakegate.errors import Permanent, Transient
+
+POSITION, TABLE = "lakegate.position", "lakegate.table"
+_METADATA, _PREVIOUS = "metadata_location", "previous_metadata_location"
+_REFUSED = ("InvalidInputException", "ValidationException", "ResourceNumberLimitExceededException")
+_KEPT = ("Description", "Owner", "Retention")  # of a table, as people may have set it
+_IO = f"{S3FileIO.__module__}.{S3FileIO.__qualname__}"
+
+
+class Glue:
+    """The tables of Glue's databases `<prefix><namespace>`, all of small letters; see Warehouse."""
+
+    def __init__(self, client: Any, s3: Any, prefix: str) -> None:
+        """`client` is boto3's `glue` client, `s3` its `s3` client."""
+        self._client = client
+        self._s3 = s3
+        self._prefix = prefix
+
+    def refresh(self, refresh: Refresh) -> bool:
+        """See Warehouse.refresh; a table that is not there is made, with its database.
+
+        Raises Permanent FOREIGN_TABLE for a table that somebody else made and NAME_TAKEN for one
+        that follows another of main's, METADATA_GONE and BAD_METADATA where there is nothing to
+        point to, GLUE_REFUSED; Transient GLUE_UNAVAILABLE.
+        """
+        namespace, _, name = refresh.table.lower().rpartition(".")
+        database = f"{self._prefix}{namespace}"
+        with _translated(refresh):
+            there = self._table(database, name)
+            if there and _position(there, refresh.table) >= refresh.position:
+                return False
+            wanted = self._wanted(database, name, refresh)
+            if there:
+                self._move(database, there, wanted)
+            else:
+                self._make(database, wanted)
+        return True
+
+    def _table(self, database: str, name: str) -> dict[str, Any] | None:
+        try:
+            found = self._client.get_table(DatabaseName=database, Name=name)
+        except self._client.exceptions.EntityNotFoundException:
+            return None
+        return dict(found["Table"])
+
+    def _wanted(self, database: str, name: str, refresh: Refresh) -> dict[str, Any]:
+        """What Glue is to say of the table."""
+        catalog = _Registering()
+        io = {"py-io-impl": _IO, CLIENT: self._s3}
+        given: Any = catalog
+        GlueCatalog("glue", client=given, **io).register_table((database, name), refresh.metadata)
+        own = {POSITION: str(refresh.position), TABLE: refresh.table}
+        return {**catalog.input, "Parameters": {**catalog.input["Parameters"], **own}}
+
+    def _make(self, database: str, wanted: dict[str, Any]) -> None:
+        try:
+            self._client.create_table(DatabaseName=database, TableInput=wanted)
+        except self._client.exceptions.EntityNotFoundException:
+            about = "What Lakegate has published"
+            self._client.create_database(DatabaseInput={"Name": database, "Description": about})
+            self._client.create_table(DatabaseName=database, TableInput=wanted)
+
+    def _move(self, database: str, there: dict[str, Any], wanted: dict[str, Any]) -> None:
+        before = {_PREVIOUS: there["Parameters"][_METADATA]}
+        told = {**there["Parameters"], **before, **wanted["Parameters"]}
+        kept = {name: there[name] for name in _KEPT if there.get(name)}
+        self._client.update_table(
+            DatabaseName=database,
+            TableInput={**kept, **wanted, "Parameters": told},
+            VersionId=there["VersionId"],
+            SkipArchive=True,  # Glue keeps only so many, and main's log has them all
+        )
+
+
+class _Registering:
+    """Stands in for Glue's client while pyiceberg registers a table: keeps what it would create."""
+
+    def __init__(self) -> None:
+        self.input: dict[str, Any] = {}
+
+    def create_table(self, *, DatabaseName: str, TableInput: Mapping[str, Any]) -> None:  # noqa: N803
+        """What pyiceberg creates a table with."""
+        self.input = {**TableInput}
+
+    def get_table(self, *, DatabaseName: str, Name: str) -> dict[str, Any]:  # noqa: N803
+        """What it then reads again."""
+        return {"Table": {**self.input, "DatabaseName": DatabaseName, "Name": Name}}
+
+
+def _position(there: Mapping[str, Any], table: str) -> int:
+    """Where the table was brought to last. Raises Permanent where it does not follow this one."""
+    parameters = there.get("Parameters", {})
+    where = f"{there['DatabaseName']}.{there['Name']}"
+    if parameters.get(TABLE, table) != table:
+        raise taken(table, parameters[TABLE], f"delete Glue's table {where}")
+    if POSITION not in parameters or _METADATA not in parameters:
+        message = f"Lakegate did not make Glue's table {where}, and does not touch it"
+        raise Permanent("FOREIGN_TABLE", f"{message}: delete it there, or set another prefix")
+    return int(parameters[POSITION])
+
+
+@contextmanager
+def _translated(refresh: Refresh) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        message = f"the metadata of {refresh.table} is gone: {refresh.metadata}"
+        raise Permanent("METADATA_GONE", message) from error
+    except (ValidationError, ValueError) as error:
+        message = f"{refresh.metadata} is no table's metadata: {error}"
+        raise Permanent("BAD_METADATA", message) from error
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _REFUSED:
+            raise Permanent("GLUE_REFUSED", f"Glue refuses {refresh.table}: {error}") from error
+        raise Transient("GLUE_UNAVAILABLE", f"Glue or S3 refused: {error}") from error
+    except BotoCoreError as error:
+        raise Transient("GLUE_UNAVAILABLE", f"Glue or S3 did not answer: {error}") from error

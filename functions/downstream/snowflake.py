@@ -1,0 +1,188 @@
+"""Snowflake: its tables are had to read main's newest metadata, through its SQL API.
+
+Snowflake documentation, "SQL API": a request is sent with an id of its own, so that one whose
+answer was lost can be sent again and is carried out once; it is asked not to wait for the end, and
+then for the end: 202 is that it goes on, 200 that it is done.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import requests
+
+from functions.adapters.secrets import Secret
+from functions.downstream.refresh_lease import Marks
+from functions.downstream.snowflake_login import Login
+from functions.downstream.snowflake_sql import base_url, relative
+from functions.downstream.snowflake_sql import refresh as refresh_statement
+from functions.model.announcement import Refresh
+from lakegate.errors import LakegateError, Permanent, Transient
+
+_SECONDS = 30  # Snowflake then ends a statement, also one whose function died
+_APART = 30  # how far clocks may be from each other, and an answer from what it answers
+_TIMEOUT = 10
+_PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
+_TRIES = 3
+_ENDED = ("000604", "000630")  # a statement that was cancelled, or took too long
+_REFUSED = (400, 422)
+_REFUSED_ACCESS = (401, 403)
+
+
+class Snowflake:
+    """The tables of one login; see Warehouse."""
+
+    def __init__(
+        self,
+        secret: Secret,
+        marks: Marks,
+        lake_bucket: str,
+        now: Callable[[], datetime],
+        function_timeout: int,
+        tables: Collection[str] = (),
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`tables` are those that Snowflake has, none for all; `secret` holds the login as JSON.
+
+        Whoever uses it works no longer than `function_timeout` seconds.
+        """
+        self._secret = secret
+        self._marks = marks
+        self._base = base_url(lake_bucket)
+        self._now = now
+        self._leased = function_timeout + _SECONDS + _APART
+        self._tables = frozenset(tables)
+        self._pause = pause
+        self._session = requests.Session()
+        self._session.headers["User-Agent"] = "lakegate/1"
+
+    def refresh(self, refresh: Refresh) -> bool:
+        """See Warehouse.refresh; a table that Snowflake is not to have is left alone.
+
+        Raises Permanent SNOWFLAKE_REFUSED, as for a table that is not there, and OUTSIDE_VOLUME,
+        Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET, and what Marks do.
+        """
+        if self._tables and refresh.table not in self._tables:
+            return False
+        path = relative(refresh.metadata, self._base)
+        lease = self._marks.lease(refresh.table, refresh.position, self._now(), self._leased)
+        if not lease:
+            return False
+        try:
+            self._carry_out(refresh.table, path)
+        except Permanent:  # after anything else a statement may still go on
+            self._marks.free(lease)
+            raise
+        self._marks.done(lease)
+        return True
+
+    def _carry_out(self, table: str, path: str) -> None:
+        login, answer = self._begun(table, path)
+        for seconds in (*_PAUSES, None):
+            handle = _handle(answer)
+            if answer.status_code == requests.codes.ok:
+                return
+            if seconds is not None:
+                self._pause(seconds)
+                answer = self._send(login, "GET", f"/{handle}")
+        message = f"Snowflake did not get {table} refreshed in time; it will be tried again"
+        raise Transient("SNOWFLAKE_UNAVAILABLE", message)
+
+    def _begun(self, table: str, path: str) -> tuple[Login, requests.Response]:
+        """Who asked for the refresh, and the answer.
+
+        A login that is refused is followed by the secret's newer one here alone: a statement that
+        goes on under the old one must end before there is another.
+        """
+        text = self._secret.text()
+        login = Login.read(text, self._secret.name)
+        try:
+            return login, self._submitted(login, table, path)
+        except _LoginRefused:
+            newer = self._secret.after(text)
+            if newer == text:
+                raise
+        login = Login.read(newer, self._secret.name)
+        return login, self._submitted(login, table, path)
+
+    def _submitted(self, login: Login, table: str, path: str) -> requests.Response:
+        """The answer to a statement, sent again under the same id where the answer was lost."""
+        body = {
+            "statement": refresh_statement(login.place, table, path),
+            "timeout": _SECONDS,
+            "database": login.place.database,
+            **({"role": login.role} if login.role else {}),
+            **({"warehouse": login.warehouse} if login.warehouse else {}),
+        }
+        asked = {"requestId": str(uuid.uuid4()), "async": "true"}
+        for seconds in _PAUSES[: _TRIES - 1]:
+            try:
+                return self._send(login, "POST", json=body, params=asked)
+            except _Lost:
+                self._pause(seconds)
+                asked["retry"] = "true"
+        return self._send(login, "POST", json=body, params=asked)
+
+    def _send(self, login: Login, method: str, path: str = "", **more: Any) -> requests.Response:
+        headers = {
+            "Authorization": f"Bearer {login.token(self._now())}",
+            "X-Snowflake-Authorization-Token-Type": "KEYPAIR_JWT",
+            "Accept": "application/json",
+        }
+        address = f"{login.address}/api/v2/statements{path}"
+        with _translated():
+            answer = self._session.request(
+                method, address, headers=headers, timeout=_TIMEOUT, allow_redirects=False, **more
+            )
+        if answer.status_code in (requests.codes.ok, requests.codes.accepted):
+            return answer
+        raise _refusal(answer, self._secret.name)
+
+
+class _Lost(Transient):
+    """Snowflake may have carried out what it was asked for, or not."""
+
+
+class _LoginRefused(Transient):
+    """Snowflake does not know the login: people must put another into its secret."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except requests.RequestException as error:
+        raise _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake did not answer: {error}") from error
+
+
+def _refusal(answer: requests.Response, secret: str) -> LakegateError:
+    status, (code, why) = answer.status_code, _told(answer)
+    if status in _REFUSED_ACCESS:
+        message = f"Snowflake refuses the login in the secret {secret!r} ({why})"
+        return _LoginRefused("SNOWFLAKE_LOGIN_REFUSED", f"{message}: put a valid one there")
+    if status >= requests.codes.internal_server_error or status == requests.codes.too_many_requests:
+        return _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake answered {status}: {why}")
+    if status in _REFUSED and code not in _ENDED:
+        return Permanent("SNOWFLAKE_REFUSED", f"Snowflake refuses the statement ({code}): {why}")
+    return Transient("SNOWFLAKE_UNAVAILABLE", f"Snowflake answered {status}: {why}")
+
+
+def _handle(answer: requests.Response) -> str:
+    """What a statement is asked for by; whatever else answers knows of none."""
+    try:
+        return str(uuid.UUID(answer.json()["statementHandle"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"Snowflake answered without a statement's handle: {answer.text[:200]}"
+        raise Transient("SNOWFLAKE_UNAVAILABLE", message) from error
+
+
+def _told(answer: requests.Response) -> tuple[str, str]:
+    """The code and the message of an answer."""
+    try:
+        document = answer.json()
+        return str(document.get("code", "")), str(document.get("message", ""))
+    except (ValueError, AttributeError):
+        return "", answer.text[:200]

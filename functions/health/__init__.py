@@ -1,0 +1,1 @@
+"""Checks of a deployment from within."""

@@ -1,0 +1,146 @@
+"""The examination from inside the network: what is looked at, and by which rule it is judged."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from functions.adapters.nessie import MAIN, Catalog
+from functions.health import aws_checks, nessie_checks
+from functions.health.aws_probe import AwsProbe
+from functions.health.model import Check, Claims, Finding, carry_out
+from functions.health.nessie_checks import NessieProbe
+from functions.settings import CheckupSettings, Settings
+from lakegate.audit_tables import TABLES
+from lakegate.jobspec import JOB_FILES
+
+_NETWORK = "see that the functions' subnets and security group reach it (infra/platform.yml)"
+_RIGHTS = "deploy again, so that CheckupRole may look; then see that the network leads there"
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What an examination works with; `catalog` and `secret` take a token and a secret's name."""
+
+    settings: Settings
+    own: CheckupSettings
+    aws: AwsProbe
+    nessie: NessieProbe
+    catalog: Callable[[str], Catalog]
+    secret: Callable[[str], str]
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The versions that whoever asks has; "" for those that do not matter to them."""
+
+    nessie: str = ""
+    emr_release_label: str = ""
+
+
+def examine(probes: Probes, expected: Expected) -> list[Finding]:
+    """All that can be seen from inside the network, each with what to do about it."""
+    settings = aws_checks.of_settings(probes.settings, probes.own.stage)
+    return settings + carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
+
+
+def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
+    uri, nessie = probes.settings.nessie_uri, probes.nessie
+    yield Check("Nessie", lambda: nessie_checks.of_greeting(uri, nessie.greeting()), _NETWORK)
+    yield Check(
+        "Nessie's version",
+        lambda: [nessie_checks.of_version(nessie.version(), expected.nessie)],
+        _NETWORK,
+    )
+    for role in nessie_checks.ROLES:
+        fix = "make the tokens with `lakegate rotate`; then see that Nessie is reached"
+        yield Check(f"{role}'s token", _token_look(probes, role), fix)
+    yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
+
+
+def _token_look(probes: Probes, role: str) -> Callable[[], list[Finding]]:
+    def look() -> list[Finding]:
+        token = probes.secret(probes.own.token_secret(role))
+        standing = probes.nessie.standing(token)
+        claims = Claims.of(token)
+        return [
+            nessie_checks.of_token(role, claims, standing, probes.now()),
+            nessie_checks.of_rules(role, standing),
+        ]
+
+    return look
+
+
+def _main(probes: Probes) -> Finding:
+    catalog = probes.catalog(probes.secret(probes.own.token_secret("reader")))
+    if not catalog.begun():
+        return nessie_checks.of_main(begun=False, lacking=[])
+    head = catalog.head(MAIN)
+    lacking = [table.name for table in TABLES if not catalog.metadata(head, table.name)]
+    return nessie_checks.of_main(begun=True, lacking=lacking)
+
+
+def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
+    settings, aws = probes.settings, probes.aws
+    for kind, name in (("landing", settings.landing_bucket), ("lake", settings.lake_bucket)):
+        yield Check(f"{kind} bucket", _bucket_look(aws, kind, name), _RIGHTS)
+    yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
+    yield Check("ledger", lambda: aws_checks.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
+    for url in (
+        probes.own.upload_queue,
+        probes.own.job_run_queue,
+        settings.alert_queue,
+        settings.announcement_queue,
+    ):
+        yield Check(_queue(url), _queue_look(aws, url, aws_checks.of_queue), _RIGHTS)
+    for url in (
+        settings.upload_dead_letters,
+        settings.job_run_dead_letters,
+        settings.alert_dead_letters,
+    ):
+        yield Check(_queue(url), _queue_look(aws, url, aws_checks.of_dead_letters), _RIGHTS)
+    yield Check(
+        "EMR application",
+        lambda: aws_checks.of_application(
+            aws.application(settings.emr_application_id), expected.emr_release_label
+        ),
+        "see that the application's id is right and that its endpoint is in the network",
+    )
+    yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
+    yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
+
+
+def _bucket_look(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
+    is_lake = kind == "lake"
+    return lambda: aws_checks.of_bucket(f"{kind} bucket", aws.bucket(name), is_lake=is_lake)
+
+
+def _queue_look(
+    aws: AwsProbe, url: str, judge: Callable[..., Finding]
+) -> Callable[[], list[Finding]]:
+    return lambda: [judge(aws.queue(url))]
+
+
+def _queue(url: str) -> str:
+    return f"queue {url.rsplit('/', 1)[-1]}"
+
+
+def _notifications(probes: Probes) -> Finding:
+    queue = probes.aws.queue(probes.own.upload_queue)
+    return aws_checks.of_notifications(
+        probes.aws.notifications(probes.settings.landing_bucket), queue.arn
+    )
+
+
+def _job_code(probes: Probes) -> Mapping[str, bool]:
+    lake, code = probes.settings.lake_bucket, probes.settings.job_code
+    keys = {f"{code}/{name}": f"{code}/{name}".removeprefix(f"s3://{lake}/") for name in JOB_FILES}
+    return {address: probes.aws.has_object(lake, key) for address, key in keys.items()}
+
+
+def _dates(probes: Probes) -> dict[str, datetime]:
+    """The times of those who tell it; Nessie does so only behind a proxy."""
+    nessie = probes.nessie.greeting().date
+    return {"S3": probes.aws.date(probes.settings.lake_bucket)} | (
+        {"Nessie": nessie} if nessie else {}
+    )

@@ -1,0 +1,1 @@
+"""Values that the use cases decide on."""

@@ -1,0 +1,224 @@
+"""What the commit on main says of the ingestions that it published."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from functions.model.commits import (
+    Commit,
+    NotOnMain,
+)
+from functions.model.ingestion import Ingestion
+from lakegate.batch import BatchFile
+from lakegate.change import Change
+from lakegate.errors import LakegateError
+from lakegate.text import one_line
+
+INGESTIONS = "lakegate.ingestions"
+TABLE = "lakegate.table"
+_LONGEST = 100
+
+
+class AlreadyPublished(LakegateError):
+    """Main has ingestions that were to be entered again; `commits` maps each id to its commit."""
+
+    def __init__(self, commits: Mapping[str, str]) -> None:
+        self.commits = commits
+        super().__init__("ALREADY_PUBLISHED", f"on main already: {', '.join(sorted(commits))}")
+
+
+@dataclass(frozen=True)
+class Published:
+    """One ingestion, as the commit that published it names it.
+
+    `object` is the landed object's address and `version` which one of its versions; `report` is
+    the audit report's key and `contract` the contract's, with its version behind an `@`.
+    `approved_by` names the person who had it published although its audit failed, and
+    `approved_because` is why; both are "" where the audit passed.
+    `despite` is the newer version of its key that they named, beside which it was published.
+    `duplicate_of` is the ingestion that brought the same bytes before; `replaced` are those, of
+    earlier versions of its key, whose rows the commit removed, `replaced_rows` how many these are.
+
+    Of a batch `object` is the manifest and `contract` is "", for `parts` have theirs. `rows` are
+    those of all of them.
+
+    `kind` is "change" where a person asked for it, "" where a file landed. Of a change `rows` were
+    added and `replaced_rows` removed by the `statement`; `asked_by` says who wanted it, and
+    `asked_because` why.
+    """
+
+    id: str
+    object: str
+    version: str
+    rows: int
+    report: str
+    contract: str
+    job_run: str
+    audited_hash: str
+    approved_by: str = ""
+    approved_because: str = ""
+    despite: str = ""
+    duplicate_of: str = ""
+    replaced: tuple[str, ...] = ()
+    replaced_rows: int = 0
+    kind: str = ""
+    statement: str = ""
+    token: str = ""
+    asked_by: str = ""
+    asked_because: str = ""
+    parts: tuple[BatchFile, ...] = ()
+
+    def change(self, table: str) -> Change | None:
+        """What was asked for, None where a file landed."""
+        if not self.kind:
+            return None
+        return Change(table, self.statement, self.token, self.asked_by, self.asked_because)
+
+
+def message(members: Sequence[Ingestion]) -> str:
+    """One line for people who read main's log. `members` are published by one commit."""
+    first = members[0]
+    if first.change:
+        effect = f"{first.rows:,} rows added, {first.replaced_rows:,} removed"
+        return f"Change {first.table}, {effect}: {_one_line(first.change)}"
+    rows, table = sum(member.rows for member in members), first.table
+    what = first.landed.key.rsplit("/", 1)[-1]
+    if len(members) > 1:
+        what = f"{len(members)} files"
+    if first.parts:
+        what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
+    return one_line(f"Publish {rows:,} rows of {what} to {table}")
+
+
+def _one_line(change: Change) -> str:
+    text = one_line(" ".join((change.message or change.statement).split()))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def properties(members: Sequence[Ingestion]) -> dict[str, str]:
+    """What programs, and a rebuilt ledger, read in main's log."""
+    return {
+        TABLE: ",".join(members[0].tables),
+        INGESTIONS: json.dumps([_document(_published(member)) for member in members]),
+    }
+
+
+def published(commit: Commit) -> tuple[Published, ...]:
+    """The ingestions that a commit on main published; none where somebody else made it."""
+    return _all(commit.properties.get(INGESTIONS, "[]"))
+
+
+def tables(commit: Commit) -> set[str]:
+    """The tables to which a commit of ours published."""
+    return set(filter(None, commit.properties.get(TABLE, "").split(",")))
+
+
+def gains(commit: Commit) -> Counter[str]:
+    """By how many rows a commit of ours says that it made each of its tables grow."""
+    return _gains(tables(commit), published(commit))
+
+
+def expected_gains(members: Sequence[Ingestion]) -> Counter[str]:
+    """Return by how many rows each table grows when main takes the intent of the members."""
+    return _gains(members[0].tables, map(_published, members))
+
+
+def _gains(tables: Iterable[str], published: Iterable[Published]) -> Counter[str]:
+    found: Counter[str] = Counter(dict.fromkeys(tables, 0))
+    for each in published:
+        for part in each.parts:
+            found[part.table] += part.rows
+        if not each.parts:
+            found.update(dict.fromkeys(found, each.rows - each.replaced_rows))
+    return found
+
+
+def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
+    """The commit on main that the intent of an ingestion became.
+
+    Looked for in main's log, the newest first, back to where the intent's branch was cut. Raises
+    NotOnMain where main has not taken it.
+    """
+    for commit in log:
+        if commit.hash == ingestion.base_hash:
+            break
+        if any(each.id == ingestion.id for each in published(commit)):
+            return commit
+    raise NotOnMain("NOT_ON_MAIN", f"no commit on main has published {ingestion.id}")
+
+
+def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) -> None:
+    """Raise AlreadyPublished where main has taken one of the ingestions since its branch was cut.
+
+    To be asked between cutting a fresh branch and entering files there: main may still take an
+    older intent until then, and refuses the fresh branch if it takes one later.
+    """
+    cut_at = {each.base_hash for each in ingestions}
+    ids = {each.id for each in ingestions}
+    found: dict[str, str] = {}
+    for commit in log:
+        cut_at.discard(commit.hash)
+        if not cut_at:
+            break
+        found |= {each.id: commit.hash for each in published(commit) if each.id in ids}
+    if found:
+        raise AlreadyPublished(found)
+
+
+def _document(published: Published) -> dict[str, Any]:
+    """What a commit says of an ingestion: nothing of what is as usual."""
+    found = ((field, getattr(published, field.name)) for field in fields(published))
+    told = {field.name: value for field, value in found if value != field.default}
+    if published.parts:
+        told["parts"] = [asdict(part) for part in published.parts]
+    return told
+
+
+@lru_cache(maxsize=1_000)  # who reads main's log asks the same commits more than once
+def _all(text: str) -> tuple[Published, ...]:
+    return tuple(map(_read, json.loads(text)))
+
+
+def _read(document: dict[str, Any]) -> Published:
+    known = {field.name for field in fields(Published)}
+    found = {name: _frozen(value) for name, value in document.items() if name in known}
+    parts = tuple(BatchFile(**part) for part in found.pop("parts", ()))
+    return Published(parts=parts, **found)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _published(ingestion: Ingestion) -> Published:
+    change = ingestion.change
+    return Published(
+        id=ingestion.id,
+        object=ingestion.landed.uri,
+        version=ingestion.landed.version,
+        rows=ingestion.rows,
+        report=ingestion.report_key,
+        contract=_contract(ingestion),
+        job_run=ingestion.job_run,
+        audited_hash=ingestion.audited_hash,
+        approved_by=ingestion.approval.by if ingestion.approval else "",
+        approved_because=ingestion.approval.reason if ingestion.approval else "",
+        despite=ingestion.despite,
+        duplicate_of=ingestion.duplicate_of,
+        replaced=ingestion.replaced,
+        replaced_rows=ingestion.replaced_rows,
+        kind="change" if change else "",
+        statement=change.statement if change else "",
+        token=change.token if change else "",
+        asked_by=change.by if change else "",
+        asked_because=change.message if change else "",
+        parts=ingestion.parts,
+    )
+
+
+def _contract(ingestion: Ingestion) -> str:
+    key, version = ingestion.contract_key, ingestion.contract_version
+    return "" if ingestion.parts else f"{key}@{version}"

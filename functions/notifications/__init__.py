@@ -1,0 +1,1 @@
+"""Alerts and decisions of people, in Slack and by e-mail."""

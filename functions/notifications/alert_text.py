@@ -1,0 +1,298 @@
+"""The words of an alert, of what became of it, and of other things that people are told."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from functions.model import unreadable
+from functions.model.alert import (
+    Alert,
+    Block,
+    Kind,
+)
+from functions.model.ingestion import Ingestion, State
+from functions.notifications.blocks import SECTION as _SECTION
+from functions.notifications.blocks import (
+    code,
+    cut,
+    escaped,
+    header,
+    link,
+    plain,
+    section,
+)
+from lakegate.report import ADDRESS, AuditReport, CheckResult
+from lakegate.text import one_line, visible
+
+# Short names for what messages are about, and for what else is longer than a name.
+
+_LENGTH = 32  # characters, as an ingestion's id has
+
+
+def digest(text: str) -> str:
+    """Text of any length as a short name."""
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def member(subject: str) -> str:
+    """A subject as its thread names it: an ingestion by its id, what is longer by a digest.
+
+    An item of DynamoDB's has 400 KB at most.
+    """
+    return subject if len(subject) <= _LENGTH else digest(subject)
+
+
+_REASON = 1000  # of a section, so that what follows the reason is never cut off
+_MOST_CHECKS, _MOST_SAMPLES = 10, 3
+_SHORT = 200
+_LONGEST_CAUSE, _LONGEST_UNREADABLE = 1000, 300
+
+_ADVICE = {  # to a person who is to decide, by the reason's code
+    "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
+    "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.\n",
+}
+
+
+def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
+    """The alert for an ingestion that ended rejected or errored."""
+    reason = _code(ingestion)
+    title = f"{ingestion.state.capitalize()}: {ingestion.name} ({reason})"
+    failed = report.failed if report else ()
+    blocks = (
+        section(_what_happened(ingestion)),
+        *[section(_check(check)) for check in failed[:_MOST_CHECKS]],
+        *([section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
+        section(_what_to_do(ingestion, page_url)),
+    )
+    cause = " ".join([reason, *sorted(check.id for check in failed)])
+    told = _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
+    return replace(told, unreadable=one_line(unreadable.named(report))[:_LONGEST_UNREADABLE])
+
+
+def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
+    """What became of an ingestion that people were told had failed."""
+    title, words = _recovery(ingestion)
+    lines = [
+        cut(escaped(words), _REASON),
+        f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
+        f"*Ingestion* {code(ingestion.id)}",
+        *_page_link(ingestion, page_url),
+    ]
+    first = section(f"*{escaped(one_line(title))}*\n" + "\n".join(lines))
+    blocks = (first, *(_warnings(ingestion) if ingestion.state is State.PUBLISHED else ()))
+    return _of(ingestion, Kind.RECOVERED, title, blocks, page_url, titled=False)
+
+
+def duplicate(
+    ingestion: Ingestion, first: Ingestion, page_url: str = "", kind: Kind = Kind.NOTICE
+) -> Alert:
+    """The notice that a file was published although `first` had brought the same bytes."""
+    title = f"Published, but likely a duplicate: {ingestion.name}"
+    before = "Some of its files" if ingestion.parts else "The same bytes"
+    lines = [
+        f"*Ingestion* {code(ingestion.id)}",
+        f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
+        f"*File* {code(ingestion.landed.uri)}",
+        f"{before} landed before, as {code(first.landed.uri)}.",
+        *_owner(ingestion),
+    ]
+    advice = (
+        "If both were meant, there is nothing to do. If not, take one file's rows out of the "
+        "table. With `onDuplicate: hold` in the contract such a file waits for a person."
+    )
+    commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
+    asked = "\n".join([advice, *_page_link(ingestion, page_url), commands])
+    blocks = (section("\n".join(lines)), *_warnings(ingestion), section(asked))
+    return _of(ingestion, kind, title, blocks, page_url, "LIKELY_DUPLICATE")
+
+
+def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
+    """Return the notice that an audited ingestion has waited for main for hours, and why."""
+    title = f"Still not published: {ingestion.name}"
+    lines = [
+        cut(
+            escaped(f"It passed its audit, and waits for main since {ingestion.ready_at}."), _SHORT
+        ),
+        *([cut(f"*Last try* {escaped(why)}", _REASON)] if why else []),
+        *_source(ingestion),
+        f"*Table* {code(', '.join(ingestion.tables))}",
+        f"*Ingestion* {code(ingestion.id)}",
+    ]
+    advice = "It is tried again every few minutes. If the last try names a fault, mend that.\n"
+    commands = f"```lakegate show {ingestion.id}```"
+    asked = "\n".join([*_page_link(ingestion, page_url), commands])
+    blocks = (section("\n".join(lines)), section(advice + asked))
+    return _of(ingestion, Kind.NOTICE, title, blocks, page_url, "OVERDUE")
+
+
+def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
+    """Return the notice that a file was published although checks of it warn."""
+    many = len(ingestion.warnings)
+    title = f"Published with {'a warning' if many == 1 else f'{many} warnings'}: {ingestion.name}"
+    lines = [
+        f"*Ingestion* {code(ingestion.id)}",
+        f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
+        *_source(ingestion),
+        *_owner(ingestion),
+    ]
+    advice = "The rows are on main; whether they are as they should be is for a person to see."
+    asked = [advice, *_page_link(ingestion, page_url), f"```lakegate show {ingestion.id}```"]
+    blocks = (section("\n".join(lines)), *_warnings(ingestion), section("\n".join(asked)))
+    cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.warnings)])
+    found = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
+    # Whoever tells it once more, also after the ledger was rebuilt, tells nothing new.
+    return replace(found, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
+
+
+def unreadable_event(queue: str, body: str, reason: str) -> Alert:
+    """The alert for a message that no handler could work off."""
+    title = "Errored: an event could not be handled"
+    lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
+    blocks = (section("\n".join([f"*{title}*", *lines])),)
+    about, cause = f"{queue} {digest(visible(body))}", f"UNREADABLE_EVENT {queue}"
+    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
+
+
+def seen(ingestion: Ingestion) -> str:
+    """What somebody saw of an ingestion, to be compared with what it is when they act.
+
+    Its attempt, the hash of what can be published anyway, "" where nothing can, and since when it
+    is as it is: an attempt may end more than once, be discarded and be superseded.
+    """
+    can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and ingestion.is_open
+    step = "superseded" if ingestion.superseded_by else ingestion.state.value
+    since = ingestion.times.get("discarded" if ingestion.discarded else step, "")
+    return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}:{since}"
+
+
+def _of(
+    ingestion: Ingestion,
+    kind: Kind,
+    title: str,
+    blocks: tuple[Block, ...],
+    page_url: str,
+    cause: str = "",
+    *,
+    titled: bool = True,
+) -> Alert:
+    return Alert(
+        text=cut(escaped(one_line(title)), _SECTION),
+        blocks=(header(title), *blocks) if titled else blocks,
+        about=f"{ingestion.id} {ingestion.revision} {kind}",
+        kind=kind,
+        ingestion=ingestion.id,
+        table=", ".join(sorted(ingestion.tables))[:_LONGEST_CAUSE],
+        cause=one_line(cause[:_LONGEST_CAUSE]),
+        token=seen(ingestion),
+        page=_page(ingestion, page_url),
+        revision=ingestion.revision,
+    )
+
+
+def _code(ingestion: Ingestion) -> str:
+    return ingestion.reason.code if ingestion.reason else "UNKNOWN"
+
+
+def _recovery(ingestion: Ingestion) -> tuple[str, str]:
+    """What became of it, as a title and a sentence."""
+    name, approval = ingestion.name, ingestion.approval
+    if ingestion.discarded:
+        words = "Its branch is deleted. A replay would read the file anew."
+        return f"Discarded: {name}", words
+    if ingestion.superseded_by:
+        why = (
+            f"It was {ingestion.state} ({_code(ingestion)}), and a newer version of it is published"
+        )
+        words = f"{why}, as ingestion {ingestion.superseded_by}: there is nothing left to decide."
+        return f"Superseded: {name}", f"{words} Its branch stays until it expires."
+    if ingestion.state is State.IGNORED:
+        words = ingestion.reason.message if ingestion.reason else ""
+        return f"Needed no more: {name}", words
+    rows = f"{ingestion.rows:,} rows are on main"
+    if approval:
+        return f"Published anyway: {name}", f"{rows}, as {approval.by} wanted: {approval.reason}"
+    return f"Published after replay: {name}", f"{rows}, by attempt {ingestion.attempt}."
+
+
+def _what_happened(ingestion: Ingestion) -> str:
+    reason = ingestion.reason.message if ingestion.reason else ""
+    lines = [
+        cut(escaped(reason), _REASON),
+        *_source(ingestion),
+        f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
+        *_owner(ingestion),
+        f"*Branch* {code(ingestion.branch or 'none was cut')}",
+        f"*Ingestion* {code(ingestion.id)}",
+    ]
+    return "\n".join(lines)
+
+
+def _owner(ingestion: Ingestion) -> list[str]:
+    owner = one_line(ingestion.owner)[:_SHORT]
+    return [f"*Owner* {escaped(owner)}"] if owner else []
+
+
+def _source(ingestion: Ingestion) -> list[str]:
+    change = ingestion.change
+    if not change:
+        return [f"*File* {code(ingestion.landed.uri)}"]
+    by = f" by {escaped(change.by)}" if change.by else ""
+    why = f": {escaped(change.message)}" if change.message else ""
+    return [cut(f"*Asked for*{by}{why}", _REASON), f"```{plain(change.statement)[:_REASON]}```"]
+
+
+def _check(check: CheckResult) -> str:
+    rows = "\n".join(_row(sample) for sample in check.samples[:_MOST_SAMPLES])
+    return _finding(":x:", vars(check)) + (f"\n```{plain(rows)}```" if rows else "")
+
+
+def _finding(mark: str, check: Mapping[str, Any]) -> str:
+    columns = ", ".join(check["columns"])[:_REASON]
+    head = f"{mark} *{escaped(check['id'])}*" + (f" on {code(columns)}" if columns else "")
+    body = f"expected {escaped(check['expected'])}, found {escaped(check['found'])}"
+    note = f"\n{escaped(check['message'])}" if check["message"] else ""
+    return f"{head}: {body}{note}"
+
+
+def _warnings(ingestion: Ingestion) -> list[Block]:
+    """Return a section for each of the first warnings, and one that counts the others."""
+    found = ingestion.warnings
+    shown = [section(_finding(":warning:", check)) for check in found[:_MOST_CHECKS]]
+    more = len(found) - len(shown)
+    return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)
+
+
+def _row(sample: Mapping[str, str | None]) -> str:
+    cells = {name: value for name, value in sample.items() if name not in ADDRESS}
+    return one_line(", ".join(f"{k}={_cell(v)}" for k, v in cells.items()))
+
+
+def _cell(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+def _more(failed: tuple[CheckResult, ...]) -> str:
+    return f"… and {len(failed) - _MOST_CHECKS} more failed checks, all in the audit report."
+
+
+def _what_to_do(ingestion: Ingestion, page_url: str) -> str:
+    commands = [f"lakegate show {ingestion.id}"]
+    if ingestion.state is State.REJECTED and ingestion.audited_hash:
+        commands.insert(0, f"lakegate inspect {ingestion.id}")
+        commands.append(f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
+    commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
+    advice = _ADVICE.get(_code(ingestion), "")
+    further = "\n".join(["*Look further*", *_page_link(ingestion, page_url)])
+    return f"{advice}{further}\n```" + "\n".join(map(plain, commands)) + "```"
+
+
+def _page(ingestion: Ingestion, page_url: str) -> str:
+    address = f"{page_url.rstrip('/')}/ingestion?id={quote(ingestion.id, safe='')}"
+    return address if page_url else ""
+
+
+def _page_link(ingestion: Ingestion, page_url: str) -> list[str]:
+    address = _page(ingestion, page_url)
+    return [link(address, "On the quality page")] if address else []

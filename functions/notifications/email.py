@@ -1,0 +1,77 @@
+"""An SNS topic, for people who want alerts as e-mail or in another tool."""
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.model.alert import (
+    Alert,
+)
+from lakegate.errors import Transient
+
+# An alert as plain text, for what knows no marks of Slack's.
+#
+# Limits: a subject has less than 100 characters of ASCII, begins with a letter, a digit or a
+# punctuation mark, and has no control character; a message has 256 KB (Amazon SNS, "Publish").
+
+_SUBJECT, _BODY = 99, 256 * 1024
+# What our messages have of Slack's marks ("Formatting text for app surfaces").
+MARKS = re.compile(
+    r"```(?P<block>.*?)```|`(?P<code>[^`]+)`|\*(?P<bold>[^*\n]+)\*"
+    r"|(?P<emoji>:(?:x|repeat|white_check_mark):)|<(?P<address>[^<>|]+)\|(?P<link>[^<>]+)>",
+    re.DOTALL,
+)
+SIGNS = {":x:": "✗", ":repeat:": "↻", ":white_check_mark:": "✓"}
+
+
+def subject(alert: Alert) -> str:
+    """What an alert is about, as the subject of an e-mail."""
+    words = html.unescape(alert.text).encode("ascii", "replace").decode()
+    line = "".join(c if c.isprintable() else " " for c in words).strip()
+    return line[:_SUBJECT].strip() or "Lakegate"
+
+
+def body(alert: Alert) -> str:
+    """All that an alert says."""
+    text = "\n\n".join(filter(None, map(_plain, words(alert.blocks)))) or _plain(alert.text)
+    return text.encode()[:_BODY].decode(errors="ignore") or "(empty)"
+
+
+def words(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[str]:
+    """The texts of the blocks that are to be read, as they are written."""
+    for block in blocks:
+        for part in (block.get("text"), *block.get("elements", ())):
+            if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+                yield part["text"]
+
+
+def _plain(text: str) -> str:
+    return html.unescape(MARKS.sub(_unmarked, text)).strip()
+
+
+def _unmarked(found: re.Match[str]) -> str:
+    kind = str(found.lastgroup)
+    if kind == "block":
+        return f"\n{found[kind]}\n"
+    if kind == "link":
+        return f"{found[kind]}: {found['address']}"
+    return SIGNS.get(found[0], found[kind])
+
+
+class Topic:
+    """One topic of Amazon SNS."""
+
+    def __init__(self, client: Any, arn: str) -> None:
+        """`client` is boto3's `sns` client."""
+        self._client = client
+        self._arn = arn
+
+    def post(self, alert: Alert) -> None:
+        """Publish an alert as plain text. Raises Transient: the next try may find it mended."""
+        try:
+            self._client.publish(TopicArn=self._arn, Subject=subject(alert), Message=body(alert))
+        except (ClientError, BotoCoreError) as error:
+            raise Transient("TOPIC_UNAVAILABLE", f"SNS did not take an alert: {error}") from error

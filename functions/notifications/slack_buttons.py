@@ -1,0 +1,262 @@
+"""The buttons under an alert, and the form that one of them opens: how they look, what they carry.
+
+Limits: 2,000 characters a button's value, 300 the question before it is pressed, 3,000 a form's
+private metadata (Slack, "Button element", "Confirmation dialog object", "Modal views").
+"""
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from functions.model.alert import (
+    Alert,
+    Block,
+    Kind,
+)
+from functions.notifications.blocks import (
+    cut,
+)
+from lakegate.errors import Permanent
+from lakegate.text import one_line
+
+LONGEST_REASON = 500
+REASON = "reason"  # the modal's one block with an input, and the input
+PREFIX = "lakegate."
+LONGEST_SUMMARY, LONGEST_TITLE = 600, 200  # each character may take two in a button's value
+
+
+class Verb(StrEnum):
+    """What a button stands for."""
+
+    REPLAY = "replay"
+    PUBLISH = "publish"
+    DISCARD = "discard"
+    SHOW = "show"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What people had before their eyes: an ingestion, and what its alert's `token` says of it."""
+
+    ingestion: str
+    token: str
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Attempt, what can be published, and since when; "" is what an older release left out."""
+        attempt, rows, since, *_ = *self.token.split(":", 2), "", ""
+        return attempt, rows, since
+
+
+def buttons(alert: Alert) -> tuple[Block, ...]:
+    """The block with an alert's buttons; none where there is nothing to do.
+
+    Rows that no audit came to a verdict on cannot be published. Show is a link where there is a
+    quality page.
+    """
+    if alert.kind is not Kind.FAILED or not alert.token:
+        return ()
+    # The message's text may come to count others: each button says itself what it is of.
+    title = cut(html.unescape(alert.text), LONGEST_TITLE)
+    seen = {"ingestion": alert.ingestion, "token": alert.token, "title": title}
+    shown = _button(Verb.SHOW, {**seen, "summary": one_line(alert.cause)[:LONGEST_SUMMARY]})
+    if alert.page:
+        shown["url"] = alert.page
+    _, rows, _ = Seen(alert.ingestion, alert.token).parts
+    verbs = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD) if rows else (Verb.REPLAY, Verb.DISCARD)
+    values = {Verb.PUBLISH: {**seen, "unreadable": alert.unreadable}} if alert.unreadable else {}
+    elements = [*(_button(verb, values.get(verb, seen)) for verb in verbs), shown]
+    return ({"type": "actions", "block_id": f"{PREFIX}actions", "elements": elements},)
+
+
+def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
+    """The form that asks why rows are published although their audit failed.
+
+    `unreadable` names the rows that are left out.
+    """
+    words = f"{title}\nIngestion {seen.ingestion}"
+    if unreadable:
+        command = f"lakegate publish {seen.ingestion} --null-unreadable"
+        words += f"\n\n{unreadable} `{command}` publishes them, too, with null in such cells."
+    return {
+        "type": "modal",
+        "callback_id": f"{PREFIX}{Verb.PUBLISH}",
+        "private_metadata": _json(asdict(seen)),
+        "title": _plain("Publish anyway"),
+        "submit": _plain("Publish"),
+        "close": _plain("Cancel"),
+        "blocks": [
+            {"type": "section", "text": _plain(words)},
+            {
+                "type": "input",
+                "block_id": REASON,
+                "label": _plain("Why, although its audit failed?"),
+                "hint": _plain("Main's log keeps the reason, and your name."),
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": REASON,
+                    "multiline": True,
+                    "max_length": LONGEST_REASON,
+                },
+            },
+        ],
+    }
+
+
+LABELS = {
+    Verb.REPLAY: "Replay",
+    Verb.PUBLISH: "Publish anyway",
+    Verb.DISCARD: "Discard",
+    Verb.SHOW: "Show",
+}
+
+
+def _button(verb: Verb, value: Mapping[str, Any]) -> dict[str, Any]:
+    button: dict[str, Any] = {
+        "type": "button",
+        "action_id": f"{PREFIX}{verb}",
+        "text": _plain(LABELS[verb]),
+        "value": _json(value),
+    }
+    if verb is Verb.DISCARD:
+        button |= {"style": "danger", "confirm": _question(value["title"])}
+    return button
+
+
+def _question(title: str) -> Block:
+    what = "Its branch and the files that only it reaches go. What landed stays."
+    return {
+        "title": _plain("Discard it?"),
+        "text": _plain(f"{title}\n{what}"),
+        "confirm": _plain("Discard"),
+        "deny": _plain("Keep it"),
+        "style": "danger",
+    }
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": text}
+
+
+# What people did with the buttons, as Slack tells it.
+#
+# Shapes: Slack, "block_actions payload", "View interaction payloads".
+
+_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody in Slack, by id and by name."""
+
+    id: str
+    name: str
+
+    def __str__(self) -> str:
+        """What is put on record."""
+        return f"{self.name} ({self.id})"
+
+
+@dataclass(frozen=True)
+class Press:
+    """A button was pressed. `trigger` opens a modal, within 3 seconds; `title` is what failed.
+
+    `unreadable` names the rows that would be left out. `answers` is where Slack takes what only
+    this person is to see. Of a button that `is_link` they see what it leads to.
+    """
+
+    verb: Verb
+    seen: Seen
+    person: Person
+    team: str
+    trigger: str
+    answers: str
+    title: str
+    summary: str
+    unreadable: str = ""
+    is_link: bool = False
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The modal was submitted."""
+
+    seen: Seen
+    person: Person
+    team: str
+    reason: str
+
+
+class NotUnderstood(Permanent):
+    """What Slack sent is none of our buttons."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("NOT_UNDERSTOOD", f"Slack sent what no button of ours sends: {what}")
+
+
+def parsed(payload: Any) -> Press | Submission:
+    """What somebody did in Slack. Raises NotUnderstood."""
+    try:
+        match payload:
+            case {"type": "block_actions", "actions": [action, *_]}:
+                return _press(payload, action)
+            case {"type": "view_submission", "view": {"callback_id": "lakegate.publish"} as view}:
+                return _submission(payload, view)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NotUnderstood(repr(error)[:200]) from error
+    raise NotUnderstood(f"type {str(payload)[:100]}")
+
+
+def _press(payload: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
+    prefix, verb = action["action_id"][: len(PREFIX)], action["action_id"][len(PREFIX) :]
+    if prefix != PREFIX or verb not in set(Verb):
+        raise NotUnderstood(f"action {action['action_id'][:100]!r}")
+    value = json.loads(action["value"])
+    return Press(
+        verb=Verb(verb),
+        seen=_seen(value),
+        person=_person(payload),
+        team=_team(payload),
+        trigger=str(payload.get("trigger_id", "")),
+        answers=str(payload.get("response_url", "")),
+        title=str(value.get("title") or "This file")[:LONGEST_TITLE],
+        summary=str(value.get("summary", ""))[:LONGEST_SUMMARY],
+        unreadable=str(value.get("unreadable", ""))[:LONGEST_SUMMARY],
+        is_link="url" in action,
+    )
+
+
+def _submission(payload: Mapping[str, Any], view: Mapping[str, Any]) -> Submission:
+    reason = view["state"]["values"][REASON][REASON].get("value") or ""
+    return Submission(
+        seen=_seen(json.loads(view["private_metadata"])),
+        person=_person(payload),
+        team=_team(payload),
+        reason=one_line(" ".join(str(reason).split()))[:LONGEST_REASON],
+    )
+
+
+def _seen(value: Mapping[str, Any]) -> Seen:
+    return Seen(str(value["ingestion"]), str(value["token"]))
+
+
+def _person(payload: Mapping[str, Any]) -> Person:
+    user = payload["user"]
+    if not _ID.fullmatch(user["id"]):
+        raise NotUnderstood("a user's id that is none")
+    name = one_line(str(user.get("username") or user.get("name") or "")).strip()
+    return Person(user["id"], name[:_LONGEST_NAME] or user["id"])
+
+
+def _team(payload: Mapping[str, Any]) -> str:
+    """The workspace; an app that a whole organization has is sent none beside its user's."""
+    return str((payload.get("team") or {}).get("id") or payload["user"].get("team_id") or "")

@@ -1,0 +1,1 @@
+"""The operations that keep the lake right: decisions on failures, expiry, reconciliation."""

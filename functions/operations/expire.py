@@ -1,0 +1,186 @@
+"""What the policy removes: old failed ingestions, and branches that nobody needs any more."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import UnknownBranch
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.operations.discard import Growth, Removal, Trunk, growth, plan, remove, trunk
+from functions.operations.failed import branches, discard
+from lakegate import times
+from lakegate.errors import LakegateError
+from lakegate.landing import BATCH
+
+_YOUNGEST = 1
+_OURS = ("ingest/", "publish/")
+_OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
+
+
+@dataclass(frozen=True)
+class Expired:
+    """Branches of one table that go, and what goes with them.
+
+    `ingestion` is the id of the failed ingestion whose branches they are, "" where nobody needs
+    the branch. `since` is when it failed, or when the branch was last written. `left` says what
+    could not be done, "" where all is done.
+    """
+
+    table: str
+    branches: tuple[str, ...]
+    since: str
+    ingestion: str = ""
+    removal: Removal = field(default_factory=Removal)
+    left: str = ""
+
+
+def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[Expired]:
+    """Discard what failed longer ago than that many days, and unneeded branches as old.
+
+    A branch that nobody's intent names is never removed before it is a day old. With `dry_run`
+    nothing is changed. One failure holds up nothing else.
+    """
+    now = datetime.fromisoformat(adapters.now())
+    known = {ingestion.id: ingestion for ingestion in adapters.ledger.all()}
+    references = adapters.catalog.references()
+    before = times.text(now - timedelta(days=days))
+    gone: set[str] = set()
+    for ingestion in known.values():
+        branches_to_delete = _due(ingestion, before, references)
+        gone |= set(branches_to_delete)
+        if branches_to_delete:
+            yield _of_ingestion(adapters, ingestion, branches_to_delete, gone, dry_run=dry_run)
+    needed = {ingestion.branch for ingestion in known.values() if _needs(ingestion, before)}
+    ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in needed | gone}
+    oldest = now - timedelta(days=max(days, _YOUNGEST))
+    for name, written in _unneeded(adapters, known, ours):
+        if written < oldest:
+            gone.add(name)
+            branches_to_delete = {name: references[name]}
+            tables = _tables(name, known.values())
+            yield _of_nobody(
+                adapters, tables, branches_to_delete, times.text(written), gone, dry_run=dry_run
+            )
+
+
+def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
+    """The branches that are to go, as people were told and it failed long enough ago."""
+    if ingestion.state not in ALERTED or ingestion.unfinished:
+        return {}
+    if ingestion.discarded:
+        return ingestion.branches_to_delete
+    is_old = ingestion.ended_at < before
+    return branches(ingestion, references) if is_old else {}
+
+
+def _needs(ingestion: Ingestion, before: str) -> bool:
+    """Whether its branch is to be merged, or was not yet looked at for long enough."""
+    if ingestion.unfinished:
+        return True
+    is_kept = ingestion.state in ALERTED and not ingestion.discarded
+    return is_kept and ingestion.ended_at >= before
+
+
+def _of_ingestion(
+    adapters: Adapters,
+    ingestion: Ingestion,
+    branches_to_delete: Mapping[str, str],
+    gone: set[str],
+    *,
+    dry_run: bool,
+) -> Expired:
+    since = ingestion.ended_at
+    tables = ingestion.tables
+    expired = Expired(", ".join(tables), tuple(sorted(branches_to_delete)), since, ingestion.id)
+    try:
+        if dry_run:
+            bases = (ingestion.base_hash,)
+            return replace(expired, removal=plan(adapters, tables, branches_to_delete, bases, gone))
+        outcome = discard(adapters, ingestion, before=since + "~")
+        return replace(expired, removal=outcome.removal, left=outcome.left)
+    except LakegateError as error:
+        return replace(expired, left=error.message)
+
+
+def _of_nobody(
+    adapters: Adapters,
+    tables: Sequence[str],
+    branches_to_delete: Mapping[str, str],
+    since: str,
+    gone: set[str],
+    *,
+    dry_run: bool,
+) -> Expired:
+    ((name, head),) = branches_to_delete.items()
+    expired = Expired(", ".join(tables), (name,), since)
+    try:
+        if dry_run:
+            return replace(
+                expired, removal=plan(adapters, tables, branches_to_delete, ignored=gone)
+            )
+        if adapters.catalog.head(name) != head:
+            return replace(expired, left="somebody wrote on it meanwhile: it stays")
+        return replace(expired, removal=remove(adapters, tables, branches_to_delete))
+    except LakegateError as error:
+        return replace(expired, left=error.message)
+
+
+def _unneeded(
+    adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
+) -> Iterator[tuple[str, datetime]]:
+    """The branches that no ingestion needs, and when each was written last."""
+    owners = {id_[:12]: ingestion for id_, ingestion in known.items()}
+    trunks: dict[str, Trunk] = {}
+    for name, head in references.items():
+        if _is_owned(adapters, name, owners):
+            continue
+        table = _table(name)
+        if table not in trunks:
+            trunks[table] = trunk(adapters, table)
+        try:
+            grown = growth(trunks[table], adapters.catalog.changes(head, table))
+        except UnknownBranch:
+            continue
+        if written := last_written(trunks[table], grown):
+            yield name, written
+
+
+def last_written(main: Trunk, grown: Growth) -> datetime | None:
+    """When a branch was last written, or at the latest cut; None where nothing tells.
+
+    The catalog does not tell when a branch was cut. One without a commit of its own was cut off
+    main's head, so before main's next commit.
+    """
+    if grown.own:
+        return grown.own[0].moment
+    following = None
+    for change in main.read.values():
+        if grown.fork and change.hash == grown.fork.hash:
+            return following
+        following = change.moment
+    return None
+
+
+def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:
+    """Whether the branch is of an ingestion that is in flight, or failed and is kept: evidence."""
+    match = _OWNER.fullmatch(name)
+    part = (match[1] or match[2]) if match else ""
+    if part not in owners:
+        return False
+    owner = adapters.ledger.get(owners[part].id)  # it may have been replayed meanwhile
+    return owner.unfinished or (owner.state in ALERTED and not owner.discarded)
+
+
+def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
+    """The tables that a branch was made for; of a batch that nobody knows any more, none."""
+    if _table(name) != BATCH:
+        return (_table(name),)
+    match = _OWNER.fullmatch(name)
+    part = (match[1] or match[2]) if match else ""
+    return next((each.tables for each in known if part and each.id.startswith(part)), ())
+
+
+def _table(name: str) -> str:
+    return name.split("/")[1]

@@ -1,0 +1,240 @@
+"""Restoring what the ledger lost, from main's log, job runs, audit reports and open branches.
+
+Only what the ledger does not have is entered, conditionally, so this may be done at any time and
+any number of times. Its order keeps live work safe and rows from being published twice: the traces
+are read before the ledger is asked, so that whatever is under way is known to it; main's log says
+what was published; branches are deleted only of what was entered. A process of before may still
+merge a lost intent: its next branch is cut after a look at main's log since `base_hash`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache, partial
+from itertools import islice, takewhile
+
+from functions.adapters.all import Adapters
+from functions.adapters.emr import UnknownRun
+from functions.adapters.ledger import Moved
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Missing, StoredContract
+from functions.model import merge_commit
+from functions.model.commits import Commit
+from functions.model.ingestion import NOT_STARTED, Ingestion, State
+from functions.operations import recovered
+from functions.operations.recovered import Trace, in_force, traces, with_terms
+from functions.pipeline.intake import arrivals
+from lakegate import times
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, fresh_branch, ingestion_id
+from lakegate.report import AuditReport
+
+_CHUNK = 500
+_BATCH = 100  # at most, says Ledger.together
+_SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Nessie differ by
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What to look for: all that is lost, or that of the `wanted`, which landed after `since`.
+
+    `begun` are the ids of those that the ledger had, and whose job it had not started: they may
+    have been begun again, by an event, after the ledger had lost them.
+    """
+
+    begun: Collection[str]
+    since: str = ""
+    wanted: Collection[str] | None = None
+
+    def covers(self, id_: str) -> bool:
+        return self.wanted is None or id_ in self.wanted
+
+    def reaches(self, commit: Commit) -> bool:
+        return not self.since or _at(commit) >= self.since
+
+
+def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]:
+    """Restore every ingestion that the ledger lost; yields each as it was entered.
+
+    A landed object without a trace is left to the sweep, to which it is a new one. With `dry_run`
+    nothing is changed.
+    """
+    listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
+    search = _Search(begun=[ingestion.id for ingestion in listed])
+    yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
+
+
+def restore(
+    adapters: Adapters, landed: Collection[LandedObject], begun: Iterable[Ingestion] = ()
+) -> Iterator[Ingestion]:
+    """Restore those ingestions of some landed objects that the ledger lost.
+
+    `begun` are those of them that the ledger has, and whose job it has not started.
+    """
+    if not landed:
+        return
+    first = min(datetime.fromisoformat(each.landed_at) for each in landed)
+    search = _Search(
+        begun=[ingestion.id for ingestion in begun],
+        since=times.text(first - _SKEW),
+        wanted={ingestion_id(each) for each in landed},
+    )
+    yield from _restored(adapters, search, landed)
+
+
+def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
+    """Those of them whose job is not started: the index that listed them lags behind."""
+    listed = iter(ids)
+    found: list[Ingestion] = []
+    while batch := list(islice(listed, _BATCH)):
+        found += adapters.ledger.together(batch)
+    return {i.id: i for i in found if i.state in NOT_STARTED}
+
+
+def _restored(
+    adapters: Adapters, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
+) -> Iterator[Ingestion]:
+    """Yield the lost ingestions as they are entered; with `dry_run` as they would be."""
+    found = {i: t for i, t in traces(adapters, landed, search.since).items() if search.covers(i)}
+    begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
+    known = adapters.ledger.known(list(found), consistent=True)
+    lost = {
+        id_: trace
+        for id_, trace in found.items()
+        if id_ not in known or (id_ in begun and _is_again(adapters, begun[id_], trace))
+    }
+    enter = (
+        _same if dry_run else partial(_entered, adapters, cache(partial(in_force, adapters)), begun)
+    )
+    head = adapters.catalog.head(MAIN)
+    for ingestion in _published(adapters, search, begun, lost):
+        lost.pop(ingestion.id, None)
+        yield from enter(ingestion)
+    others = {id_: _unpublished(adapters, id_, trace, head) for id_, trace in lost.items()}
+    for ingestion in _published(adapters, search, begun, lost, until=head):
+        others.pop(ingestion.id, None)
+        yield from enter(ingestion)
+    entered = [each for other in filter(None, others.values()) for each in enter(other)]
+    if not dry_run:
+        _cut_off(adapters, lost, entered)
+    yield from entered
+
+
+def _same(ingestion: Ingestion) -> Iterator[Ingestion]:
+    yield ingestion
+
+
+def _entered(
+    adapters: Adapters,
+    contracts: Callable[[], Mapping[str, StoredContract]],
+    begun: Mapping[str, Ingestion],
+    ingestion: Ingestion,
+) -> Iterator[Ingestion]:
+    """Enter it, unless another process did so, or moved it on, meanwhile: then yield nothing."""
+    found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
+    if found.id in begun:
+        with suppress(Moved):
+            yield adapters.ledger.save(replace(found, revision=begun[found.id].revision))
+        return
+    # Revisions of before are small: a process that still holds one cannot save over this.
+    revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
+    entered = adapters.ledger.begin(replace(found, revision=revision))
+    if entered.revision == revision + 1:
+        yield entered
+
+
+def _is_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
+    """Whether it was begun once more: of its attempt there is work that it did not ask for."""
+    if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
+        return False
+    run = trace.runs.get(begun.attempt)
+    spec = _spec(adapters, run.id) if run else None
+    asked = (begun.landed, begun.base_hash, begun.branch)
+    return spec is None or (spec.landed, spec.base_hash, spec.branch) != asked
+
+
+def _published(
+    adapters: Adapters,
+    search: _Search,
+    begun: Mapping[str, Ingestion],
+    lost: Mapping[str, Trace],
+    until: str = "",
+) -> Iterator[Ingestion]:
+    """What main's log says was published, and the ledger does not know."""
+    log = takewhile(
+        lambda each: each.hash != until and search.reaches(each), adapters.catalog.log()
+    )
+    told = (
+        (commit, one)
+        for commit in log
+        for one in merge_commit.published(commit)
+        if search.covers(one.id)
+    )
+    while chunk := {one.id: (commit, one) for commit, one in islice(told, _CHUNK)}:
+        known = adapters.ledger.known(list(chunk), consistent=True) - begun.keys()
+        for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
+            report = _report(adapters, one.report)
+            yield recovered.published(one, commit, report, lost.get(one.id, Trace()))
+
+
+def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Ingestion | None:
+    """What else is known of it; None where there is neither an end nor a file to be judged.
+
+    `head` is where main stood before its log was read: nothing before that has published it.
+    """
+    run = trace.runs.get(trace.attempt)
+    spec = _spec(adapters, run.id) if run else None
+    if run and spec and spec.ingestion == id_:
+        return recovered.submitted(spec, run, trace)
+    key = trace.reports.get(trace.attempt, "")
+    report = _report(adapters, key)
+    if report and recovered.is_end(report):
+        return recovered.ended(report, key)
+    return recovered.landed_again(id_, trace.landed, trace, head) if trace.landed else None
+
+
+def _cut_off(
+    adapters: Adapters, traces: Mapping[str, Trace], entered: Collection[Ingestion]
+) -> None:
+    """Delete the branches that a process of before could merge beside what was entered.
+
+    A branch made to publish several ingestions goes also where the ledger still has some of them:
+    it holds rows of the lost one, too. Their jobs run again.
+    """
+    branches_to_delete = {
+        branch
+        for ingestion in entered
+        if ingestion.state is State.LANDED
+        for branch in traces[ingestion.id].branches.values()
+    }
+    ids = {ingestion.id for ingestion in entered}
+    for table in {table for id_ in ids for table in traces[id_].tables}:
+        own = tuple(fresh_branch(table, id_, "") for id_ in ids)
+        fresh = adapters.catalog.branches(f"publish/{table}/")
+        branches_to_delete |= {branch for branch in fresh if branch.startswith(own)}
+        branches_to_delete |= {
+            i.branch for i in adapters.ledger.waiting(table) if ids & set(i.group)
+        }
+    needed = {i.branch for i in entered if i.state in (State.REJECTED, State.SUBMITTED)}
+    for branch in sorted(branches_to_delete - needed):
+        adapters.catalog.delete_branch(branch)
+
+
+def _spec(adapters: Adapters, run: str) -> JobSpec | None:
+    try:
+        return adapters.jobs.spec(run)
+    except (UnknownRun, Permanent):
+        return None
+
+
+def _report(adapters: Adapters, key: str) -> AuditReport | None:
+    try:
+        return adapters.lake.report(key) if key else None
+    except (Missing, Permanent):
+        return None
+
+
+def _at(commit: Commit) -> str:
+    return times.text(datetime.fromisoformat(commit.time))

@@ -1,0 +1,229 @@
+"""Reconcile: gather what landing bucket, ledger and main say, and hold it against each other.
+
+Listings, scans and main's log are read by the page, and of an ingestion only a number is kept: a
+million of them take some tens of megabytes. Main's commits are looked at since the checkpoint, with
+which the last run that found all to be right ended.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import islice
+
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Overwritten
+from functions.model.checkpoint import Checkpoint, TableCount
+from functions.model.ingestion import Ingestion, State
+from functions.operations.reconcile_main import Looked, look, naming
+from functions.operations.reconciliation import (
+    End,
+    Reconciliation,
+    end_of,
+    is_new,
+    no_longer_listed,
+    not_on_main,
+    not_taken_in,
+    published_twice,
+)
+from functions.operations.row_balance import (
+    Balance,
+    Finding,
+    balance,
+    changed_by_others,
+    wrong_rows,
+)
+from functions.pipeline.intake import arrivals
+from lakegate import times
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject, ingestion_id
+
+_AT_ONCE = 8
+_SAMPLE = 20  # data files of a table that are looked for
+
+
+def reconciled(
+    adapters: Adapters, table: str = "", *, thorough: bool = False, full: bool = False
+) -> Reconciliation:
+    """Return every end, every table and its rows, and what does not fit.
+
+    With `table` only what concerns it, and objects that the ledger does not know: they may be its.
+    `thorough` looks for every data file of the tables, `full` at every commit, whatever an earlier
+    run found. Events have the grace time to do their work, and the sweep, whose turn comes later,
+    as long again.
+    """
+    wait = timedelta(seconds=2 * adapters.settings.grace_seconds)
+    since = datetime.fromisoformat(adapters.now()) - wait
+    start, etag = adapters.lake.checkpoint()
+    main = look(adapters, None if full else start, since, table)
+    # Read after main's log and before the listing: what is missing there is looked for again.
+    known = _known(adapters, main, table)
+    landed, strangers = _listed(adapters, known, since)
+    balances = tuple(_balances(adapters, main, table, thorough=thorough))
+    problems = (
+        *(not_taken_in(id_, each) for id_, each in strangers.items()),
+        *_of_log(adapters, known, main),
+        *main.problems,
+        *(finding for each in balances for finding in wrong_rows(each)),
+    )
+    remarks = (
+        *([_set_back(start)] if start and not full and not main.base else []),
+        *main.remarks,
+        *([_unlisted(main.unlisted_commits)] if main.unlisted_commits else []),
+        *no_longer_listed(len(known.ids) - known.listed),
+        *(finding for each in balances for finding in changed_by_others(each)),
+    )
+    known.count(End.NOT_TAKEN_IN, len(strangers))
+    base = main.base.hash if main.base else ""
+    found = Reconciliation(known.ends(), landed, balances, problems, remarks, base)
+    return found if table or problems else _kept(adapters, main, since, etag, found)
+
+
+@dataclass
+class _Known:
+    """What the ledger has: hashes of ids, how many ended how, and what main's log did not name.
+
+    `others` are ids that concern other tables than the one that is looked at; `listed` counts those
+    of `ids` that the landing bucket has.
+    """
+
+    ids: set[int] = field(default_factory=set)
+    others: set[int] = field(default_factory=set)
+    listed: int = 0
+    objects: Counter[End] = field(default_factory=Counter)
+    rows: Counter[End] = field(default_factory=Counter)
+    missing: dict[str, Ingestion] = field(default_factory=dict)
+
+    def count(self, end: End, objects: int = 1, rows: int = 0) -> None:
+        self.objects[end] += objects
+        self.rows[end] += rows
+
+    def ends(self) -> dict[End, tuple[int, int]]:
+        return {end: (self.objects[end], self.rows[end]) for end in End}
+
+
+def _known(adapters: Adapters, main: Looked, table: str) -> _Known:
+    found = _Known()
+    for each in adapters.ledger.all():
+        if table and table not in each.tables:
+            found.others.add(hash(each.id))
+            continue
+        found.ids.add(hash(each.id))
+        found.count(end_of(each), rows=each.rows)
+        # What was published before the checkpoint, its run found on main.
+        due = not main.base or each.ended_at >= main.base.since
+        if due and each.state is State.PUBLISHED and hash(each.id) not in main.named:
+            found.missing[each.id] = replace(each, checks=())
+    return found
+
+
+def _listed(
+    adapters: Adapters, known: _Known, since: datetime
+) -> tuple[int, dict[str, LandedObject]]:
+    """Return how many objects landed, and those that the ledger should know and does not."""
+    many, unknown = 0, dict[str, LandedObject]()
+    for landed in arrivals(adapters):
+        id_ = ingestion_id(landed)
+        if hash(id_) in known.others:
+            continue
+        many += 1
+        if hash(id_) in known.ids:
+            known.listed += 1
+        elif is_new(landed, since):
+            known.count(End.IN_FLIGHT)
+        else:
+            unknown[id_] = landed
+    late = adapters.ledger.known(list(unknown))  # taken in while the bucket was listed
+    known.count(End.IN_FLIGHT, len(late))
+    return many, {id_: each for id_, each in unknown.items() if id_ not in late}
+
+
+def _of_log(adapters: Adapters, known: _Known, main: Looked) -> Iterator[Finding]:
+    """Find what main's whole log lacks, or has twice; it is read once more only where it may."""
+    found = naming(adapters.catalog.log(), set(known.missing), main.suspects)
+    for id_, named in found.items():
+        yield from published_twice(id_, named)
+    for id_, each in known.missing.items():
+        if id_ not in found:
+            yield not_on_main(each)
+
+
+def _balances(adapters: Adapters, main: Looked, only: str, *, thorough: bool) -> Iterator[Balance]:
+    """Yield the balance of every table to which Lakegate published, at the head of the log."""
+    for table in sorted(main.ours):
+        if table == (only or table):
+            at, tables = f"{MAIN}@{main.head}", adapters.tables()
+            tallies = [main.tallies[table], main.young[table]]
+            base = _base(adapters, main.base, table)
+            found = balance(table, tables.rows(table, at), base, tallies)
+            if thorough or found.others:
+                # Only who goes past Lakegate can enter a file again that is there already.
+                found = replace(found, doubled=tuple(tables.doubled(table, at)))
+            paths = tables.listed(table, at, 0 if thorough else _SAMPLE)
+            yield replace(found, gone=tuple(_gone(adapters, paths)))
+
+
+def _base(adapters: Adapters, base: Checkpoint | None, table: str) -> TableCount:
+    """Return what a table had at the checkpoint; all was others' where it was not ours then."""
+    if not base or table in base.tables:
+        return base.tables[table] if base else TableCount(0, 0, 0)
+    rows = adapters.tables().rows(table, f"{MAIN}@{base.hash}").live
+    return TableCount(rows, 0, rows)
+
+
+def _gone(adapters: Adapters, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the data files that are not there."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for some in _batched(paths):
+            looked = zip(some, pool.map(adapters.lake.is_gone, some), strict=True)
+            yield from (path for path, is_gone in looked if is_gone)
+
+
+def _batched(paths: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(paths)
+    while some := list(islice(rest, 1000)):
+        yield some
+
+
+def _set_back(start: Checkpoint) -> Finding:
+    message = (
+        f"main no longer has commit {start.hash}, up to which an earlier run found all to be "
+        "right: main was put back, and every commit was looked at"
+    )
+    return Finding("MAIN_PUT_BACK", message, commit=start.hash)
+
+
+def _unlisted(many: int) -> Finding:
+    message = (
+        f"the data files of {many:,} commits could not be compared: their audit reports are gone, "
+        "or of a release that named no files; their rows were counted"
+    )
+    return Finding("FILES_NOT_COMPARED", message)
+
+
+def _kept(
+    adapters: Adapters, main: Looked, since: datetime, etag: str, found: Reconciliation
+) -> Reconciliation:
+    """Write the checkpoint for the next run; another run's that came first stands as well."""
+    if not main.settled:
+        return found
+    tables = {table: _count(adapters, main, table) for table in sorted(main.ours)}
+    before = times.text(since - timedelta(seconds=2 * adapters.settings.grace_seconds))
+    checkpoint = Checkpoint(main.settled, before, tables)
+    try:
+        adapters.lake.put_checkpoint(checkpoint, etag)
+    except Overwritten:
+        return found
+    except LakegateError as error:
+        message = f"the next run looks at the same commits again: {error.message}"
+        return replace(found, remarks=(*found.remarks, Finding("NO_CHECKPOINT", message)))
+    return found
+
+
+def _count(adapters: Adapters, main: Looked, table: str) -> TableCount:
+    """Return what a table has at the newest commit that is not under way any more."""
+    rows = adapters.tables().rows(table, f"{MAIN}@{main.settled}").live
+    base, since = _base(adapters, main.base, table), main.tallies[table]
+    return TableCount(rows, base.published + since.published, base.by_others + since.by_others)

@@ -1,0 +1,221 @@
+"""Main's side of reconcile: each commit since the checkpoint, against the ledger and its reports.
+
+The log is read by the page, newest first, and only sums and what is wrong are kept. Of each commit
+of ours the manifests are read that it changed, and the audit reports of what it published.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+
+from functions.adapters.all import Adapters
+from functions.adapters.iceberg_files import TableChange
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Missing
+from functions.model import merge_commit
+from functions.model.checkpoint import Checkpoint
+from functions.model.commits import Commit
+from functions.model.ingestion import State
+from functions.model.merge_commit import Published
+from functions.operations.reconciliation import compared
+from functions.operations.row_balance import Finding, Tally, wrong_files
+from lakegate.audit_tables import TABLES
+from lakegate.errors import Permanent
+
+_AT_ONCE = 8
+_COMMITS, _IDS = 20, 100  # at a time: how many commits are compared, and ids looked up
+_HISTORY = {table.name for table in TABLES}
+
+Naming = dict[str, list[tuple[Commit, Published]]]
+
+
+@dataclass
+class Looked:
+    """What main's log says since the checkpoint.
+
+    `head` is its newest commit, `settled` the newest that is not under way any more, `tallies` what
+    commits up to there made of each table, `young` what those since then did. `base` is the
+    checkpoint where main has it, `named` are hashes of the ids that commits name, and `suspects` of
+    those that others may name, too. `unlisted_commits` counts the commits whose reports do not name
+    files.
+    """
+
+    head: str = ""
+    settled: str = ""
+    base: Checkpoint | None = None
+    tallies: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    young: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    ours: set[str] = field(default_factory=set)
+    named: set[int] = field(default_factory=set)
+    suspects: set[int] = field(default_factory=set)
+    unlisted_commits: int = 0
+    problems: list[Finding] = field(default_factory=list)
+    remarks: list[Finding] = field(default_factory=list)
+
+
+def look(adapters: Adapters, start: Checkpoint | None, since: datetime, only: str) -> Looked:
+    """Look at main's commits back to the checkpoint; at all of them where main has not got it.
+
+    What was merged after `since` may still be under way. `only` names the one table that is looked
+    at, "" all.
+    """
+    found, foreign = Looked(), list[tuple[Commit, str]]()
+    log = adapters.catalog.history()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while some := _next(log, found, start, since):
+            ours = [(commit, names) for commit, names in some if merge_commit.published(commit)]
+            mine = [each for each in ours if not only or only in merge_commit.tables(each[0])]
+            _compare(adapters, mine, since, found)
+            changes = pool.map(lambda each: list(_changes(adapters, each[0], each[1], only)), mine)
+            for (commit, _), made in zip(mine, changes, strict=True):
+                _count(commit, made, found, since)
+            foreign += _of_others(some, only)
+    _count_others(adapters, foreign, found, since)
+    return found
+
+
+def naming(log: Iterable[Commit], missing: set[str], suspects: set[int]) -> Naming:
+    """Return the commits that publish these ids; of `suspects`, given as hashes, every one.
+
+    The log is read only as far back as it takes.
+    """
+    found: defaultdict[str, list[tuple[Commit, Published]]] = defaultdict(list)
+    for commit in log if missing or suspects else ():
+        for each in merge_commit.published(commit):
+            if each.id in missing or hash(each.id) in suspects:
+                found[each.id].append((commit, each))
+        if not suspects and missing <= found.keys():
+            break
+    return found
+
+
+def _next(
+    log: Iterator[tuple[Commit, frozenset[str]]],
+    found: Looked,
+    start: Checkpoint | None,
+    since: datetime,
+) -> list[tuple[Commit, frozenset[str]]]:
+    """Return the next commits of the log, none once the checkpoint is reached."""
+    some: list[tuple[Commit, frozenset[str]]] = []
+    for commit, names in islice(log, 0 if found.base else _COMMITS):
+        found.head = found.head or commit.hash
+        if not found.settled and datetime.fromisoformat(commit.time) < since:
+            found.settled = commit.hash
+        if start and commit.hash == start.hash:
+            found.base = start
+            break
+        some.append((commit, names))
+    return some
+
+
+def _compare(
+    adapters: Adapters,
+    some: Iterable[tuple[Commit, frozenset[str]]],
+    since: datetime,
+    found: Looked,
+) -> None:
+    """Compare what commits say of their ingestions with the ledger."""
+    told = [(commit, each) for commit, _ in some for each in merge_commit.published(commit)]
+    ids = sorted({each.id for _, each in told})
+    parts = (ids[at : at + _IDS] for at in range(0, len(ids), _IDS))
+    known = {i.id: i for part in parts for i in adapters.ledger.together(part)}
+    for commit, each in told:
+        ingestion = known.get(each.id)
+        for finding, is_problem in compared(commit, each, ingestion, since):
+            (found.problems if is_problem else found.remarks).append(finding)
+        is_published = ingestion is not None and ingestion.state is State.PUBLISHED
+        elsewhere = is_published and ingestion and ingestion.merge_hash != commit.hash
+        if hash(each.id) in found.named or elsewhere:
+            found.suspects.add(hash(each.id))
+        found.named.add(hash(each.id))
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What a commit of ours made of a table, and what it and its reports say of that.
+
+    `reported` are the data files that the reports name, None where they do not tell: `lacks` says
+    whether a report is gone, or of a release that named none.
+    """
+
+    table: str
+    claimed: int
+    change: TableChange
+    reported: Mapping[str, int] | None
+    lacks: bool
+
+
+def _changes(
+    adapters: Adapters, commit: Commit, names: frozenset[str], only: str
+) -> Iterator[_Made]:
+    claimed = merge_commit.gains(commit)
+    for table in sorted(set(claimed) | set(_tables(names))):
+        if table == (only or table):
+            change, reported = _change(adapters, table, commit), _reported(adapters, commit, table)
+            lacks = reported is None and not any(
+                each.kind for each in merge_commit.published(commit)
+            )
+            yield _Made(table, claimed[table], change, reported, lacks)
+
+
+def _change(adapters: Adapters, table: str, commit: Commit) -> TableChange:
+    return adapters.tables().change(table, f"{MAIN}@{commit.parent}", f"{MAIN}@{commit.hash}")
+
+
+def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, int] | None:
+    """Return the data files of a table that the reports of a commit name; None for a change."""
+    found: Counter[str] = Counter()
+    for each in merge_commit.published(commit):
+        try:
+            report = adapters.lake.report(each.report)
+        except (Missing, Permanent):
+            return None
+        singles = [single for single in report.singles if single.table == table]
+        if each.kind or any(single.rows_written and not single.files for single in singles):
+            return None
+        found.update(file.path for single in singles for file in single.files)
+    return found
+
+
+def _count(commit: Commit, made: Iterable[_Made], found: Looked, since: datetime) -> None:
+    tallies, light = _tallies(found, commit, since), replace(commit, properties={})
+    for each in made:
+        found.ours.add(each.table)
+        tallies[each.table].add(light, each.claimed, each.change)
+        found.unlisted_commits += each.lacks
+        if each.reported is not None:
+            found.problems += wrong_files(each.table, light, each.change, each.reported)
+
+
+def _of_others(
+    some: Iterable[tuple[Commit, frozenset[str]]], only: str
+) -> Iterator[tuple[Commit, str]]:
+    """Yield the commits of others with each table that they changed."""
+    for commit, names in some:
+        if merge_commit.INGESTIONS not in commit.properties:
+            for table in _tables(names):
+                if table == (only or table):
+                    yield replace(commit, properties={}), table
+
+
+def _count_others(
+    adapters: Adapters, foreign: Iterable[tuple[Commit, str]], found: Looked, since: datetime
+) -> None:
+    """Count what others made of tables to which Lakegate published; other tables are theirs."""
+    found.ours |= set(found.base.tables if found.base else ())
+    for commit, table in foreign:
+        if table in found.ours:
+            change = _change(adapters, table, commit)
+            _tallies(found, commit, since)[table].add_others(commit, change)
+
+
+def _tallies(found: Looked, commit: Commit, since: datetime) -> defaultdict[str, Tally]:
+    return found.young if datetime.fromisoformat(commit.time) >= since else found.tallies
+
+
+def _tables(names: frozenset[str]) -> Iterator[str]:
+    """Yield the names of tables of data; what has no dot is a namespace."""
+    return (name for name in sorted(names) if "." in name and name not in _HISTORY)

@@ -1,0 +1,1 @@
+"""The path of one file, from its event to main."""

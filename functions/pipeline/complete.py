@@ -1,0 +1,333 @@
+"""From the end of a job run to its meaning: publish, run again, or tell people."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from functions.adapters.all import Adapters
+from functions.adapters.emr import JobRun, RunState, UnknownRun
+from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
+from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
+from functions.pipeline.finish import end, finish, report_of
+from functions.pipeline.intake import run_again, submit
+from functions.pipeline.publish import publish, publish_next
+from functions.pipeline.replace import CANNOT_REPLACE
+from functions.pipeline.versions import SUPERSEDED
+from functions.telemetry import logger
+from lakegate.batch import BatchFile
+from lakegate.errors import Permanent, Transient
+from lakegate.landing import parse_run_name
+from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+
+# What an ended job run means: publish, reject, or tell people that it could not be judged.
+#
+# The run's exit code gates and its report explains. Only a run that EMR calls a success, together
+# with a report that says "passed" and names what it audited, leads to main; every other pair of
+# the two ends in an alert, contradictions included. A run that failed without a word is first
+# tried again, by us rather than by EMR Serverless: its own retries would also repeat every
+# rejection.
+#
+# A person may have said that what failed is to be published all the same. Where the job then has
+# to run again, that holds for the checks that the person saw failing, and for no others.
+
+# The reasons of those that ended without a report; one may come later all the same.
+WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
+# The report has all of it; an item of the ledger is read often, and has 400 KB at most.
+_MOST_CHECKS, _MOST_COLUMNS, _LONGEST = 20, 5, 250
+_LARGE = ("samples", "query")
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Merge exactly the audited hash."""
+
+    report: AuditReport
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """End the ingestion in `state` (rejected or errored) and tell its people why."""
+
+    state: State
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class RunAgain:
+    """Run the job once more, on a fresh branch: what made it fail may have passed."""
+
+    reason: Reason
+
+
+def decide(
+    ingestion: Ingestion, run: JobRun, report: AuditReport | None, tries: int
+) -> Publish | Refuse | RunAgain:
+    """What to do now that the job run has ended.
+
+    `report` is None when the run left none; `tries` is how many failing runs are too many.
+    """
+    if report is None:
+        reason = Reason(*_without_report(run))
+        again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
+        return RunAgain(reason) if again else Refuse(State.ERRORED, reason)
+    if not _belongs(report, ingestion):
+        return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
+    if report.verdict is Verdict.PASSED:
+        return _passed(ingestion, run, report)
+    if ingestion.approval and _is_approved(ingestion.approval, ingestion, run, report):
+        return Publish(report)
+    if report.reason is None:
+        return _errored("CONTRADICTION", f"the report says {report.verdict}, yet not why")
+    state = State.REJECTED if report.verdict is Verdict.REJECTED else State.ERRORED
+    return Refuse(state, report.reason)
+
+
+def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    """With what the ledger keeps of a report: the audited hash, the rows, what did not pass."""
+    remarkable = [check for check in report.checks if check.status is not Status.PASS]
+    kept = sorted(remarkable, key=_rank)[:_MOST_CHECKS]
+    return ingestion.but(
+        # What is audited again is what was entered, and nothing that the report might name.
+        audited_hash=ingestion.audited_hash if ingestion.is_reaudit else report.audited_hash,
+        replaced=(),
+        replaced_rows=report.effect.removed if report.effect else 0,
+        rows=report.rows_written,
+        parts=_as_found(ingestion.parts, report.parts),
+        check_counts=Counter(check.status.value for check in report.checks),
+        checks=tuple(
+            {name: _brief(value) for name, value in asdict(check).items() if name not in _LARGE}
+            for check in kept
+        ),
+    )
+
+
+def _rank(check: CheckResult) -> int:
+    """Return 0 for what blocks, 1 for a warning, 2 for the rest: the ledger keeps the first few."""
+    if check.status in (Status.ERROR, Status.FAIL):
+        return 0
+    return 1 if check.status is Status.WARN and check.severity != "info" else 2
+
+
+def _as_found(
+    parts: tuple[BatchFile, ...], found: tuple[AuditReport, ...]
+) -> tuple[BatchFile, ...]:
+    """The parts with their rows, and where they are; as they were where others were found."""
+    if len(parts) != len(found):
+        return parts
+    told = zip(parts, found, strict=True)
+    return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in told)
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_brief, value[:_MOST_COLUMNS]))
+    return value[:_LONGEST] if isinstance(value, str) else value
+
+
+def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish | Refuse:
+    if run.state is not RunState.SUCCESS:
+        message = f"the report says passed, yet the job run ended {run.state}: {run.details}"
+        return _errored("CONTRADICTION", message)
+    if any(_is_unfounded(single) for single in report.singles):
+        return _errored("CONTRADICTION", "the report says passed, yet its checks do not")
+    if _is_strange(report, ingestion):
+        return _errored("CONTRADICTION", "the report names another hash than was to be audited")
+    if _is_unwritten(report, ingestion):
+        return _errored("CONTRADICTION", "the report says passed, yet nothing was written")
+    if any(_misses_rows(single) for single in report.singles):
+        return _errored("CONTRADICTION", "the report's data files do not hold its rows")
+    return Publish(report)
+
+
+def _is_unfounded(report: AuditReport) -> bool:
+    if report.verdict is not Verdict.PASSED or report.failed:
+        return True
+    return all(check.status is Status.SKIPPED for check in report.checks)
+
+
+def _is_unwritten(report: AuditReport, ingestion: Ingestion) -> bool:
+    """Whether something of it is not on the branch: of a batch, any of its files."""
+    return any(
+        each.audited_hash in ("", ingestion.base_hash) or each.audited_hash == each.base_hash
+        for each in (report, *report.parts)
+    )
+
+
+def _misses_rows(report: AuditReport) -> bool:
+    return bool(report.files) and sum(f.rows for f in report.files) != report.rows_written
+
+
+def _is_approved(
+    approval: Approval, ingestion: Ingestion, run: JobRun, report: AuditReport
+) -> bool:
+    """Whether a person allowed all that the audit found, and there is something to publish."""
+    found = {check.id for check in report.failed}
+    return (
+        report.verdict is Verdict.REJECTED
+        and run.state is RunState.FAILED
+        and bool(found)
+        and found <= set(approval.checks)
+        and _has_effect(report)
+        and not _is_unwritten(report, ingestion)
+        and not _is_strange(report, ingestion)
+    )
+
+
+def _has_effect(report: AuditReport) -> bool:
+    return report.rows_written > 0 or bool(report.effect and report.effect.removed)
+
+
+def _is_strange(report: AuditReport, ingestion: Ingestion) -> bool:
+    """Whether it was to be audited again as it is at one hash, and another one is reported."""
+    return ingestion.is_reaudit and report.audited_hash != ingestion.audited_hash
+
+
+def _without_report(run: JobRun) -> tuple[str, str]:
+    if run.state is RunState.SUCCESS:
+        return "NO_REPORT", "the job run succeeded, yet it left no audit report"
+    if run.state is RunState.CANCELLED:
+        return "JOB_CANCELLED", f"the job run was cancelled or timed out: {run.details}"
+    return "JOB_FAILED", f"the job run failed and left no audit report: {run.details}"
+
+
+def _belongs(report: AuditReport, ingestion: Ingestion) -> bool:
+    known = ingestion.id, ingestion.attempt, ingestion.branch
+    told = [(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)]
+    return set(told) == {known} and _files(report) == _own_files(ingestion)
+
+
+def _files(report: AuditReport) -> list[tuple[str, str, str]]:
+    """The files of a batch that a report is about, with their tables."""
+    return [(r.source.key, r.source.version, r.table) for r in report.parts]
+
+
+def _own_files(ingestion: Ingestion) -> list[tuple[str, str, str]]:
+    landed = [(part.landed(ingestion.landed), part.table) for part in ingestion.parts]
+    return [(each.key, each.version, table) for each, table in landed]
+
+
+def _errored(code: str, message: str) -> Refuse:
+    return Refuse(State.ERRORED, Reason(code, message))
+
+
+def conclude(adapters: Adapters, run_id: str) -> None:
+    """Bring an ended job run to its end: published, rejected or errored."""
+    ingestion = judge(adapters, run_id)
+    if ingestion:
+        with logger.append_context_keys(ingestion=ingestion.id):
+            if _is_judged(ingestion):
+                resume(adapters, ingestion)
+            else:
+                publish_next(adapters, ingestion)
+
+
+def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
+    """See what an ended job run means: what passed is AUDITED then, and waits to be published.
+
+    Returns the ingestion, or None where the job run is not one of ours.
+    """
+    run = adapters.jobs.get(run_id)
+    try:
+        ingestion_id, attempt = parse_run_name(run.name)
+    except ValueError:
+        logger.info("not a job run of ours", extra={"run": run_id, "run_name": run.name})
+        return None
+    with logger.append_context_keys(ingestion=ingestion_id):
+        ingestion = adapters.ledger.get(ingestion_id)
+        if _is_judged(ingestion):
+            return ingestion
+        if _is_current(run, attempt, ingestion):
+            _check_own(adapters, ingestion, run)
+            return _judge(adapters, ingestion.but(job_run=run.id), run)
+        logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
+        return ingestion
+
+
+def resume(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Carry on with an ingestion where an earlier try stopped, and with who waits for it."""
+    resumed = _resumed(adapters, ingestion)
+    if resumed.state is not State.PUBLISHED:  # which saw to the next itself
+        publish_next(adapters, resumed)
+    return resumed
+
+
+def _resumed(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    if ingestion.ended:
+        return finish(adapters, ingestion)
+    if ingestion.state is State.AUDITED:
+        return publish(adapters, ingestion)
+    if ingestion.state is not State.SUBMITTED:
+        return submit(adapters, ingestion)
+    try:
+        run = adapters.jobs.get(ingestion.job_run)
+    except UnknownRun as error:
+        return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
+    if not run.has_ended:
+        return ingestion
+    judged = _judge(adapters, ingestion, run)
+    return publish(adapters, judged) if judged.state is State.AUDITED else judged
+
+
+def _is_judged(ingestion: Ingestion) -> bool:
+    """Return whether the current attempt has its verdict."""
+    return ingestion.ended or ingestion.state is State.AUDITED
+
+
+def _is_current(run: JobRun, attempt: int, ingestion: Ingestion) -> bool:
+    """Return whether a run of an attempt has ended, and the attempt is the current one."""
+    return attempt == ingestion.attempt and run.has_ended
+
+
+def _check_own(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> None:
+    """Raise Transient where the run is one of before the ledger lost the ingestion.
+
+    An event that came again then began it anew: until it is restored, it is not the run's.
+    """
+    if ingestion.state not in NOT_STARTED:
+        return
+    told = adapters.jobs.spec(run.id)
+    if (told.base_hash, told.branch) != (ingestion.base_hash, ingestion.branch):
+        message = f"the ledger had lost {ingestion.id}; the sweep restores it"
+        raise Transient("LOST_INGESTION", message)
+
+
+def _judge(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
+    try:
+        report = report_of(adapters, ingestion)
+    except Permanent as error:
+        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+    ingestion = with_findings(ingestion, report) if report else ingestion
+    match decide(ingestion, run, report, adapters.settings.max_crashes):
+        case Publish(report=passed):
+            return _accept(adapters, ingestion, passed)
+        case RunAgain(reason):
+            logger.warning("the job failed", extra={"reason": asdict(reason)})
+            return run_again(adapters, ingestion.but(failures=ingestion.failures + 1))
+        case Refuse(state, reason):
+            return end(adapters, ingestion.but(approval=None), state, reason)
+
+
+def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    first = _before(adapters, ingestion)
+    code = ingestion.reason.code if ingestion.reason else ""
+    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
+    audited = ingestion.step(
+        "audited",
+        report.finished_at,
+        state=State.AUDITED,
+        approval=ingestion.approval if needed else None,
+        duplicate_of=first.id if first else "",
+    )
+    held = ingestion.parts or ingestion.on_duplicate == "hold"
+    if first and held and not audited.approval:
+        what = "some of its files" if ingestion.parts else "the same bytes"
+        message = f"{first.landed.uri} brought {what} before; a person must decide"
+        return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
+    return adapters.ledger.save(audited)
+
+
+def _before(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Who brought the same before: the bytes of a file, or the very files of a batch."""
+    if ingestion.parts:  # whose manifest may be alike from day to day
+        return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))
+    return original(ingestion, adapters.ledger.same_content(ingestion))

@@ -1,0 +1,88 @@
+"""Events as AWS delivers them, translated into our values."""
+
+import re
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote_plus
+
+from lakegate import times
+from lakegate.errors import Permanent
+from lakegate.landing import LandedObject, object_version
+from lakegate.text import load_json
+
+_MOST_RECORDS = 100  # S3 sends one a message
+# Bytes of a key (S3 user guide, "Creating object key names"); no other text is longer.
+_LONGEST = 1024
+_LARGEST = 1 << 63
+# EMR Serverless API reference, GetJobRun: it becomes a part of the request's path.
+_JOB_RUN_ID = re.compile(r"[0-9a-z]{1,64}")
+
+
+def landed_objects(body: str) -> list[LandedObject]:
+    """The landed objects that one S3 event notification names; none for S3's own test event.
+
+    Keys arrive URL-encoded, with `+` for a space (S3 user guide, "Event message structure").
+    Raises Permanent BAD_EVENT when the text is not such a notification.
+    """
+    try:
+        notification = load_json(body)
+        if notification.get("Event") == "s3:TestEvent":
+            return []
+        records = notification["Records"]
+        if len(records) > _MOST_RECORDS:
+            raise ValueError(f"{len(records):,} records")
+        return [_landed(record) for record in records]
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise _bad("an S3 event notification", body, error) from error
+
+
+def ended_run(body: str) -> str:
+    """The id of the job run whose change of state an EventBridge event tells.
+
+    Raises Permanent BAD_EVENT when the text is not such an event.
+    """
+    try:
+        run = load_json(body)["detail"]["jobRunId"]
+        if not _JOB_RUN_ID.fullmatch(run):
+            raise ValueError("no job run's id")
+    except (ValueError, KeyError, TypeError) as error:
+        raise _bad("a job run's change of state", body, error) from error
+    return str(run)
+
+
+def _landed(record: dict[str, Any]) -> LandedObject:
+    found = record["s3"]["object"]
+    etag = _text(found["eTag"]).strip('"')
+    return LandedObject(
+        bucket=_name(record["s3"]["bucket"]["name"]),
+        key=_name(unquote_plus(found["key"], errors="strict")),
+        version=_name(object_version(found.get("versionId"), etag)),
+        etag=etag,
+        size=_size(found["size"]),
+        sequencer=_text(found.get("sequencer", "")),
+        landed_at=times.text(datetime.fromisoformat(record["eventTime"])),
+    )
+
+
+def _text(value: Any) -> str:
+    """A text that S3 could have sent: of characters that can be written, and not too many."""
+    if not isinstance(value, str) or len(value.encode()) > _LONGEST:
+        raise ValueError(f"no text of at most {_LONGEST:,} bytes")
+    return value
+
+
+def _name(value: Any) -> str:
+    if not value:
+        raise ValueError("a name is empty")
+    return _text(value)
+
+
+def _size(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < _LARGEST:
+        raise ValueError("no size in bytes")
+    return value
+
+
+def _bad(what: str, body: str, error: Exception) -> Permanent:
+    message = f"this message is not {what} ({error!r}): {body[:300]}"
+    return Permanent("BAD_EVENT", message)

@@ -1,0 +1,238 @@
+"""Plan and deploy stacks without losing data."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from infra import template
+from infra.aws.site import JOB_RELEASE, Site
+from infra.cloudformation import Change, Plan
+from infra.package import Package
+from infra.stage import Stage
+from infra.template import Template
+from lakegate.errors import LakegateError
+
+# DynamoDB creates one new index of a table in an update.
+
+_TABLE = "AWS::DynamoDB::Table"
+_INDEXES = "GlobalSecondaryIndexes"
+
+
+def steps(deployed: Template, wanted: Template) -> list[Template]:
+    """Return the templates to deploy before the wanted one, each with one more index.
+
+    It is empty if no table has more than one new index: that one comes with the wanted template.
+    """
+    found = []
+    for name, table in wanted["Resources"].items():
+        old = deployed["Resources"].get(name, {})
+        if table["Type"] == old.get("Type") == _TABLE:
+            for properties in _between(old["Properties"], table["Properties"]):
+                resources = {**deployed["Resources"], name: {**old, "Properties": properties}}
+                deployed = {**deployed, "Resources": resources}
+                found.append(deployed)
+    return found
+
+
+def _between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the table's properties with one new index after the other, all but the last."""
+    indexes = list(old.get(_INDEXES, []))
+    known = {index["IndexName"] for index in indexes}
+    for index in [each for each in new.get(_INDEXES, []) if each["IndexName"] not in known][:-1]:
+        indexes = [*indexes, index]
+        keys = [*old["KeySchema"], *(key for each in indexes for key in each["KeySchema"])]
+        names = {key["AttributeName"] for key in keys}
+        # DynamoDB refuses an attribute that is not a key.
+        attributes = [a for a in new["AttributeDefinitions"] if a["AttributeName"] in names]
+        yield {**old, _INDEXES: indexes, "AttributeDefinitions": attributes}
+
+
+# A deployment neither removes nor replaces resources that hold data.
+
+# Each type with the reason.
+HOLDS = {
+    "AWS::S3::Bucket": "its objects would stay behind, and everything would read the new bucket",
+    "AWS::DynamoDB::Table": "the new table would not know the files that landed so far",
+    "AWS::SQS::Queue": "the messages that wait in it would be lost",
+    "AWS::RDS::DBInstance": "Nessie would start with an empty database",
+    "AWS::RDS::DBCluster": "Nessie would start with an empty database",
+    "AWS::SecretsManager::Secret": "its text would be lost",
+    "AWS::KMS::Key": "what it encrypted could not be read again",
+}
+# A warehouse that is set up again is refreshed by each table's next publish. Without its threads
+# Slack gets new ones.
+_GROWS_AGAIN = (
+    "ThreadsTable",
+    *("GlueQueue", "GlueDeadLetters"),
+    *("SnowflakeQueue", "SnowflakeDeadLetters", "SnowflakeMarks"),
+)
+
+
+def loses(change: Change) -> str:
+    """Return what the change would lose, "" if nothing."""
+    if change.resource in _GROWS_AGAIN and change.action == "Remove":
+        return ""
+    gone = change.action == "Remove" or change.replacement == "True"
+    return HOLDS.get(change.type, "") if gone else ""
+
+
+def refuse_losses(changes: Iterable[Change], *, but: Collection[str] = ()) -> None:
+    """Raise LakegateError WOULD_LOSE_DATA if a change loses data: which, and what to do.
+
+    Resources of the types `but` may be removed.
+    """
+    lost = [(change, loses(change)) for change in changes if change.type not in but]
+    lines = [f"    {_change_line(change)}: {reason}" for change, reason in lost if reason]
+    if lines:
+        advice = (
+            "Nothing was changed. Put the resource back as it was deployed (its logical id, its"
+            " name, its keys), or move the data first and take the resource out by hand."
+        )
+        message = "\n".join(["this would remove or replace what holds data:", *lines, advice])
+        raise LakegateError("WOULD_LOSE_DATA", message)
+
+
+def _change_line(change: Change) -> str:
+    if change.action == "Remove":
+        return f"{change.resource} ({change.type}) would be removed"
+    changed = f" for {', '.join(change.properties)}" if change.properties else ""
+    return f"{change.resource} ({change.type}) would be replaced{changed}"
+
+
+_FROM_SSM = "AWS::SSM::Parameter::Value<"
+
+
+@dataclass(frozen=True)
+class StackSpec:
+    """A stack's name, template and parameters."""
+
+    stack: str
+    template: Template
+    parameters: Mapping[str, str]
+
+    @property
+    def additions(self) -> list[Change]:
+        """Return the changes that create the stack."""
+        every = self.template["Resources"].items()
+        return [Change(name, resource["Type"], "Add") for name, resource in every]
+
+
+def app(file: Path, site: Site, package: Package, chosen: Mapping[str, str]) -> StackSpec:
+    """Return the stack of template.yaml with the package's code; the stage sets `chosen`."""
+    read = template.with_code(template.read(file), site.artifacts.code_address(package))
+    return StackSpec(site.stage.stack, read, parameters(read, site.stage, chosen))
+
+
+def platform(file: Path, stage: Stage, public_key: str, chosen: Mapping[str, str]) -> StackSpec:
+    """Return the stack of infra/platform.yml; Nessie checks tokens by the `public_key`."""
+    read = template.read(file)
+    values = parameters(read, stage, chosen)
+    return StackSpec(stage.platform_stack, read, {**values, "NessiePublicKey": public_key})
+
+
+def parameters(read: Mapping[str, Any], stage: Stage, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the template's parameters: the facts' names in SSM and the chosen values."""
+    mine = {name: value for name, value in chosen.items() if name in read["Parameters"]}
+    return {**facts(read, stage), **mine, "Stage": stage.name}
+
+
+def facts(read: Mapping[str, Any], stage: Stage) -> dict[str, str]:
+    """Return the template's parameters that are facts, with their names in SSM."""
+    known = read["Parameters"].items()
+    names = [name for name, each in known if str(each["Type"]).startswith(_FROM_SSM)]
+    return {name: stage.parameter(_kebab(name)) for name in names}
+
+
+def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:
+    """Raise LakegateError BAD_SETTING for a setting that no template knows."""
+    known = sorted({name for file in files for name in template.read(file)["Parameters"]})
+    if unknown := sorted(set(chosen) - set(known)):
+        message = f"there is no setting {', '.join(unknown)}; there are: {', '.join(known)}"
+        raise LakegateError("BAD_SETTING", message)
+
+
+def plan(site: Site, wanted: StackSpec) -> Plan | None:
+    """Return what would change, None if nothing. Raises LakegateError."""
+    source = site.artifacts.template(template.body(wanted.template))
+    return site.stacks.plan(wanted.stack, source, wanted.parameters)
+
+
+def deploy_stack(site: Site, wanted: StackSpec) -> None:
+    """Deploy the stack.
+
+    Raises LakegateError: WOULD_LOSE_DATA before anything changes, DEPLOYMENT_FAILED with
+    CloudFormation's reasons.
+    """
+    planned = plan(site, wanted)
+    if planned:
+        try:
+            refuse_losses(planned.changes)
+        except LakegateError:
+            site.stacks.discard(planned)
+            raise
+    if planned and _index_by_index(site, wanted):
+        planned = plan(site, wanted)
+    if planned:
+        site.tell(f"deploying the stack {wanted.stack}: {len(planned.changes)} changes")
+        site.stacks.carry_out(planned)
+    else:
+        site.tell(f"the stack {wanted.stack} is up to date: nothing to change")
+
+
+def _index_by_index(site: Site, wanted: StackSpec) -> bool:
+    """Create a table's new indexes but the last; return whether there were any."""
+    if not site.stacks.exists(wanted.stack):
+        return False
+    between = steps(site.stacks.template(wanted.stack), wanted.template)
+    for number, step in enumerate(between, 1):
+        site.tell(f"a table's new indexes, one at a time: {number} of {len(between) + 1}")
+        source = site.artifacts.template(template.body(step))
+        planned = site.stacks.plan(wanted.stack, source, dict.fromkeys(step.get("Parameters", {})))
+        if planned:
+            site.stacks.carry_out(planned)
+    return bool(between)
+
+
+def deploy_platform(site: Site, wanted: StackSpec) -> None:
+    """Deploy the platform's stack; raises as `deploy_stack` does.
+
+    RDS does not delete a protected database, so a failed first deployment could not be rolled back:
+    the first one creates the database without protection and then protects it.
+    """
+    if not site.stacks.exists(wanted.stack):
+        free = {**wanted.parameters, "DeletionProtection": "false"}
+        deploy_stack(site, replace(wanted, parameters=free))
+    deploy_stack(site, wanted)
+
+
+def _kebab(name: str) -> str:
+    return re.sub("(?<=.)(?=[A-Z])", "-", name).lower()
+
+
+# The app's stack with its code.
+
+
+def prepare(site: Site, package: Package) -> None:
+    """Upload the code and set which release of the job runs.
+
+    The job's code is there before a function names it, except in the first deployment, when there
+    is no lake bucket yet: then `complete` uploads it.
+    """
+    site.artifacts.put_code(package)
+    site.artifacts.put_job(package)
+    site.facts.put({JOB_RELEASE: package.job_release})
+
+
+def deploy(site: Site, wanted: StackSpec, package: Package) -> dict[str, str]:
+    """Deploy the app's stack with its code and return its outputs. Raises LakegateError."""
+    prepare(site, package)
+    deploy_stack(site, wanted)
+    return complete(site, package)
+
+
+def complete(site: Site, package: Package) -> dict[str, str]:
+    """Upload the job's code into the new lake bucket and return the stack's outputs."""
+    site.artifacts.put_job(package)
+    return site.stacks.outputs(site.stage.stack)

@@ -1,0 +1,57 @@
+"""Remove a stage except what holds data, which stays in its stacks for the next deployment."""
+
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra import template
+from infra.aws.site import Site
+from infra.cloudformation import Plan, Resource
+from lakegate.errors import LakegateError
+
+# Commands that delete what stays; Lakegate does not run them.
+_BY_HAND = {
+    "AWS::S3::Bucket": (
+        'aws s3api delete-bucket-policy --bucket {id}; python3 -c "import boto3;'
+        " b = boto3.resource('s3').Bucket('{id}'); b.object_versions.delete(); b.delete()\""
+    ),
+    "AWS::DynamoDB::Table": "aws dynamodb delete-table --table-name {id}",
+    "AWS::RDS::DBInstance": (
+        "aws rds modify-db-instance --db-instance-identifier {id} --no-deletion-protection"
+        " --apply-immediately; aws rds delete-db-instance --db-instance-identifier {id}"
+        " --final-db-snapshot-identifier {id}-last"
+    ),
+    "AWS::SecretsManager::Secret": "aws secretsmanager delete-secret --secret-id {id}",
+}
+
+
+def plan(site: Site, stack: str) -> Plan | None:
+    """Return what would be removed of a stack; None if there is no stack or only data in it."""
+    if not site.stacks.exists(stack):
+        return None
+    left = template.reduced(site.stacks.template(stack))
+    source = site.artifacts.template(template.body(left))
+    return site.stacks.plan(stack, source, dict.fromkeys(left.get("Parameters", {})))
+
+
+def messages(site: Site) -> dict[str, int]:
+    """Return how many messages wait in each queue of the app's stack, without empty queues."""
+    every = site.stacks.resources(site.stage.stack)
+    queues = {each.name: each.id for each in every if each.type == "AWS::SQS::Queue"}
+    sqs = site.client("sqs")
+    try:
+        counted = {name: _waiting(sqs, address) for name, address in queues.items()}
+    except (ClientError, BotoCoreError) as error:
+        raise LakegateError("QUEUE_UNAVAILABLE", f"cannot read a queue: {error}") from error
+    return {name: many for name, many in counted.items() if many}
+
+
+def by_hand(resource: Resource) -> str:
+    """Return the command that deletes what stays, "" for what is deleted with its stack."""
+    return _BY_HAND.get(resource.type, "").format(id=resource.id)
+
+
+def _waiting(sqs: Any, address: str) -> int:
+    names = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed")]
+    found = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=names)["Attributes"]
+    return sum(int(found.get(name, 0)) for name in names)

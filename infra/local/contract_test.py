@@ -1,0 +1,182 @@
+"""Audit a local file by the job's own code, without a stack.
+
+A table in a temporary folder stands in for S3 and Nessie.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from subprocess import DEVNULL
+from tempfile import TemporaryDirectory
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from infra.local.jars import SPARK, java_home, spark_jars
+from lakegate import times
+from lakegate.contract.checks import Check, Scope
+from lakegate.contract.model import Contract
+from lakegate.drift import Baselines
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject, ingestion_id
+from lakegate.report import AuditReport, CheckResult, Status
+from spark_jobs.files.open import LocalFile
+from spark_jobs.files.sniff import is_gzip
+from spark_jobs.ingest import ingest
+from spark_jobs.report import errored
+from spark_jobs.spark.session import CATALOG, closed, session_settings
+from spark_jobs.storage import plain_name
+
+_SETTINGS = {
+    "spark.master": "local[*]",
+    "spark.driver.extraJavaOptions": " ".join(SPARK),
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+}
+# Why a check needs more than the file, by its metric, for metrics whose scope is the file.
+_ELSEWHERE = {
+    "missingReferences": "looks at another table",
+    "sql": "is a query of the table",
+    "drift": "compares with what was published before",
+    "reconcile": "compares with a file beside the landed one",
+}
+_TABLE = "looks at the whole table"
+_STATE = "local"
+
+
+@dataclass(frozen=True)
+class Landed(LocalFile):
+    """A file in place of the landed object, and its contract."""
+
+    agreed: Contract
+    home: Path
+
+    def contract(self) -> Contract:
+        """Return the contract."""
+        return self.agreed
+
+    def baselines(self) -> Baselines:
+        """Return no baselines: nothing was published, so drift checks are skipped."""
+        return Baselines("")
+
+    @contextmanager
+    def pinned(self) -> Iterator[str]:
+        """Yield a name for the file that Spark reads as it is and that shows its compression."""
+        copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.head(2)))
+        try:
+            copy.hardlink_to(self.path.resolve())
+        except OSError:  # another file system
+            shutil.copyfile(self.path, copy)
+        yield copy.as_uri()
+
+
+@dataclass(frozen=True)
+class LocalBranch:
+    """The only state of a table that is deleted after the audit."""
+
+    token: str = ""
+
+    def head(self) -> str:
+        """Return the name of that state."""
+        return _STATE
+
+    def own_commit(self, before: str) -> str:
+        """Return the name of that state."""
+        return before
+
+
+@contextmanager
+def local_spark() -> Iterator[SparkSession]:
+    """Yield a silent Spark on this machine."""
+    os.environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+    with TemporaryDirectory(prefix="lakegate-") as scratch:
+        own = {"spark.jars": spark_jars(), "spark.local.dir": scratch}
+        conf = SparkConf(loadDefaults=False).setAll(list({**_SETTINGS, **own}.items()))
+        gateway = launch_gateway(conf, {"stdout": DEVNULL, "stderr": DEVNULL})
+        spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
+    """Return the audit report of a file that lands now for a new table.
+
+    Checks that need more than the file are skipped, with the reason. Raises Transient for a fault
+    that is not the file's.
+    """
+    checks = tuple(check for check in contract.checks if not _needs_more(check))
+    skipped = tuple(_skipped(check) for check in contract.checks if _needs_more(check))
+    spec = spec_of(contract, file)
+    with TemporaryDirectory(prefix="lakegate-") as home:
+        landed = Landed(file, replace(contract, checks=checks), Path(home))
+        session = local_session(spark, spec, Path(home))
+        try:
+            report = ingest(spec, landed, session, LocalBranch())
+        except Permanent as error:
+            return errored(spec, error)
+    return replace(report, checks=(*report.checks, *skipped))
+
+
+def local_session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
+    """Return a session like the job's, with a folder as its catalog."""
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    settings = {k: v for k, v in session_settings(spec, "").items() if not k.startswith(catalog)}
+    settings |= {
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": (home / "lake").as_uri(),
+        f"{catalog}.cache-enabled": "false",
+    }
+    return closed(spark.newSession(), settings)
+
+
+def spec_of(contract: Contract, file: Path) -> JobSpec:
+    found = file.stat()
+    now = times.text(datetime.now(UTC))
+    version = str(found.st_mtime_ns)
+    landed = LandedObject("", str(file), version, version, found.st_size, landed_at=now)
+    return JobSpec(
+        ingestion=ingestion_id(landed),
+        attempt=1,
+        landed=landed,
+        table=contract.table,
+        branch=_STATE,
+        base_hash=_STATE,
+        lake_bucket="",
+        contract_key="",
+        contract_version="",
+        report_key="",
+        nessie_uri="",
+        token_secret="",
+    )
+
+
+def _needs_more(check: Check) -> str:
+    """Return why the check needs more than the file, "" if it does not."""
+    return _ELSEWHERE.get(check.metric, "" if check.scope is Scope.FILE else _TABLE)
+
+
+def _skipped(check: Check) -> CheckResult:
+    return CheckResult(
+        id=check.id,
+        metric=check.metric.value,
+        columns=check.columns,
+        severity=check.severity.value,
+        status=Status.SKIPPED,
+        expected=check.expected,
+        found="was not asked",
+        message=f"{_needs_more(check)}, which is not here",
+    )

@@ -1,0 +1,1 @@
+"""Contracts: tables, columns and checks."""

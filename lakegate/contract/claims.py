@@ -1,0 +1,87 @@
+"""Find the contract of a landed key, and refuse contracts that exclude each other."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from lakegate.contract.model import Contract
+from lakegate.errors import Permanent
+from lakegate.text import one_line
+
+_NAMES = ("name", "physicalName")
+
+
+def claims(contract: Contract, key: str) -> bool:
+    """Return if a landed key matches the contract's prefix, without regard to other contracts."""
+    return key.startswith(contract.landing_prefix)
+
+
+def claiming(contracts: Iterable[Contract], key: str) -> Contract:
+    """Return the contract of a landed key: the one with the longest matching prefix.
+
+    Raises Permanent NO_CONTRACT when none matches.
+    """
+    known = sorted(contracts, key=lambda contract: contract.landing_prefix)
+    fitting = [contract for contract in known if claims(contract, key)]
+    if not fitting:
+        prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
+        message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
+        raise Permanent("NO_CONTRACT", message)
+    return max(fitting, key=lambda contract: len(contract.landing_prefix))
+
+
+def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
+    """Refuse contracts, by the names of their texts, that exclude each other.
+
+    Raises Permanent CONTRACTS_CLASH when two have one landing prefix or one table; tables whose
+    names differ in capitals alone are one to Spark, AWS Glue and Snowflake.
+    """
+    owners: dict[tuple[str, str], tuple[str, str]] = {}
+    for source, contract in sorted(contracts.items()):
+        prefix, table = contract.landing_prefix, contract.table
+        for what, given, one in (
+            ("landing prefix", prefix, prefix),
+            ("table", table, table.lower()),
+        ):
+            other, theirs = owners.setdefault((what, one), (source, given))
+            if other != source:
+                capitals = f": {theirs} and {given} differ in capitals alone"
+                message = f"{other} and {source} have the same {what}, {one}"
+                raise Permanent("CONTRACTS_CLASH", message + capitals * (theirs != given))
+
+
+def could_claim(refused: bytes, key: str) -> bool:
+    """Return if a landed key could belong to a text that is refused as a contract.
+
+    It could by each landing prefix in the text, and by its table's default prefix; if neither can
+    be read, any key could: a file must never be audited by another table's contract.
+    """
+    try:
+        document = yaml.safe_load(refused)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return True
+    prefixes = {prefix for node in _mappings(document) for prefix in _prefixes(node)}
+    return not (key and prefixes) or any(key.startswith(prefix) for prefix in prefixes)
+
+
+def _prefixes(node: Mapping[Any, Any]) -> Iterator[str]:
+    if node.get("property") == "landingPrefix":
+        yield str(node.get("value"))
+    yield from (str(node[key]).replace(".", "/") + "/" for key in _NAMES if key in node)
+
+
+def _mappings(document: Any) -> Iterator[Mapping[Any, Any]]:
+    """Yield every mapping in a document once: aliases can make it endless."""
+    seen: set[int] = set()
+    left = [document]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, dict):
+            yield node
+            left.extend(node.values())
+        if isinstance(node, list):
+            left.extend(node)

@@ -1,0 +1,159 @@
+"""A table's columns, and the column type of each declaration."""
+
+import re
+from dataclasses import dataclass
+
+LOGICAL_TYPES = (
+    *("string", "integer", "number", "boolean", "date", "timestamp", "time"),
+    *("object", "array", "map", "vector"),
+)
+ITEM, KEY, VALUE = "[]", "{key}", "{value}"
+
+_DEFAULTS = {
+    "string": "string",
+    "integer": "bigint",
+    "number": "double",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "time": "string",
+}
+_PHYSICAL = {
+    "boolean": "boolean",
+    "bool": "boolean",
+    "int": "int",
+    "integer": "int",
+    "bigint": "bigint",
+    "long": "bigint",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "double precision": "double",
+    "decimal": "decimal",
+    "numeric": "decimal",
+    "string": "string",
+    "text": "string",
+    "char": "string",
+    "varchar": "string",
+    "time": "string",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp",
+    "timestamp_ltz": "timestamp",
+    "timestamp with time zone": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "timestamp without time zone": "timestamp_ntz",
+    "binary": "binary",
+    "varbinary": "binary",
+}
+_FAMILIES = {
+    "string": ("string", "binary"),
+    "integer": ("int", "bigint", "decimal"),
+    "number": ("int", "bigint", "float", "double", "decimal"),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamp": ("timestamp", "timestamp_ntz"),
+    "time": ("string",),
+}
+_DECLARATION = re.compile(r"([a-z][a-z_ ]*[a-z])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?")
+_WITH_LENGTH = ("char", "varchar")
+_SMALL = ("tinyint", "smallint", "byte", "short")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table and of the file, or a nested one.
+
+    `type` is the Spark SQL type, which is also Iceberg's: boolean, int, bigint, float, double,
+    decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (local time without a zone),
+    binary, struct<…>, array<…> or map<…>. `sensitive` values are confidential: neither reports nor
+    alerts show them. `path` leads to a nested column, such as ("lines", ITEM, "sku"), whose `name`
+    is then `lines[].sku`; for a column of the table it is only the name. `fields` are the names of
+    a struct's fields. In a file of text cells, `written` is the pattern of its dates and times
+    (Java's DateTimeFormatter), "" for ISO 8601, and `zone` is the time zone of timestamps without
+    one, "" for UTC.
+    """
+
+    name: str
+    type: str
+    logical_type: str
+    required: bool = False
+    sensitive: bool = False
+    description: str = ""
+    path: tuple[str, ...] = ()
+    written: str = ""
+    zone: str = ""
+    fields: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Return the steps from a row to the column."""
+        return self.path or (self.name,)
+
+    @property
+    def top(self) -> str:
+        """Return the name of the table's column that this one is, or lies within."""
+        return self.steps[0]
+
+    @property
+    def is_declared(self) -> bool:
+        """Return if the contract names it; if not, an earlier file added it to the table."""
+        return bool(self.logical_type)
+
+    @property
+    def kind(self) -> str:
+        """Return the type without its digits, or `time`, for the choice of literals and rules."""
+        plain = self.type.partition("(")[0].partition("<")[0]
+        return "time" if self.logical_type == "time" else plain
+
+
+def quoted(name: str) -> str:
+    """Return a name quoted for Spark SQL, with any characters in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def default_type(logical: str) -> str:
+    """Return the column type of a logical type without a physical one."""
+    return _DEFAULTS[logical]
+
+
+def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
+    """Return the column type of a physical type, and the length in characters that it allows.
+
+    Raises ValueError, with a sentence for people, for an unknown type and for one of another
+    logical type.
+    """
+    found = _DECLARATION.fullmatch(physical.strip().lower())
+    name = found[1] if found else physical
+    base = _PHYSICAL.get(name)
+    if not found or base is None:
+        raise ValueError(_untranslated(physical))
+    if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
+        raise ValueError(f"{physical} is no type for a column of logicalType {logical}")
+    if base == "decimal":
+        return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
+    if found[2] is None:
+        return base, None
+    if name not in _WITH_LENGTH or found[3] is not None:
+        raise ValueError(f"{physical}: {name} takes no such numbers here")
+    return base, int(found[2])
+
+
+def _untranslated(physical: str) -> str:
+    if physical.lower() in _SMALL:
+        return f"{physical} is no type of Iceberg's: write int, and its range as minimum, maximum"
+    return (
+        f"{physical} has no translation: of the physical types, boolean, int, bigint, float, "
+        "double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and binary do"
+    )
+
+
+def _decimal(physical: str, precision: str | None, scale: str | None, *, whole: bool) -> str:
+    if precision is None:
+        raise ValueError(f"{physical} leaves its digits open: write for example decimal(12,2)")
+    digits, fraction = int(precision), int(scale or 0)
+    if not 1 <= digits <= 38 or fraction > digits:
+        raise ValueError(f"{physical}: a decimal has 1 to 38 digits, and no more after the point")
+    if whole and fraction:
+        raise ValueError(f"{physical} has digits after the point, but logicalType is integer")
+    return f"decimal({digits},{fraction})"

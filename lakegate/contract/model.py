@@ -1,0 +1,249 @@
+"""A contract: which landed files belong to a table, and the requirements on them."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lakegate.contract.checks import OF_VALUES, Check, Metric, Scope, Severity
+from lakegate.contract.columns import Column
+from lakegate.contract.expectations import Expectation, Operator, Unit
+from lakegate.contract.reading import fields as keys
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.properties import read_properties
+from lakegate.contract.reading.quality import read_checks
+from lakegate.contract.reading.settings import (
+    EXTRA_COLUMNS,
+    FLAT_FORMATS,
+    FORMATS,
+    MISSING_COLUMNS,
+    ON_DUPLICATE,
+    ON_NEW_VERSION,
+    SCHEMA_FORMATS,
+    Quarantine,
+    landing_prefix,
+    read_options,
+    read_quarantine,
+    read_settings,
+)
+from lakegate.contract.reading.sql import read_transform
+from lakegate.contract.reading.yaml import ContractInvalid, Problem, load
+from lakegate.contract.rules import Rule
+from lakegate.limits import DEFAULTS, Limits
+
+__all__ = [
+    "Check",
+    "Column",
+    "Contract",
+    "ContractInvalid",
+    "Expectation",
+    "Metric",
+    "Operator",
+    "Problem",
+    "Rule",
+    "Scope",
+    "Severity",
+    "Unit",
+    "parse",
+]
+
+_API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
+# The tag of the job run that names the table takes 256 characters.
+_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
+_OWN_NAMESPACE = "ops"  # of history's tables
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A data owner's contract, parsed.
+
+    `table` is `<namespace>.<table>`. `landing_prefix` is the prefix of the keys that belong to it.
+    `format` is parquet, csv, tsv, json, avro or orc; `options` describe files of a text format,
+    each as text and most by the names of Spark's reader. `owner` and `channel` (Slack) are "" by
+    default. `sha256` is the digest of the contract's text. Without `allow_samples`, reports and
+    alerts show no row of the data. `on_duplicate` decides on a file with the bytes of an earlier
+    one: "publish", or "hold" for a person to decide; `on_new_version` decides if new bytes under a
+    key "add" their rows or "replace" those of the key's earlier versions. `nested` are the columns
+    within columns. `quarantine` limits the rows that may be quarantined. If a file has other
+    columns than `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that
+    an extra one is left out ("drop") or added to the table ("add") and a missing one is "null".
+    `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
+    """
+
+    id: str
+    version: str
+    table: str
+    landing_prefix: str
+    format: str
+    columns: tuple[Column, ...]
+    checks: tuple[Check, ...]
+    sha256: str
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    owner: str = ""
+    channel: str = ""
+    allow_samples: bool = True
+    on_duplicate: str = "publish"
+    on_new_version: str = "add"
+    nested: tuple[Column, ...] = ()
+    quarantine: Quarantine | None = None
+    extra_columns: str = "fail"
+    missing_columns: str = "fail"
+    transform: str = ""
+
+    @cached_property
+    def requirements_digest(self) -> str:
+        """Return a digest of the requirements on rows; owner, channel and the like do not count."""
+        file = (self.format, sorted(self.options.items()), self.transform)
+        policy = (self.extra_columns, self.missing_columns, self.quarantine)
+        asked = (self.table, file, self.columns, self.checks, policy)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
+
+    @property
+    def checks_whole_table(self) -> bool:
+        """Return if the verdict on a file also depends on the table's existing rows."""
+        return any(check.checks_whole_table for check in self.checks)
+
+    @property
+    def reads_others(self) -> bool:
+        """Return if one of its checks reads, or may read, other tables."""
+        return any(check.reads_others(self.table) for check in self.checks)
+
+    def conceals(self, check: Check) -> bool:
+        """Return if a check's measure is made of confidential values."""
+        of_values = check.basis.metric in OF_VALUES
+        return of_values and any(self.column(name).sensitive for name in check.columns)
+
+    @property
+    def concealed(self) -> frozenset[str]:
+        """Return the table's confidential columns, including those with a confidential part."""
+        return frozenset(c.top for c in (*self.columns, *self.nested) if c.sensitive)
+
+    @property
+    def quotes_files(self) -> bool:
+        """Return if messages may repeat text of a file, such as the names of its columns.
+
+        Columns that only files added do not count here: they are hidden by default, not on request.
+        """
+        declared = (c for c in (*self.columns, *self.nested) if c.is_declared)
+        return self.allow_samples and not any(column.sensitive for column in declared)
+
+    @property
+    def names_columns(self) -> bool:
+        """Return if messages may name a file's columns that are not the contract's.
+
+        Formats with a schema have names there. In a text format, a column's name may be a value:
+        the cells of the first row if the header is missing, or an object's keys.
+        """
+        return self.quotes_files or self.format in SCHEMA_FORMATS
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name, nested ones included. Raises KeyError without one."""
+        return {column.name: column for column in (*self.nested, *self.columns)}[name]
+
+
+def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
+    """Return the contract in a YAML text of the Open Data Contract Standard named `source`.
+
+    Raises ContractInvalid, with all problems, when anything in it is wrong, or would have to be
+    ignored although the verdict on a file depends on it.
+    """
+    problems: list[Problem] = []
+    root = Field(load(text, source, problems, limits), "", problems)
+    contract = _contract(root, hashlib.sha256(text.encode()).hexdigest())
+    if not problems and not contract.checks:
+        root.refuse("asks for no check at all, such as required: true on a column", "schema")
+    if problems:
+        raise ContractInvalid(source, problems)
+    return contract
+
+
+def _contract(root: Field, sha256: str) -> Contract:
+    root.limit_keys(keys.ROOT_KNOWN, keys.ROOT_IGNORED)
+    root.choice("kind", ("DataContract",))
+    root.choice("apiVersion", _API_VERSIONS)
+    schema = _schema_object(root)
+    table = _table_name(schema)
+    settings = read_settings(root, schema)
+    format_ = settings.choice("format", FORMATS, default="parquet")
+    properties = read_properties(schema.at("properties"))
+    contract = Contract(
+        id=root.required_text("id"),
+        version=root.required_text("version"),
+        table=table,
+        landing_prefix=landing_prefix(settings, table),
+        format=format_,
+        columns=tuple(found.column for found in properties),
+        checks=read_checks(schema, table, properties, format_=format_),
+        sha256=sha256,
+        options=read_options(settings, format_),
+        owner=_owner(root.at("team")),
+        channel=_channel(root.at("support")),
+        allow_samples=settings.flag("allowSamples", default=True),
+        on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
+        on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
+        nested=tuple(
+            inner.column for p in properties for part in p.within for inner in part.walk()
+        ),
+        quarantine=read_quarantine(settings),
+        extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
+        missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
+        transform=read_transform(settings, format_),
+    )
+    _refuse_open_quarantine(settings, contract)
+    if contract.nested and format_ in FLAT_FORMATS:
+        settings.refuse(f"is {format_}, whose cells hold no nested columns", "format")
+    if contract.checks_whole_table and contract.on_new_version != "add":
+        reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
+        settings.refuse(f"{reason} replaced would count", "onNewVersion")
+    return contract
+
+
+def _refuse_open_quarantine(settings: Field, contract: Contract) -> None:
+    if not contract.quarantine and any(check.quarantine for check in contract.checks):
+        settings.refuse("rows are to go into quarantine: say how many may", "quarantine")
+
+
+def _schema_object(root: Field) -> Field:
+    objects = list(root.at("schema").items())
+    if len(objects) != 1:
+        root.refuse(f"must describe exactly one table, not {len(objects)}", "schema")
+    if not objects:
+        return root.at("schema")
+    objects[0].limit_keys(keys.OBJECT_KNOWN, keys.OBJECT_IGNORED)
+    objects[0].choice("logicalType", ("object",), default="object")
+    return objects[0]
+
+
+def _table_name(schema: Field) -> str:
+    key = "physicalName" if schema.has("physicalName") else "name"
+    name = schema.required_text(key)
+    if name and not _TABLE.fullmatch(name):
+        schema.refuse(
+            f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a "
+            "letter, and letters, digits and _ follow",
+            key,
+        )
+    if name.lower().startswith(f"{_OWN_NAMESPACE}."):
+        schema.refuse(f"the namespace {_OWN_NAMESPACE} is for Lakegate's own tables", key)
+    return name
+
+
+def _owner(team: Field) -> str:
+    """Return the team's name, or else its owner, or else its first member."""
+    if not isinstance(team.node.value, tuple) and team.text("name"):
+        return team.text("name")
+    listed = team if isinstance(team.node.value, tuple) else team.at("members")
+    members = list(listed.items())
+    members.sort(key=lambda member: "owner" not in member.text("role").lower())
+    return members[0].text("name") or members[0].text("username") if members else ""
+
+
+def _channel(support: Field) -> str:
+    """Return the first Slack channel, recognized by its tool or by the # before its name."""
+    for item in support.items():
+        item.limit_keys(keys.SUPPORT_KNOWN, keys.SUPPORT_IGNORED)
+        channel, tool = item.text("channel"), item.text("tool")
+        if tool == "slack" or (not tool and channel.startswith("#")):
+            return channel
+    return ""

@@ -1,0 +1,1 @@
+"""Read a contract from its YAML."""

@@ -1,0 +1,178 @@
+"""Read a contract field by field: each problem is noted with its place, and reading goes on."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from lakegate.contract.expectations import Operator
+from lakegate.contract.reading.yaml import Node, Problem, suggestion
+
+
+class Field:
+    """A place in a contract's text.
+
+    Every method returns a value of its type; if the contract has something else there, the problem
+    is noted, and the caller must look for problems at the end.
+    """
+
+    def __init__(self, node: Node, path: str, problems: list[Problem]) -> None:
+        self.node = node
+        self.path = path
+        self.problems = problems
+
+    @property
+    def given(self) -> bool:
+        """Return if there is anything but null here."""
+        return self.node.value is not None
+
+    def refuse(self, reason: str, key: str = "") -> None:
+        """Note that this field, or the one under `key` in it, is wrong."""
+        place = self._keys().get(key, self.node)
+        self.problems.append(Problem(place.line, self._path(key), reason))
+
+    def limit_keys(
+        self,
+        known: Collection[str],
+        ignored: Collection[str] = (),
+        refused: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuse every key that is neither known nor ignored; `refused` gives reasons for some.
+
+        A known key must have a value: a text such as NULL is null in YAML.
+        """
+        if not isinstance(self.node.value, Mapping):
+            self.refuse("must be a mapping of keys to values")
+        for key in self._keys():
+            if refused and key in refused:
+                self.refuse(refused[key], key)
+            elif key not in (*known, *ignored):
+                self.refuse(f"is no key that is known here{suggestion(key, known)}", key)
+            elif key in known and not self.has(key):
+                self.refuse("is null: give a value (text that looks like null in quotes)", key)
+
+    def has(self, key: str) -> bool:
+        """Return if the key is given, with anything but null."""
+        return self.at(key).given
+
+    def at(self, key: str) -> "Field":
+        """Return the field under a key, null if it is not given."""
+        node = self._keys().get(key, Node(self.node.line, None))
+        return Field(node, self._path(key), self.problems)
+
+    def items(self) -> "Iterator[Field]":
+        """Return the fields of a list."""
+        if isinstance(self.node.value, tuple):
+            for index, node in enumerate(self.node.value):
+                yield Field(node, f"{self.path}[{index}]", self.problems)
+        elif self.given:
+            self.refuse("must be a list")
+
+    def text(self, key: str, default: str = "") -> str:
+        """Return the text under a key."""
+        value = self.at(key).node.value
+        if isinstance(value, str):
+            return value
+        if self.has(key):
+            self.refuse("must be text; numbers and true or false become text in quotes", key)
+        return default
+
+    def required_text(self, key: str) -> str:
+        """Return the text under a key that is required and not empty."""
+        text = self.text(key)
+        if not self.has(key):
+            self.refuse("is missing", key)
+        elif not text and isinstance(self.at(key).node.value, str):
+            self.refuse("is empty", key)
+        return text
+
+    def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
+        """Return the text under a key, one of the choices; required without a default."""
+        if not default and not self.has(key):
+            self.refuse(f"is missing: give one of {', '.join(choices)}", key)
+            return default
+        text = self.text(key, default) if default else self.required_text(key)
+        if text in choices:
+            return text
+        if text or default:
+            self.refuse(f"{text!r} is none of {', '.join(choices)}{suggestion(text, choices)}", key)
+        return default
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return the boolean under a key."""
+        value = self.at(key).node.value
+        if isinstance(value, bool):
+            return value
+        if self.has(key):
+            self.refuse("must be true or false, without quotes", key)
+        return default
+
+    def count(self, key: str) -> int | None:
+        """Return the whole number, not below zero, under a key; None if it is not given."""
+        value = self.at(key).node.value
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        if self.has(key):
+            self.refuse("must be a whole number, zero or more", key)
+        return None
+
+    def _keys(self) -> Mapping[str, Node]:
+        return self.node.value if isinstance(self.node.value, Mapping) else {}
+
+    def _path(self, key: str) -> str:
+        return f"{self.path}.{key}".strip(".") if key else self.path
+
+
+# The keys of the standard, by place. `…_KNOWN` are honoured; `…_IGNORED` describe, and change no
+# verdict; `…_REFUSED` would change one, and are refused with the reason. Any other key is not of
+# the standard.
+
+# fmt: off
+ROOT_KNOWN = (
+    "id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties",
+)
+ROOT_IGNORED = (
+    "name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain",
+    "context", "price", "roles", "slaDefaultElement", "slaProperties", "contractCreatedTs",
+    "authoritativeDefinitions",
+)
+
+SUPPORT_KNOWN = ("channel", "tool")
+SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
+
+OBJECT_KNOWN = (
+    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
+    "relationships",
+)
+OBJECT_IGNORED = (
+    "id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags",
+    "authoritativeDefinitions", "dataGranularityDescription", "context",
+)
+
+PROPERTY_KNOWN = (
+    "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
+    "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
+    "properties", "items", "map", "customProperties", "relationships",
+)
+PROPERTY_IGNORED = (
+    "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
+    "tags", "partitioned", "partitionKeyPosition", "primaryKeyPosition",
+    "encryptedName", "examples", "transformSourceObjects", "transformLogic",
+    "transformDescription", "criticalDataElement",
+)
+
+RULE_KNOWN = (
+    "id", "name", "type", "metric", "arguments", "unit", "severity", "customProperties", *Operator,
+)
+RULE_IGNORED = (
+    "description", "dimension", "method", "businessImpact", "schedule", "scheduler", "tags",
+    "authoritativeDefinitions",
+)
+RULE_REFUSED = {
+    "validValues": "belongs under arguments",
+    "pattern": "belongs under arguments",
+    "missingValues": "belongs under arguments",
+    "properties": "belongs under arguments",
+    "rule": "is deprecated: write metric",
+    "query": "belongs to type: sql",
+    "engine": "belongs to type: custom",
+    "implementation": "belongs to type: custom",
+}
+# fmt: on

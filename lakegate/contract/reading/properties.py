@@ -1,0 +1,312 @@
+"""Read the columns that a contract's properties declare, nested ones included."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from lakegate.contract.columns import (
+    ITEM,
+    KEY,
+    LOGICAL_TYPES,
+    VALUE,
+    Column,
+    declared_type,
+    default_type,
+    quoted,
+)
+from lakegate.contract.literals import TIME_PATTERN
+from lakegate.contract.reading.fields import PROPERTY_IGNORED, PROPERTY_KNOWN, Field
+from lakegate.contract.reading.settings import CELLS, read_pattern, read_zone
+from lakegate.contract.reading.values import facets, literals, read_rule
+from lakegate.contract.rules import Rule
+
+_MAX_NAME = 255
+_NESTED = ("object", "array", "map", "vector")
+_ELEMENTS = {"float32": "float", "float64": "double"}
+_OPEN_CLASSES = ("", "public", "internal")
+# fmt: off
+_RESERVED = (
+    "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
+    "_last_updated_sequence_number", "_corrupt_record",
+)
+# fmt: on
+_FORMATS: Mapping[str, Mapping[str, str]] = {
+    "integer": {
+        **dict.fromkeys(("i8", "i16", "i32", "u8", "u16"), "int"),
+        **dict.fromkeys(("i64", "u32"), "bigint"),
+        "u64": "decimal(20,0)",
+    },
+    "number": {"f32": "float", "f64": "double"},
+}
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property of the contract, and its column.
+
+    `length` is the most characters that its physical type allows, such as 2 for `VARCHAR(2)`.
+    `within` are the properties of an object's fields, an array's items, a map's keys and values.
+    """
+
+    field: Field
+    name: str
+    column: Column
+    length: int | None = None
+    within: "tuple[Property, ...]" = ()
+
+    def walk(self) -> "Iterator[Property]":
+        """Yield the property and all that lie within it, in the contract's order."""
+        yield self
+        for inner in self.within:
+            yield from inner.walk()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A property's place: the path to its parent, as steps and as text."""
+
+    path: tuple[str, ...] = ()
+    words: str = ""
+    sensitive: bool = False
+
+    def field(self, name: str) -> "_Place":
+        words = f"{self.words}.{name}" if self.words else name
+        return _Place((*self.path, name), words, self.sensitive)
+
+    def step(self, step: str) -> "_Place":
+        return _Place((*self.path, step), self.words + step, self.sensitive)
+
+
+def read_properties(fields: Field) -> list[Property]:
+    """Return the properties of a schema object; their names are checked against each other."""
+    properties = list(_properties(fields, _Place()))
+    if not properties:
+        fields.refuse("has no columns")
+    _refuse_two_ways(properties)
+    return properties
+
+
+def _refuse_two_ways(properties: list[Property]) -> None:
+    """Refuse a column `a.b` beside a field b of a column `a`: they would have one name."""
+    top = {found.column.name.lower(): found for found in properties}
+    for inner in (inner for found in properties for part in found.within for inner in part.walk()):
+        if other := top.get(inner.column.name.lower()):
+            reason = f"{other.column.name!r} is also what lies within another column, in line"
+            other.field.refuse(f"{reason} {inner.field.node.line}: rename one of them")
+
+
+def _properties(fields: Field, place: _Place) -> Iterator[Property]:
+    lines: dict[str, int] = {}
+    for field in fields.items():
+        name = _name(field, top=not place.path)
+        if name and name.lower() in lines:
+            field.refuse(
+                f"the column {name!r} is declared twice, first in line {lines[name.lower()]}"
+                " (upper and lower case are the same)"
+            )
+        lines.setdefault(name.lower(), field.node.line)
+        yield _property(field, place.field(name))
+
+
+def _property(field: Field, place: _Place) -> Property:
+    field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED)
+    if field.text("semanticType") == "measure":
+        field.refuse("a measure is no column of the data", "semanticType")
+    logical = field.choice("logicalType", LOGICAL_TYPES)
+    open_ = field.text("classification").lower() in _OPEN_CLASSES
+    place = _Place(place.path, place.words, place.sensitive or not open_)
+    _refuse_foreign_parts(field, logical)
+    if logical in _NESTED:
+        type_, within, length = *_nested(field, logical, place), None
+    else:
+        (type_, length), within = _type(field, logical) if logical else ("", None), ()
+    column = Column(
+        name=place.words,
+        type=type_,
+        logical_type=logical,
+        required=field.flag("required") or field.flag("primaryKey"),
+        sensitive=place.sensitive,
+        description=field.text("description"),
+        path=place.path if len(place.path) > 1 else (),
+        written=read_pattern(field.at("logicalTypeOptions"), logical),
+        zone=read_zone(field.at("logicalTypeOptions"), logical),
+        fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
+    )
+    return Property(field, field.text("name"), column, length, within)
+
+
+def _nested(field: Field, logical: str, place: _Place) -> tuple[str, tuple[Property, ...]]:
+    """Return the Spark SQL type of a nested column, and the properties within."""
+    if field.has("physicalType"):
+        _refuse_other_container(field, logical)
+    match logical:
+        case "object":
+            inner = tuple(_properties(field.at("properties"), place))
+            if not inner:
+                field.refuse("an object needs properties", "properties")
+            fields = ",".join(f"{quoted(p.column.path[-1])}:{p.column.type}" for p in inner)
+            return f"struct<{fields}>", inner
+        case "map":
+            parts = field.at("map")
+            key = _property(parts.at("key"), place.step(KEY))
+            value = _property(parts.at("value"), place.step(VALUE))
+            return f"map<{key.column.type},{value.column.type}>", (key, value)
+        case "vector":
+            options = field.at("logicalTypeOptions")
+            element = options.choice("elementType", tuple(_ELEMENTS), default="float32")
+            return f"array<{_ELEMENTS.get(element, 'float')}>", ()
+        case _:
+            item = _property(field.at("items"), place.step(ITEM))
+            return f"array<{item.column.type}>", (item,)
+
+
+def _refuse_foreign_parts(field: Field, logical: str) -> None:
+    for key, owner in (("properties", "object"), ("items", "array"), ("map", "map")):
+        if logical and logical != owner and field.has(key):
+            field.refuse(f"belongs to logicalType {owner}", key)
+
+
+def _refuse_other_container(field: Field, logical: str) -> None:
+    given = field.text("physicalType").strip().lower()
+    known = {"object": ("struct", "object", "row"), "map": ("map",)}.get(logical, ("array", "list"))
+    if not given.startswith(known):
+        field.refuse(f"{given} is no type for a column of logicalType {logical}", "physicalType")
+
+
+def _name(field: Field, *, top: bool) -> str:
+    name = field.required_text("name")
+    key = "physicalName" if field.has("physicalName") else "name"
+    name = field.text(key, name)
+    if name and (problem := name_problem(name, top=top)):
+        field.refuse(problem, key)
+    return name
+
+
+def name_problem(name: str, *, top: bool) -> str:
+    """Return why a name is invalid for a column, or (not `top`) a nested one; "" if it is valid."""
+    if not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
+        return f"{name!r} cannot name a column: give up to 255 visible characters"
+    if top and name.lower() in _RESERVED:
+        return f"{name!r} is a name that Iceberg and Spark use for themselves"
+    return ""
+
+
+def _type(field: Field, logical: str) -> tuple[str, int | None]:
+    """Return the column's type, and the length in characters that it allows."""
+    by_option = _type_by_option(field.at("logicalTypeOptions"), logical)
+    if not field.has("physicalType"):
+        return by_option or default_type(logical), None
+    try:
+        declared, length = declared_type(field.text("physicalType"), logical)
+    except ValueError as reason:
+        field.refuse(str(reason), "physicalType")
+        return default_type(logical), None
+    if by_option and by_option != declared:
+        other = f"means {declared}, but the logicalTypeOptions mean {by_option}"
+        field.refuse(other, "physicalType")
+    return declared, length
+
+
+def _type_by_option(options: Field, logical: str) -> str:
+    """Return the type that the options of a logical type imply, "" if they imply none."""
+    if logical == "timestamp" and options.has("timezone"):
+        return "timestamp" if options.flag("timezone") else "timestamp_ntz"
+    if logical in _FORMATS and options.has("format"):
+        return _FORMATS[logical].get(options.choice("format", _FORMATS[logical]), "")
+    return ""
+
+
+# The rules of a property's own declaration.
+
+_SMALL = {"i8": (-128, 127), "i16": (-32768, 32767)}
+_VECTOR = (
+    *("dimensions", "elementType", "distanceMetric"),
+    *("embeddingModel", "embeddingModelVersion", "normalized"),
+)
+_UNSIGNED = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
+
+
+def declared_rule(found: Property, format_: str) -> Rule:
+    """Return the rule of a property's declaration: `logicalTypeOptions`, `enum`, `VARCHAR(n)`.
+
+    `format_` is the file's: if the format has types of its own, date patterns do not matter.
+    """
+    column = found.column
+    rule = Rule()
+    if found.field.has("logicalTypeOptions") or column.logical_type == "vector":
+        options = found.field.at("logicalTypeOptions")
+        rule = _options_rule(options, column)
+        _refuse_unread(options, column, format_)
+    if column.kind == "time":
+        rule = replace(rule, pattern=TIME_PATTERN)
+    if found.length is not None:
+        longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
+        rule = replace(rule, max_length=longest)
+    return replace(rule, valid_values=_enum(found.field.at("enum"), column))
+
+
+def _options_rule(options: Field, column: Column) -> Rule:
+    known = facets(column)
+    match column.logical_type:
+        case "string":
+            pass
+        case "timestamp" | "time":
+            known = (*known, "format", "timezone", "defaultTimezone")
+        case "vector":
+            known = _VECTOR
+        case "object" | "array" | "map":
+            pass
+        case _:
+            known = (*known, "format")
+    options.limit_keys(known)
+    if column.kind == "time" and options.flag("timezone"):
+        options.refuse("times with a zone are not supported", "timezone")
+    return _narrowed(read_rule(options, column), options, column)
+
+
+def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:
+    """Return the rule, narrowed by a vector's dimensions and an integer's format."""
+    if column.logical_type == "vector":
+        length = options.count("dimensions")
+        if not length:
+            options.refuse("a vector needs its number of dimensions", "dimensions")
+        return replace(rule, min_items=length, max_items=length)
+    if column.logical_type != "integer":
+        return rule
+    low, high = _range(options.text("format"))
+    return replace(rule, minimum=_larger(rule.minimum, low), maximum=_smaller(rule.maximum, high))
+
+
+def _range(format_: str) -> tuple[int | None, int | None]:
+    """Return the least and greatest value of an integer format whose column type holds more."""
+    if format_ in _UNSIGNED:
+        return 0, 2 ** _UNSIGNED[format_] - 1
+    return _SMALL.get(format_, (None, None))
+
+
+def _larger(given: str | None, low: int | None) -> str | None:
+    known = [Decimal(bound) for bound in (given, low) if bound is not None]
+    return f"{max(known):f}" if low is not None else given
+
+
+def _smaller(given: str | None, high: int | None) -> str | None:
+    known = [Decimal(bound) for bound in (given, high) if bound is not None]
+    return f"{min(known):f}" if high is not None else given
+
+
+def _refuse_unread(options: Field, column: Column, format_: str) -> None:
+    """Refuse options on how values are written for formats that have only one way."""
+    if column.written and format_ == "json":
+        options.refuse("dates and times in JSON are read as ISO 8601 alone", "format")
+    if column.zone and format_ not in CELLS:
+        options.refuse(f"only UTC is supported in {format_}", "defaultTimezone")
+
+
+def _enum(entries: Field, column: Column) -> tuple[str, ...]:
+    values = []
+    for entry in entries.items():
+        if entry.has("value"):
+            values.append(entry.at("value"))
+        else:
+            entry.refuse("must have a value, as in {value: EWR}")
+    return literals(entries, values, column)

@@ -1,0 +1,181 @@
+"""Read the standard's `relationships`: columns whose values another table must have.
+
+Since v3.1.0 they stand at a property, or with `from` at the schema object, and name their target in
+one of two notations: by names, `table.column`, or by ids, `schema/ID/properties/ID`. As a contract
+has one table, only that table can be named by ids; other tables are named by names.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lakegate.contract.checks import Check, Metric, Severity
+from lakegate.contract.columns import ITEM, KEY, VALUE
+from lakegate.contract.expectations import Operator, Unit
+from lakegate.contract.reading.check_ids import Draft
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.properties import Property
+from lakegate.contract.reading.values import (
+    NONE,
+    read_expectation,
+    read_scope,
+    read_warning,
+    relationship_options,
+)
+from lakegate.contract.reading.yaml import suggestion
+from lakegate.contract.rules import Reference
+
+_KNOWN = ("id", "type", "to", "customProperties")
+_NAMED = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)+", re.ASCII)
+_BY_IDS = re.compile(r"/?schema/([\w-]+)/properties/([\w-]+)", re.ASCII)
+_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?", re.ASCII)
+_OUTSIDE = "#"
+
+
+@dataclass(frozen=True)
+class _Target:
+    table: str
+    column: str
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The contract's schema object: its table, and the names of its properties."""
+
+    field: Field
+    table: str
+    properties: list[Property]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the object's names before a column's name."""
+        return (self.field.text("name"), self.table, self.table.rpartition(".")[2])
+
+    def target(self, item: Field) -> _Target | None:
+        """Return the target of a reference; None if it was refused."""
+        text = item.node.value
+        if not isinstance(text, str):
+            item.refuse("must be text, such as planes.tailnum")
+        elif _OUTSIDE in text:
+            item.refuse(
+                "names a part of another file, which is not at hand: name a table and its column, "
+                "as in nyc.planes.tailnum"
+            )
+        elif by_ids := _BY_IDS.fullmatch(text):
+            return self._by_ids(item, *by_ids.groups())
+        elif _NAMED.fullmatch(text):
+            return self._by_names(item, text)
+        else:
+            item.refuse(f"{text!r} names no column: write table.column, as in planes.tailnum")
+        return None
+
+    def _by_ids(self, item: Field, object_: str, property_: str) -> _Target | None:
+        if object_ != self.field.text("id"):
+            item.refuse(
+                f"there is no schema object with the id {object_!r} in this contract: name another "
+                "table and its column, as in nyc.planes.tailnum"
+            )
+            return None
+        ids = {each.field.text("id"): each.column.name for each in self.properties}
+        if property_ not in ids:
+            item.refuse(f"{property_!r} is the id of no property{suggestion(property_, ids)}")
+            return None
+        return _Target(self.table, ids[property_])
+
+    def _by_names(self, item: Field, text: str) -> _Target | None:
+        for own in self.names:
+            if own and text.startswith(f"{own}."):
+                return self._own(item, text.removeprefix(f"{own}."))
+        table, _, column = text.rpartition(".")
+        if not _TABLE.fullmatch(table):
+            item.refuse(f"{text!r} must be a table and its column, as in nyc.planes.tailnum")
+            return None
+        return _Target(self._with_namespace(table), column)
+
+    def _own(self, item: Field, name: str) -> _Target | None:
+        known = {each.column.name: each.column.name for each in self.properties}
+        known |= {e.name: e.column.name for e in self.properties if len(e.column.steps) == 1}
+        if name not in known:
+            item.refuse(f"{name!r} is no property of this object{suggestion(name, known)}")
+            return None
+        return _Target(self.table, known[name])
+
+    def _with_namespace(self, table: str) -> str:
+        return table if "." in table else f"{self.table.partition('.')[0]}.{table}"
+
+
+def read_relationships(schema: Field, table: str, properties: list[Property]) -> Iterator[Draft]:
+    """Return the checks for the relationships of a schema object and of its properties.
+
+    `table` is the name of its table.
+    """
+    every = [inner for found in properties for inner in found.walk()]
+    own = _Own(schema, table, every)
+    for found in every:
+        for field in found.field.at("relationships").items():
+            if any(step in (ITEM, KEY, VALUE) for step in found.column.steps):
+                field.refuse("what lies in an array or a map cannot be looked up in a table")
+            reason = "is the property itself here: leave it out, or move this to the schema object"
+            field.limit_keys(_KNOWN, refused={"from": reason})
+            yield from _relationship(field, own, [_Target(table, found.column.name)])
+    for field in schema.at("relationships").items():
+        field.limit_keys((*_KNOWN, "from"))
+        sources = _targets(field, "from", own)
+        if any(source.table != table for source in sources):
+            field.refuse(f"must name columns of {table}, such as {own.names[0]}.id", "from")
+        else:
+            yield from _relationship(field, own, sources)
+
+
+def _relationship(field: Field, own: _Own, sources: list[_Target]) -> Iterator[Draft]:
+    field.choice("type", ("foreignKey",), default="foreignKey")
+    targets = _targets(field, "to", own)
+    if not sources or not targets:
+        return
+    columns = tuple(source.column for source in sources)
+    others = tuple(target.column for target in targets)
+    if len(columns) != len(others):
+        field.refuse(f"names {len(others)} columns, where {len(columns)} are compared", "to")
+    elif len({target.table for target in targets}) != 1:
+        field.refuse("must name columns of one table", "to")
+    elif len(set(columns)) < len(columns) or len(set(others)) < len(others):
+        field.refuse("names a column twice")
+    elif (targets[0].table, others) == (own.table, columns):
+        field.refuse("refers to itself, so nothing could ever be missing", "to")
+    else:
+        yield _draft(field, columns, Reference(targets[0].table, others))
+
+
+def _draft(field: Field, columns: tuple[str, ...], reference: Reference) -> Draft:
+    options = relationship_options(field)
+    given = options.given
+    unit = Unit(given.choice("unit", (Unit.ROWS, Unit.PERCENT), default=Unit.ROWS))
+    stated = given.has("failUnless")
+    if stated:
+        given.at("failUnless").limit_keys(tuple(Operator))
+    check = Check(
+        id="",
+        metric=Metric.ORPHAN,
+        columns=columns,
+        rule=reference,
+        expect=read_expectation(given.at("failUnless"), unit) if stated else NONE,
+        severity=options.severity or Severity.ERROR,
+        scope=read_scope(options, Metric.ORPHAN),
+        where=options.where,
+        warn=read_warning(given, unit),
+    )
+    return Draft(field, replace(check, description=check.measure), field.text("id"))
+
+
+def _targets(field: Field, key: str, own: _Own) -> list[_Target]:
+    """Return the targets of a reference or of a list; none if any was refused."""
+    place = field.at(key)
+    if not place.given:
+        field.refuse("is missing", key)
+        return []
+    items = list(place.items()) if isinstance(place.node.value, tuple) else [place]
+    if not items:
+        place.refuse("must name at least one column")
+    found = [own.target(item) for item in items]
+    named = [target for target in found if target is not None]
+    return named if len(named) == len(found) else []

@@ -1,0 +1,250 @@
+"""Read which landed files a contract covers, and how to read them."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.yaml import Node, suggestion
+from lakegate.landing import BATCHES
+
+FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
+CELLS = ("csv", "tsv")
+SCHEMA_FORMATS = ("parquet", "avro", "orc")
+FLAT_FORMATS = ("csv", "tsv")
+
+ON_DUPLICATE = ("publish", "hold")
+ON_NEW_VERSION = ("add", "replace")
+EXTRA_COLUMNS = ("fail", "drop", "add")
+MISSING_COLUMNS = ("fail", "null")
+
+_SETTINGS = (
+    "landingPrefix",
+    "format",
+    "options",
+    "allowSamples",
+    "onDuplicate",
+    "onNewVersion",
+    "quarantine",
+    "extraColumns",
+    "missingColumns",
+    "transform",
+)
+_ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
+_JSON_DEFAULTS = {"maxCompressionRatio": "200"}
+_CSV_DEFAULTS = {
+    **_JSON_DEFAULTS,
+    "header": "true",
+    "delimiter": ",",
+    "quote": '"',
+    "escape": '"',  # a quote within quotes is written twice: RFC 4180, not Spark's default
+    "encoding": "UTF-8",
+}
+_DEFAULTS = {
+    "csv": _CSV_DEFAULTS,
+    "tsv": {**_CSV_DEFAULTS, "delimiter": "\t"},
+    "json": _JSON_DEFAULTS,
+}
+_SURELY = 0.85
+
+
+def read_settings(root: Field, table: Field) -> Field:
+    """Return Lakegate's `customProperties`, of the contract and its schema object, as a mapping.
+
+    Properties of other tools are ignored, unless one looks like a typing error.
+    """
+    found: dict[str, Node] = {}
+    for place in (root.at("customProperties"), table.at("customProperties")):
+        for item in place.items():
+            item.limit_keys(("property",), ("value", "id", "description", "vendor"))
+            name = item.required_text("property")
+            if name in found:
+                item.refuse(f"{name} is given twice, first in line {found[name].line}")
+            elif name == "missingColumns" and not item.has("value"):
+                found[name] = Node(item.node.line, "null")  # as YAML reads the word null
+            elif name in _SETTINGS and not item.has("value"):
+                item.refuse("is missing, or null", "value")
+            elif name in _SETTINGS:
+                found[name] = item.at("value").node
+            elif near := suggestion(name, _SETTINGS, _SURELY):
+                item.refuse(f"{name!r} is no setting of Lakegate's{near}", "property")
+    return Field(Node(root.node.line, found), "customProperties", root.problems)
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """The limits of the rows of a file that may be quarantined instead of rejecting the file.
+
+    At most `max_rows` and at most `max_percent`, if given; with `unreadable`, also rows with cells
+    that cannot be parsed.
+    """
+
+    max_rows: int | None = None
+    max_percent: Decimal | None = None
+    unreadable: bool = False
+
+    def allows(self, kept_out: int, rows: int) -> bool:
+        """Return if so many of a file's rows may be quarantined."""
+        few = self.max_rows is None or kept_out <= self.max_rows
+        return few and (self.max_percent is None or 100 * kept_out <= self.max_percent * rows)
+
+    @property
+    def wording(self) -> str:
+        """Return the limits in words: `at most 100 rows and 5 % of rows`."""
+        rows = f"{self.max_rows:,} rows" if self.max_rows is not None else ""
+        percent = f"{self.max_percent:f} % of rows" if self.max_percent is not None else ""
+        return f"at most {' and '.join(filter(None, (rows, percent)))}"
+
+
+def read_quarantine(settings: Field) -> Quarantine | None:
+    """Return the limits of the quarantine; None without a quarantine."""
+    if not settings.has("quarantine"):
+        return None
+    given = settings.at("quarantine")
+    given.limit_keys(("maxRows", "maxPercent", "unreadable"))
+    percent = given.at("maxPercent").node.value
+    if given.has("maxPercent") and (
+        isinstance(percent, bool) or not isinstance(percent, int | float) or not 0 < percent <= 100
+    ):
+        given.refuse("must be a number above 0, up to 100", "maxPercent")
+    elif not given.has("maxRows") and not given.has("maxPercent"):
+        given.refuse("needs a limit: maxRows, maxPercent or both")
+    else:
+        share = Decimal(given.at("maxPercent").node.text) if given.has("maxPercent") else None
+        return Quarantine(given.count("maxRows"), share, given.flag("unreadable"))
+    return None
+
+
+def landing_prefix(settings: Field, table: str) -> str:
+    """Return the prefix of the contract's keys: by default `namespace/table/`."""
+    given = settings.has("landingPrefix")
+    own = table.replace(".", "/") + "/"
+    prefix = settings.required_text("landingPrefix") if given else own
+    if prefix.startswith(BATCHES):
+        reason = f"cannot begin with {BATCHES}, where files land only with a manifest"
+        settings.refuse(f"{reason}: give the table's files another place", "landingPrefix")
+    if prefix.startswith("/") or "://" in prefix:
+        settings.refuse(
+            "is the beginning of a key in the landing bucket, such as nyc/flights/: it has no "
+            "bucket in it and no slash before it",
+            "landingPrefix",
+        )
+    return prefix
+
+
+def read_options(settings: Field, format_: str) -> dict[str, str]:
+    """Return the reading options of a text format, defaults included; most by Spark's names.
+
+    Parquet, Avro and ORC describe themselves. JSON is always UTF-8.
+    """
+    readers = _READERS.get(format_, {})
+    options = settings.at("options")
+    if options.given:
+        options.limit_keys(readers, refused={"sep": "is called delimiter here"})
+    given = {key: read(options, key) for key, read in readers.items() if options.has(key)}
+    merged = {**_DEFAULTS.get(format_, {}), **given}
+    if merged.get("delimiter", ",") in (merged.get("quote"), merged.get("escape")):
+        options.refuse("is the quote or the escape, too", "delimiter")
+    return merged
+
+
+def _character(options: Field, key: str) -> str:
+    text = options.text(key)
+    text = "\t" if text == "\\t" else text
+    if len(text) != 1 or text in "\r\n\0" or text > "\uffff":
+        options.refuse("must be one character of the basic plane, and no end of line", key)
+    return text
+
+
+def _true_or_false(options: Field, key: str) -> str:
+    given = options.at(key).node.value
+    return given if given in ("true", "false") else str(options.flag(key)).lower()
+
+
+def _encoding(options: Field, key: str) -> str:
+    given = options.text(key).upper()
+    if given not in _ENCODINGS:
+        options.refuse(f"{given!r} is none of {', '.join(_ENCODINGS)}", key)
+    return given
+
+
+def _ratio(options: Field, key: str) -> str:
+    ratio = options.count(key)
+    if ratio == 0:
+        options.refuse("must be at least 1", key)
+    return str(ratio or 1)
+
+
+_JSON: Mapping[str, Callable[[Field, str], str]] = {"maxCompressionRatio": _ratio}
+_CSV: Mapping[str, Callable[[Field, str], str]] = {
+    **_JSON,
+    "header": _true_or_false,
+    "delimiter": _character,
+    "quote": _character,
+    "escape": _character,
+    "nullValue": Field.text,
+    "emptyValue": Field.text,
+    "encoding": _encoding,
+}
+_READERS = {"csv": _CSV, "tsv": _CSV, "json": _JSON}
+
+
+# The notation of dates and times in a file of text cells: their pattern, and their time zone.
+
+_ISO = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
+# DateTimeFormatter's letters that Spark parses, and whose meaning depends on no locale.
+_KNOWN = re.compile(r"[yu]{1,6}|([MdHhms])\1?(?!\1)|S{1,6}(?!S)|a|[XxZ]{1,3}")
+_QUOTED = re.compile(r"'[^']*'")
+_PLAIN = re.compile(r"[^A-Za-z\[\]{}#']")
+_PARTS = (_KNOWN, _QUOTED, _PLAIN)
+_NEEDED = {"date": ("yu", "M", "d"), "timestamp": ("yu", "M", "d")}
+
+
+def read_pattern(options: Field, logical: str) -> str:
+    """Return the pattern of a column's dates or timestamps; "" for ISO 8601.
+
+    A pattern is one of Java's DateTimeFormatter, as in the standard (ODCS, logicalTypeOptions).
+    """
+    if logical not in _ISO:
+        return ""
+    given = options.text("format")
+    instant = logical == "timestamp" and given.startswith(_ISO["date"] + "'T'")
+    if given in ("", _ISO[logical]) or instant:
+        return ""
+    if logical == "time":
+        options.refuse(f"times are read as {_ISO[logical]} alone", "format")
+        return ""
+    if strange := _strange(given):
+        reason = "such as dd/MM/yyyy or yyyyMMdd HH:mm:ss, is made of y M d H h m s S a X and signs"
+        options.refuse(f"{strange!r} is not supported in a pattern: one, {reason}", "format")
+    elif missing := [letters[0] for letters in _NEEDED[logical] if not set(letters) & set(given)]:
+        options.refuse(f"a {logical} needs {', '.join(missing)} in its pattern", "format")
+    return given
+
+
+def read_zone(options: Field, logical: str) -> str:
+    """Return the time zone of a column's timestamps without one; "" for UTC."""
+    name = options.text("defaultTimezone") if logical in _ISO else ""
+    if name in ("", "UTC", "Etc/UTC"):
+        return ""
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        options.refuse(f"{name!r} is no time zone, such as Europe/Berlin", "defaultTimezone")
+        return ""
+    if logical != "timestamp":
+        options.refuse(f"belongs to timestamps: a {logical} is in no time zone", "defaultTimezone")
+    return name
+
+
+def _strange(pattern: str) -> str:
+    """Return the first unsupported part of a pattern; "" if there is none."""
+    at = 0
+    while at < len(pattern):
+        found = next(filter(None, (each.match(pattern, at) for each in _PARTS)), None)
+        if not found:
+            return pattern[at:]
+        at = found.end()
+    return ""

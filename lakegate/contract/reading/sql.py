@@ -1,0 +1,179 @@
+"""Read rules of `type: sql`: one query that returns a number or a boolean.
+
+A query only reads. This module judges what can be judged without Spark; the job has Spark's own
+parser judge it again, and shows it only the tables that it names.
+"""
+
+import re
+from collections.abc import Iterator
+
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.rules import Query
+
+_OF_OBJECT = ("object", "table")
+_OF_PROPERTY = ("property", "column")
+_PLACEHOLDER = re.compile(rf"(`?)\$?{{({'|'.join((*_OF_OBJECT, *_OF_PROPERTY))})}}(\1)")
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
+    |(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    |(?P<name>`(?:[^`]|``)*`)
+    |(?P<word>\w+)
+    |(?P<unclosed>['"`]|/\*)
+    |(?P<sign>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE")
+# Functions that no contract may call: any Java method, or a file that an argument names.
+NOT_CALLED = {
+    **dict.fromkeys(("reflect", "java_method", "try_reflect"), "runs any code"),
+    **dict.fromkeys(("from_avro", "schema_of_avro", "from_xml", "schema_of_xml"), "can open files"),
+    **dict.fromkeys(("from_protobuf", "to_protobuf"), "can open files"),
+}
+_NOT_CALLED = {**NOT_CALLED, "identifier": "makes up a name: write it down"}
+_READS_ONLY = "must be one SELECT, which only reads"
+
+
+def read_query(rule: Field, table: str, column: tuple[str, ...] = ()) -> Query:
+    """Return the query of a rule on a table, or on one of its columns, given as steps to it.
+
+    The standard's placeholders are replaced by quoted names: `{object}`, `{table}` and
+    `{property}`, `{column}`, each with or without `$`.
+    """
+    written = rule.required_text("query")
+    if any(step == "[]" for step in column):
+        rule.refuse("a query cannot be about the items of an array: put it at the schema object")
+    names = {key: tuple(table.split(".")) for key in _OF_OBJECT}
+    names |= {key: column for key in _OF_PROPERTY if column}
+    for found in _PLACEHOLDER.finditer(written):
+        if found[2] not in names:
+            rule.refuse(f"{found[0]} is for rules of a property, which this is not", "query")
+    sql = _PLACEHOLDER.sub(lambda found: _put(found, names), written).strip()
+    sql = sql.removesuffix(";").rstrip()
+    if written and (reason := mistake(sql)):
+        rule.refuse(reason, "query")
+    return Query(sql)
+
+
+def mistake(sql: str) -> str:
+    """Return why a text is no read-only query, as far as its words tell; "" if it may be one."""
+    return next(_mistakes(sql), "")
+
+
+def read_condition(stated: Field, key: str) -> str:
+    """Return the condition on one row under a key; refuse it for faults that its words show."""
+    sql = stated.required_text(key)
+    for found, following in _pairs(_tokens(sql)):
+        if found[0] == "(" and following.upper() == "SELECT":
+            stated.refuse("has a query in it, and a condition looks at one row alone", key)
+        elif reason := _call(found, following):
+            stated.refuse(reason, key)
+    return sql
+
+
+def _tokens(sql: str) -> list[re.Match[str]]:
+    return [found for found in _TOKEN.finditer(sql) if found.lastgroup != "space"]
+
+
+def _pairs(tokens: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each token with the text of the next one."""
+    return zip(tokens, [*(each[0] for each in tokens[1:]), ""], strict=False)
+
+
+def _mistakes(sql: str) -> Iterator[str]:
+    tokens = _tokens(sql)
+    words = [found[0].upper() for found in tokens if found[0] != "("]
+    if not words:
+        yield "is empty"
+    elif words[0] not in ("SELECT", "WITH"):
+        yield f"{_READS_ONLY}, and begins with {words[0]}"
+    if "${" in sql:
+        yield "has ${ that is no placeholder: Spark would put its own settings there"
+    depth = 0
+    for found, following in _pairs(tokens):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth < 0:
+            yield f"has a ) at character {found.start() + 1} that nothing opened"
+        if words[0] == "WITH" and depth == 0 and found[0].upper() in _WRITING:
+            yield f"{_READS_ONLY}, and has {found[0].upper()}"
+        yield from _misplaced(found, following)
+    if depth:
+        yield "has a ( that is never closed"
+    yield from _paths(tokens)
+
+
+def _misplaced(found: re.Match[str], following: str) -> Iterator[str]:
+    character = f"at character {found.start() + 1}"
+    if found.lastgroup == "unclosed":
+        yield f"has {found[0]} {character}, which is never closed"
+    elif found[0] == ";":
+        yield f"{_READS_ONLY}, and has several statements"
+    elif found[0] == "{":
+        known = ", ".join(f"{{{name}}}" for name in (*_OF_OBJECT, *_OF_PROPERTY))
+        yield f"has a {{ {character}: the placeholders are {known}"
+    elif reason := _call(found, following):
+        yield reason
+
+
+def _call(found: re.Match[str], following: str) -> str:
+    why = _NOT_CALLED.get(found[0].strip("`").lower()) if following == "(" else None
+    return f"must not call {found[0]}, which {why}" if why else ""
+
+
+def _paths(tokens: list[re.Match[str]]) -> Iterator[str]:
+    """Yield why a name such as text.`/a/file` is not a table's."""
+    for before, source, dot, name in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        is_read = before[0].upper() in ("FROM", "JOIN", "TABLE") and dot[0] == "."
+        if is_read and name.lastgroup == "name" and set("/:") & set(name[0]):
+            yield f"reads the file {source[0]}.{name[0]}: a query reads tables alone"
+
+
+def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:
+    steps = names.get(found[2], (found[2],))
+    return ".".join("`" + step.replace("`", "``") + "`" for step in steps)
+
+
+# The transform of a contract: one SELECT over the landed file, which it reads as `file`.
+
+_NO_CODE = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+_NAME = re.compile(r"`((?:[^`]|``)*)`")
+_CALLED = re.compile(r"\b(\w+)`?\s*\(")
+_CHANGING = (
+    *("rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "now", "curdate"),
+    *("monotonically_increasing_id", "spark_partition_id", "user", "version"),
+    *("input_file_name", "input_file_block_start", "input_file_block_length"),
+)
+_CHANGING_WORDS = re.compile(
+    r"\b(current_(?:timestamp|date|time|timezone|user|catalog|database|schema)|localtimestamp"
+    r"|session_user|tablesample|unix_timestamp\s*\(\s*\))",
+    re.IGNORECASE,
+)
+
+
+def read_transform(settings: Field, format_: str) -> str:
+    """Return the text of the transform in Spark SQL; "" without a transform."""
+    if not settings.has("transform"):
+        return ""
+    sql = settings.required_text("transform").strip().removesuffix(";").rstrip()
+    if reason := next(_transform_mistakes(sql), "") if sql else "":
+        settings.refuse(reason, "transform")
+    if format_ == "csv" and settings.at("options").at("header").node.text == "false":
+        settings.refuse("names the file's columns: the file needs a header", "transform")
+    return sql
+
+
+def _transform_mistakes(sql: str) -> Iterator[str]:
+    """Return why the text is no transform, as far as its words tell."""
+    if reason := mistake(sql):
+        yield reason
+    code = _NO_CODE.sub("''", sql)
+    unquoted = _NAME.sub(" ", code)
+    if not re.search(r"\bfile\b", code, re.IGNORECASE):
+        yield "must read the landed file: SELECT … FROM file"
+    called = [name for name in _CALLED.findall(code) if name.lower() in _CHANGING]
+    for name in (*called, *_CHANGING_WORDS.findall(unquoted)):
+        yield f"has {name}: a transform must make the same rows of a file each time that it runs"
+    words = unquoted.upper().split()
+    if {"LIMIT", "OFFSET"} & set(words) and "ORDER" not in words:
+        yield "has LIMIT without ORDER BY, which takes other rows each time that it runs"

@@ -1,0 +1,1 @@
+"""The audit: tiers of checks, and the verdict."""

@@ -1,0 +1,1 @@
+"""Read landed files of every format."""

@@ -1,0 +1,115 @@
+"""Text as a value of a column's type: all of it, exactly, or not at all. Pure: Spark SQL text.
+
+Spark's own casts of text are generous in silence: they take `2013-12-31 or so` for a date, `12:30`
+for a time of today, round `1.239` to a decimal(12,2), cut nanoseconds, and read `1.5d` and `0x1p3`
+as numbers and `1e400` as infinity. Here each of them is a text that does not fit.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakegate.contract.columns import Column
+from spark_jobs.files.text_lines import literal
+
+_DIGITS = "'0123456789'"
+_DAY = "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
+_ZONE = "( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?"
+_NAMED_ZONE = "(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)\\\\z"
+_NO_NUMBERS = "('nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-infinity')"
+_TRUTHS = "('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', '1', '0')"
+_FITS = {
+    "boolean": f"lower({{text}}) IN {_TRUTHS}",
+    "int": f"translate({{text}}, {_DIGITS}, '') IN ('', '-', '+')",
+    "bigint": f"translate({{text}}, {_DIGITS}, '') IN ('', '-', '+')",
+    "date": f"{{text}} RLIKE '^{_DAY}\\\\z'",
+    "timestamp": f"{{text}} RLIKE '^{_DAY}({_TIME}{_ZONE})?\\\\z'",
+    "timestamp_ntz": f"{{text}} RLIKE '^{_DAY}({_TIME})?\\\\z'",
+    "binary": "base64({value}) = {text}",
+    "string": "true",
+}
+_FLOATING = (
+    "(translate({text}, '0123456789.eE+-', '') = '' AND abs({value}) < double('Infinity'))"
+    f" OR lower({{text}}) IN {_NO_NUMBERS}"
+)
+# Digits after the point that the type has no place for must be zeros.
+_DECIMAL = (
+    "translate({text}, " + _DIGITS + ", '') IN ('', '.', '-', '-.', '+', '+.')"
+    " AND length(trim(TRAILING '0' FROM split_part({text}, '.', 2))) <= {scale}"
+)
+IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell in Spark SQL: its value, and whether it is broken, which is never null.
+
+    Where it is broken the value is null, or not to be used.
+    """
+
+    value: str
+    broken: str
+
+
+def blamed(cells: Sequence[tuple[str, str, str]]) -> str:
+    """Return the array of those cells that are broken, in Spark SQL.
+
+    Each cell is given by its column's name, and in Spark SQL whether it is broken, and its text.
+    """
+    named = (
+        f"CASE WHEN {broken} THEN named_struct('column', {literal(name)}, 'text', {text}) END"
+        for name, broken, text in cells
+    )
+    return f"array_compact(array({', '.join(named)}))"
+
+
+def read_cell(text: str, column: Column) -> Cell:
+    """The cell of a column whose dates and times may be written in a way of their own."""
+    if not column.written and not column.zone:
+        return read_text(text, column.type)
+    if column.written:
+        pattern = literal(column.written)
+        value = f"CAST(try_to_timestamp({text}, {pattern}) AS {column.type})"
+        cell = Cell(value, f"({text} IS NOT NULL AND {value} IS NULL)")
+    else:
+        cell = read_text(text, column.type)
+    return _in_zone(cell, text, column) if column.zone else cell
+
+
+def _in_zone(cell: Cell, text: str, column: Column) -> Cell:
+    """A moment that names no time zone as one of the column's, if its clocks ever showed it."""
+    zone = literal(column.zone)
+    named = f"{text} RLIKE '{_NAMED_ZONE}'"
+    moment = f"to_utc_timestamp({cell.value}, {zone})"
+    skipped = f"from_utc_timestamp({moment}, {zone}) <> {cell.value}"
+    broken = f"({cell.broken} OR coalesce(NOT ({named}) AND {skipped}, false))"
+    return Cell(f"if({named}, {cell.value}, {moment})", broken)
+
+
+def read_text(text: str, type_: str) -> Cell:
+    """The cell whose text is the SQL expression `text`, as a value of the Spark SQL type `type_`.
+
+    Null is a null, and never broken. Bytes (binary) are written in base64.
+    """
+    value = _value(text, type_)
+    scale = re.fullmatch(r"decimal\(\d+,\s*(\d+)\)", type_)
+    if scale:
+        fits = _DECIMAL.format(text=text, scale=scale[1])
+    elif type_ in ("float", "double"):
+        fits = _FLOATING.format(text=text, value=value)
+    else:
+        fits = _FITS[type_].replace("{text}", text).replace("{value}", value)
+    if type_ == "string":
+        return Cell(value, "false")
+    return Cell(
+        value, f"({text} IS NOT NULL AND NOT coalesce({value} IS NOT NULL AND ({fits}), false))"
+    )
+
+
+def _value(text: str, type_: str) -> str:
+    if type_ == "string":
+        return text
+    if type_ == "binary":
+        return f"try_to_binary({text}, 'base64')"
+    return f"try_cast({text} AS {type_})"

@@ -1,0 +1,1 @@
+"""Compare a file with its contract and its table."""

@@ -1,0 +1,128 @@
+"""Where two sets of columns differ, place by place and by name without case. Pure.
+
+What is found is a file's columns, or a table's; what is wanted is a contract's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lakegate.contract.columns import ITEM, KEY, VALUE
+from spark_jobs.schema.types import Array, Map, Struct, Type
+
+_WIDER = {
+    "tinyint": {"smallint", "int", "bigint", "float", "double"},
+    "smallint": {"int", "bigint", "float", "double"},
+    "int": {"bigint", "double"},
+    "float": {"double"},
+}
+# The digits of a type's longest whole number, and those of which it holds every whole number.
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_HOLDS = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18, "float": 7, "double": 15}
+_TIMES = {"date", "timestamp", "timestamp_ntz"}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+class Kind(StrEnum):
+    """How one place differs."""
+
+    WIDENING = "widening"  # every value found is one of the wanted type, unchanged
+    LOSSY = "lossy"  # a cast there is, and it could change values, or fail
+    IMPOSSIBLE = "impossible"
+    MISSING = "missing"
+    EXTRA = "extra"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place that differs; a type is "" where there is none.
+
+    `path` is the way to it from a row: field names, and ITEM, KEY or VALUE for what lies within
+    arrays and maps. It is spelt as wanted, or as found where nothing is.
+    """
+
+    kind: Kind
+    path: tuple[str, ...]
+    found: str = ""
+    wanted: str = ""
+
+    @property
+    def name(self) -> str:
+        """The place as people write it: `address.city`, `lines[].sku`."""
+        return "".join(
+            step if step in (ITEM, KEY, VALUE) or not n else f".{step}"
+            for n, step in enumerate(self.path)
+        )
+
+
+def differences(found: Type, wanted: Type, path: tuple[str, ...] = ()) -> Iterator[Difference]:
+    """Every place where they differ, outer ones first.
+
+    A found type of "" is not compared: text formats have no types. Nor is `void`, all null.
+    """
+    if found in ("", "void"):
+        return
+    if isinstance(found, Struct) and isinstance(wanted, Struct):
+        yield from _fields(found, wanted, path)
+    elif isinstance(found, Array) and isinstance(wanted, Array):
+        yield from differences(found.item, wanted.item, (*path, ITEM))
+    elif isinstance(found, Map) and isinstance(wanted, Map):
+        yield from differences(found.key, wanted.key, (*path, KEY))
+        yield from differences(found.value, wanted.value, (*path, VALUE))
+    elif found != wanted:
+        yield Difference(_relation(found, wanted), path, str(found), str(wanted))
+
+
+def fits(found: Type, wanted: Type) -> bool:
+    """Whether every value of the type `found` is a value of the type `wanted`, unchanged."""
+    return all(each.kind is Kind.WIDENING for each in differences(found, wanted))
+
+
+def _fields(found: Struct, wanted: Struct, path: tuple[str, ...]) -> Iterator[Difference]:
+    there = {name.lower(): type_ for name, type_ in found.fields}
+    expected = {name.lower() for name, _ in wanted.fields}
+    times = Counter(name.lower() for name, _ in found.fields)
+    for name, type_ in found.fields:
+        if times.pop(name.lower(), 0) > 1:
+            yield Difference(Kind.DUPLICATE, (*path, name), str(type_))
+    for name, type_ in wanted.fields:
+        if name.lower() not in there:
+            yield Difference(Kind.MISSING, (*path, name), "", str(type_))
+    for name, type_ in found.fields:
+        if name.lower() not in expected:
+            yield Difference(Kind.EXTRA, (*path, name), str(type_))
+    for name, type_ in wanted.fields:
+        yield from differences(there.get(name.lower(), ""), type_, (*path, name))
+
+
+def _relation(found: Type, wanted: Type) -> Kind:
+    """How two types differ that are not the same and not both struct, array or map."""
+    if not (isinstance(found, str) and isinstance(wanted, str)):
+        return Kind.IMPOSSIBLE
+    if _widens(found, wanted):
+        return Kind.WIDENING
+    numbers = all(type_ in _HOLDS or _DECIMAL.fullmatch(type_) for type_ in (found, wanted))
+    return Kind.LOSSY if numbers or {found, wanted} <= _TIMES else Kind.IMPOSSIBLE
+
+
+def _widens(found: str, wanted: str) -> bool:
+    if wanted in _WIDER.get(found, ()):
+        return True
+    source, target = _digits(found), _decimal(wanted)
+    if source and target:
+        return source[1] <= target[1] and source[0] - source[1] <= target[0] - target[1]
+    decimal = _decimal(found)
+    return decimal is not None and decimal[1] == 0 and decimal[0] <= _HOLDS.get(wanted, 0)
+
+
+def _digits(type_: str) -> tuple[int, int] | None:
+    """The digits of a whole or decimal number: all, and those after the point."""
+    return (_DIGITS[type_], 0) if type_ in _DIGITS else _decimal(type_)
+
+
+def _decimal(type_: str) -> tuple[int, int] | None:
+    match = _DECIMAL.fullmatch(type_)
+    return (int(match[1]), int(match[2])) if match else None

@@ -1,0 +1,208 @@
+"""Iceberg's tables and files, by way of its own Java classes."""
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lakegate.contract.columns import quoted
+from lakegate.report import DataFile
+from spark_jobs.spark.jvm import JavaError, causes, gateway, java, java_class, java_session
+from spark_jobs.spark.session import CATALOG
+
+_ICEBERG = "org.apache.iceberg"
+_EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
+_EVALUATOR = "org.apache.iceberg.expressions.InclusiveMetricsEvaluator"
+_COMPARISONS = {
+    "<": "lessThan",
+    "<=": "lessThanOrEqual",
+    ">": "greaterThan",
+    ">=": "greaterThanOrEqual",
+}
+
+
+def find_iceberg_table(spark: SparkSession, name: str) -> Any | None:
+    """The Iceberg table (`org.apache.iceberg.Table`) behind a name in Spark SQL, if it is there."""
+    session = java_class(spark, "org.apache.spark.sql.classic.SparkSession")
+    load = java_class(spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable
+    session.setActiveSession(java_session(spark))  # whose catalogs Iceberg is to look in
+    try:
+        return load(java_session(spark), name)
+    except JavaError as error:
+        if "NoSuchTableException" in causes(error)[0]:
+            return None
+        raise
+
+
+def schema_of(spark: SparkSession, table: Any) -> StructType:
+    """An Iceberg table's schema as Spark's."""
+    convert = java_class(spark, "org.apache.iceberg.spark.SparkSchemaUtil").convert
+    return StructType.fromJson(json.loads(convert(table.schema()).json()))
+
+
+def added_files(table: Any) -> list[Any]:
+    """The data files (`org.apache.iceberg.DataFile`) that a table's current snapshot added."""
+    snapshot = table.currentSnapshot()
+    return list(snapshot.addedDataFiles(table.io()).iterator()) if snapshot else []
+
+
+def gained_files(
+    spark: SparkSession, table: Any, older: Any | None, where: Any | None = None
+) -> list[Any]:
+    """The data files (`org.apache.iceberg.DataFile`) that a table has and its older state had not.
+
+    `where` is an Iceberg expression: files whose statistics exclude it are left out. Only manifests
+    in which the two states differ are read, so the cost is that of what changed.
+    """
+    now, before = _manifests(table), _manifests(older) if older is not None else {}
+    new = [now[path] for path in now.keys() - before.keys()]
+    old = [before[path] for path in before.keys() - now.keys()]
+    had = {file.location() for manifest in old for file in _files(spark, table, manifest)}
+    found = [file for manifest in new for file in _files(spark, table, manifest, where)]
+    return [file for file in found if file.location() not in had]
+
+
+def snapshot_id(table: Any | None) -> int | None:
+    """Return the id of a table's current snapshot; None where it has none, or there is no table."""
+    snapshot = table.currentSnapshot() if table is not None else None
+    return snapshot.snapshotId() if snapshot is not None else None
+
+
+def described(file: Any) -> DataFile:
+    """What a report says of a data file."""
+    return DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())
+
+
+def summary(table: Any) -> dict[str, str]:
+    """The summary of an Iceberg table's current snapshot; empty where it has none."""
+    snapshot = table.currentSnapshot()
+    return {} if snapshot is None else {str(k): str(v) for k, v in snapshot.summary().items()}
+
+
+def has_deletes(table: Any) -> bool:
+    """Whether rows of an Iceberg table's data files were deleted without rewriting the files."""
+    snapshot = table.currentSnapshot()
+    return snapshot is not None and not snapshot.deleteManifests(table.io()).isEmpty()
+
+
+def expression(spark: SparkSession, name: str, condition: str) -> Any:
+    """A condition in Spark SQL on the table behind a name, as an Iceberg expression."""
+    convert = java(spark).org.apache.spark.sql.execution.datasources.SparkExpressionConverter
+    resolved = convert.collectResolvedSparkExpression(java_session(spark), name, condition)
+    return convert.convertToIcebergExpression(resolved)
+
+
+def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
+    """The rows in some of an Iceberg table's data files, as its own scans read them.
+
+    Iceberg's own rewriting of files reads like this: a set of scan tasks under a name.
+    """
+    iceberg = java(spark).org.apache.iceberg
+    name = uuid.uuid4().hex
+    schema = iceberg.SchemaParser.toJson(table.schema())
+    all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(
+        iceberg.expressions.Expressions.alwaysTrue()
+    )
+    none = gateway(spark).new_array(iceberg.DeleteFile, 0)
+    tasks = java(spark).java.util.ArrayList()
+    for file in files:
+        spec = iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
+        tasks.add(iceberg.BaseFileScanTask(file, none, schema, spec, all_rows))
+    iceberg.spark.SparkTableCache.get().add(name, table)
+    iceberg.spark.ScanTaskSetManager.get().stageTasks(table, name, tasks)
+    return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
+
+
+def nulls(table: Any, column: str, files: Sequence[Any]) -> int | None:
+    """How many nulls a column has in data files, by their statistics; None if these say nothing."""
+    field = table.schema().caseInsensitiveFindField(column).fieldId()
+    counts = [(file.nullValueCounts() or {}).get(field) for file in files]
+    known = [int(count) for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def ends(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
+    """Bounds of a column in data files, by their statistics; None for one that is not known.
+
+    Dates are days and timestamps microseconds since 1970; bounds of texts may lie a bit apart.
+    """
+    field = table.schema().caseInsensitiveFindField(column)
+    id_, convert = (
+        field.fieldId(),
+        java_class(spark, "org.apache.iceberg.types.Conversions").fromByteBuffer,
+    )
+    having = [f for f in files if (f.nullValueCounts() or {}).get(id_) != f.recordCount()]
+    found = [[(f.lowerBounds() or {}).get(id_), (f.upperBounds() or {}).get(id_)] for f in having]
+    if not found or any(bound is None for both in found for bound in both):
+        return None, None
+    typed = [[_comparable(convert(field.type(), bound)) for bound in both] for both in found]
+    return min(low for low, _ in typed), max(high for _, high in typed)
+
+
+def _comparable(bound: Any) -> Any:
+    """A value of Iceberg's in Python; a text is some other Java class to it."""
+    return bound if isinstance(bound, int | float | Decimal) else str(bound.toString())
+
+
+def may_have(table: Any, where: Any) -> bool:
+    """Whether any row of an Iceberg table may meet an expression of Iceberg's, by statistics."""
+    files = table.newScan().filter(where).caseSensitive(False).planFiles()
+    try:
+        return bool(files.iterator().hasNext())
+    finally:
+        files.close()
+
+
+def may_hold(
+    spark: SparkSession, table: Any, files: Sequence[Any], column: str, comparison: str, value: Any
+) -> bool:
+    """Whether a row of the files may compare like this, or be NaN, by the files' statistics.
+
+    `comparison` is <, <=, > or >=. `value` is of a Python type that Iceberg takes for the column's:
+    int, float, or text for decimals, dates and timestamps.
+    """
+    made = getattr(java_class(spark, _EXPRESSIONS), _COMPARISONS[comparison])(column, value)
+    return _may_match(spark, table, files, made)
+
+
+def may_hold_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
+    """Whether a value of a floating column may be NaN, by the files' statistics."""
+    made = java_class(spark, _EXPRESSIONS).isNaN(column)
+    return _may_match(spark, table, files, made)
+
+
+def _may_match(spark: SparkSession, table: Any, files: Sequence[Any], expression: Any) -> bool:
+    evaluator = java_class(spark, _EVALUATOR)
+    matches = evaluator(table.schema(), expression, False)  # in whatever case names are spelt
+    return any(matches.eval(file) for file in files)
+
+
+def _manifests(table: Any) -> dict[str, Any]:
+    snapshot = table.currentSnapshot()
+    found = snapshot.dataManifests(table.io()) if snapshot else ()
+    return {str(manifest.path()): manifest for manifest in found}
+
+
+def _files(
+    spark: SparkSession, table: Any, manifest: Any, where: Any | None = None
+) -> Iterator[Any]:
+    read = java_class(spark, "org.apache.iceberg.ManifestFiles").read
+    reader = read(manifest, table.io(), table.specs()).caseSensitive(False)
+    try:
+        yield from (reader.filterRows(where) if where is not None else reader).iterator()
+    finally:
+        reader.close()
+
+
+# Names as Spark SQL reads them.
+
+__all__ = ["quoted", "table_name"]
+
+
+def table_name(table: str, catalog: str = CATALOG) -> str:
+    """The table's name in Spark SQL, in the catalog of the run's branch or in another one."""
+    return ".".join(quoted(part) for part in (catalog, *table.split(".")))

@@ -1,0 +1,201 @@
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from access import deployment
+from infra.local import processes, stack
+from infra.local.processes import Command
+from infra.local.stack import Stack
+from lakegate.errors import LakegateError
+from tests.fakes.deployment import SETTINGS
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path) -> Iterator[None]:
+    """An environment without any Lakegate, given back afterwards."""
+    before = dict(os.environ)
+    for name in [n for n in os.environ if n.startswith(("LAKEGATE_", "AWS_"))]:
+        del os.environ[name]
+    os.environ["LAKEGATE_HOME"] = str(tmp_path)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def settings() -> dict[str, str]:
+    return {f"LAKEGATE_{name.upper()}": str(value) for name, value in asdict(SETTINGS).items()}
+
+
+def a_stack() -> Stack:
+    return Stack(
+        s3="http://127.0.0.1:1",
+        nessie="http://127.0.0.1:2",
+        iceberg="http://127.0.0.1:2/iceberg",
+        emr="http://127.0.0.1:3",
+        slack="http://127.0.0.1:4",
+        landing_bucket="landing",
+        lake_bucket="lake",
+        ledger_table="ledger",
+        reader_token="reader",
+        queues={},
+        functions={},
+        env={**settings(), "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "test"},
+    )
+
+
+def test_the_local_stack_is_used_whatever_account_is_at_hand() -> None:
+    """Nothing of a person's own AWS account or proxy is left that could lead a client elsewhere."""
+    os.environ |= {
+        "AWS_PROFILE": "production",
+        "AWS_ENDPOINT_URL_S3": "http://elsewhere",
+        "HTTPS_PROXY": "http://proxy",
+        "PATH": os.environ["PATH"],
+    }
+
+    found = deployment.of_stack(a_stack())
+
+    assert found.local
+    assert found.settings == SETTINGS
+    assert found.addresses["iceberg"] == "http://127.0.0.1:2/iceberg"
+    assert found.reader_token == "reader"
+    assert os.environ["AWS_ACCESS_KEY_ID"] == "test"
+    assert not {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "HTTPS_PROXY"} & os.environ.keys()
+    assert "PATH" in os.environ
+
+
+def test_the_stacks_place_is_still_known_when_it_is_used(tmp_path: Path) -> None:
+    """LAKEGATE_HOME leads to the same stack before and after its environment was taken on."""
+    deployment.of_stack(a_stack())
+
+    assert deployment.home() == tmp_path
+
+
+def test_an_environment_that_names_a_ledger_is_a_deployment() -> None:
+    """With AWS settings given the command works on AWS, and invents no reader's token."""
+    os.environ |= {**settings(), "AWS_REGION": "eu-central-1"}
+
+    found = deployment.find()
+
+    assert not found.local
+    assert found.addresses == {
+        "s3": "https://s3.eu-central-1.amazonaws.com",
+        "nessie": "http://nessie:19120",
+        "iceberg": "http://nessie:19120/iceberg",
+    }
+    assert found.reader_token == ""
+
+
+def test_a_region_has_one_source(tmp_path: Path) -> None:
+    """What is shown, and where S3 is looked for, is the region that boto3's clients go to."""
+    (tmp_path / "config").write_text("[default]\nregion = eu-west-3\n")
+    os.environ |= {**settings(), "AWS_CONFIG_FILE": str(tmp_path / "config")}
+    for name, value in (("AWS_REGION", "us-west-2"), ("AWS_DEFAULT_REGION", "ap-south-1")):
+        region = boto3.session.Session().region_name
+        assert deployment.find().addresses["s3"] == f"https://s3.{region}.amazonaws.com"
+        assert deployment.Choice.of(None).name.endswith(f" in {region}")
+        os.environ[name] = value
+    assert deployment.find().addresses["s3"] == "https://s3.ap-south-1.amazonaws.com"
+
+
+def test_without_anything_a_person_is_told_to_start_the_stack() -> None:
+    """Neither settings nor a stack: the error says what to do."""
+    with pytest.raises(LakegateError, match="lakegate up"):
+        deployment.find()
+
+
+def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
+    """Where the last stack was stopped a command says so at once; only `status` still looks."""
+    (tmp_path / "stack.json").write_text(json.dumps(asdict(a_stack())))
+
+    with pytest.raises(LakegateError, match="STACK_DOWN"):
+        deployment.find()
+
+    assert deployment.find(running=False).reader_token == "reader"
+
+
+def test_the_local_stack_is_opened_anew(tmp_path: Path) -> None:
+    """What was chosen stays the local stack: with its new ports and tokens, and when it is down."""
+    choice = deployment.Choice.of(None)
+    sleeps = Command("ministack", (sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)
+    stack.write(tmp_path, a_stack())
+    processes.start(tmp_path, sleeps)
+    try:
+        choice.open()
+        env = {**a_stack().env, "AWS_ENDPOINT_URL": "http://127.0.0.1:5"}
+        stack.write(tmp_path, replace(a_stack(), reader_token="new", env=env))
+        assert choice.open().reader_token == "new"
+        assert os.environ["AWS_ENDPOINT_URL"] == "http://127.0.0.1:5"
+    finally:
+        processes.stop(tmp_path, "ministack")
+    with pytest.raises(LakegateError, match="STACK_DOWN"):
+        choice.open()
+
+
+def test_a_choice_is_named_for_people() -> None:
+    """The stage with its region, also of an environment; one that names none by its ledger."""
+    assert deployment.Choice.of(None).name == "the local stack"
+    os.environ["AWS_DEFAULT_REGION"] = "eu-central-1"
+    assert deployment.Choice.of("dev").name == "stage dev in eu-central-1"
+    os.environ |= settings()
+    assert deployment.Choice.of(None).name == "ledger ledger in eu-central-1"
+    os.environ["LAKEGATE_STAGE"] = "prod"
+    assert deployment.Choice.of(None).name == "stage prod in eu-central-1"
+
+
+@mock_aws
+def test_a_stage_is_found_by_its_stack() -> None:
+    """The settings of `--stage S` are those that the functions of the stack lakegate-S have."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+    deploy("lakegate-prod", settings())
+
+    found = deployment.find("prod")
+
+    assert found.settings == SETTINGS
+    assert found.addresses["nessie"] == "http://nessie:19120"
+    assert not found.local
+
+
+@mock_aws
+def test_a_stage_that_is_not_there_is_named() -> None:
+    """A stage without a stack ends in a sentence, not in botocore's own error."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+
+    with pytest.raises(LakegateError, match="the CloudFormation stack lakegate-nowhere"):
+        deployment.find("nowhere")
+
+
+def deploy(name: str, settings: dict[str, str]) -> None:
+    """A stack as the template makes it, as far as the command looks at it."""
+    role = boto3.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")["Role"]
+    code = io.BytesIO()
+    zipfile.ZipFile(code, "w").close()
+    boto3.client("lambda").create_function(
+        FunctionName="on-job-run",
+        Runtime="python3.11",
+        Handler="h.h",
+        Role=role["Arn"],
+        Code={"ZipFile": code.getvalue()},
+        Environment={"Variables": settings},
+    )
+    template = {
+        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
+        "Outputs": {"OnJobRunFunctionName": {"Value": "on-job-run"}},
+    }
+    boto3.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
+
+
+def test_a_setting_that_is_missing_is_named() -> None:
+    """A deployment that is described by half is refused with what is missing."""
+    os.environ["LAKEGATE_LEDGER_TABLE"] = "ledger"
+
+    with pytest.raises(LakegateError, match="LAKEGATE_LAKE_BUCKET"):
+        deployment.find()

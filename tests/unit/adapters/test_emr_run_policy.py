@@ -1,0 +1,256 @@
+"""The policy of one job run: its own file, its own table, and never too long."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import botocore.session
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from functions.adapters.emr_run_policy import MOST, run_policy
+from lakegate.batch import BatchFile
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject
+from tests.fakes.deployment import SETTINGS
+from tests.policies import Identity, matches
+
+ACCOUNT = "000000000000"
+LANDING, LAKE = f"lakegate-{'s' * 20}-landing-{ACCOUNT}", f"lakegate-{'s' * 20}-lake-{ACCOUNT}"
+SETTINGS_ = replace(SETTINGS, lake_bucket=LAKE, job_code=f"s3://{LAKE}/jobs/0123456789abcdef")
+UUID = "0f0e0d0c-1111-2222-3333-444455556666"
+ROLE = {
+    "Statement": [
+        {"Effect": "Allow", "Action": "*", "Resource": f"arn:aws:s3:::{bucket}{path}"}
+        for bucket in (LANDING, LAKE)
+        for path in ("", "/*")
+    ]
+}
+KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=1024).filter(
+    lambda key: len(key.encode()) <= 1024
+)
+PLAIN = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["Cc"])
+
+
+def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
+    landed = LandedObject(LANDING, key, "v1", "e1", 10)
+    told = JobSpec(
+        ingestion="a1" * 16,
+        attempt=1,
+        landed=landed,
+        table="shop.orders",
+        branch="b",
+        base_hash="h",
+        lake_bucket=LAKE,
+        contract_key="contracts/shop.orders.yaml",
+        contract_version="1",
+        report_key=f"reports/shop.orders/{'a1' * 16}/1.json",
+        nessie_uri="http://nessie",
+        token_secret="job",
+    )
+    return replace(told, **changes)
+
+
+@cache
+def _rules() -> dict[str, Any]:
+    """What the API asks of a policy's text."""
+    service = botocore.session.get_session().get_service_model("emr-serverless")
+    return dict(service.shape_for("JobRunExecutionIamPolicy").members["policy"].metadata)
+
+
+def narrowed(told: JobSpec) -> Identity:
+    """Who may do anything in both buckets, but for the run's policy."""
+    policy = json.loads(run_policy(told, SETTINGS_))
+    return Identity("arn:aws:iam::000000000000:role/job", [ROLE], policy)
+
+
+def landing(key: str) -> str:
+    return f"arn:aws:s3:::{LANDING}/{key}"
+
+
+def lake(key: str) -> str:
+    return f"arn:aws:s3:::{LAKE}/{key}"
+
+
+@given(KEYS, st.integers(1, 300), st.booleans())
+def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_others: bool) -> None:
+    """Whatever key and table: JSON, 2,048 characters at most, and only such as the API allows."""
+    told = spec(key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml")
+    policy = run_policy(replace(told, reads_others=reads_others), SETTINGS_)
+    rules = _rules()
+    assert 1 <= len(policy) <= MOST == rules["max"]
+    assert re.fullmatch(rules["pattern"], policy)
+    assert json.loads(policy)["Version"] == "2012-10-17"
+
+
+@given(KEYS)
+def test_a_run_may_read_its_landed_object(key: str) -> None:
+    """Whatever characters the key has, and however many."""
+    run = narrowed(spec(key))
+    assert run.may("s3:GetObject", landing(key))
+    assert run.may("s3:GetObjectVersion", landing(key))
+    assert not run.may("s3:PutObject", landing(key))
+    assert not run.may("s3:DeleteObject", landing(key))
+
+
+@given(st.text(PLAIN, min_size=1), st.text(PLAIN, min_size=1))
+def test_a_run_may_read_no_other_landed_object(key: str, other: str) -> None:
+    """Wildcards in a key stand for themselves; only what cannot be written widens the policy."""
+    assume(other != key and not other.startswith(f"{key}.control."))
+    assert not narrowed(spec(key)).may("s3:GetObject", landing(other))
+
+
+@pytest.mark.parametrize("key", ["a*.csv", "a?.csv", "${aws:username}.csv", "$", "a$b", "é+ü.csv"])
+def test_a_key_with_wildcards_stands_for_itself(key: str) -> None:
+    """A `*`, a `?` or a variable in a key lets no other key be read."""
+    run = narrowed(spec(key))
+    assert run.may("s3:GetObject", landing(key))
+    for other in ("abc.csv", "ab.csv", "a.csv", "x.csv", "ayb", "e+u.csv"):
+        assert not run.may("s3:GetObject", landing(other))
+
+
+@pytest.mark.parametrize(
+    ("key", "same"),
+    [("中文.csv", "日本語.csv"), ("a\n.csv", "ab.csv"), ("*" * 1024, "*" * 1000)],
+)
+def test_only_what_cannot_be_written_is_widened(key: str, same: str) -> None:
+    """Characters that a policy cannot have, and the end of a long key, match others as well."""
+    run = narrowed(spec(key))
+    assert run.may("s3:GetObject", landing(key))
+    assert run.may("s3:GetObject", landing(same))
+    assert not run.may("s3:GetObject", landing("other.parquet"))
+
+
+def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
+    """Table, report, staged copy, results and quarantine; nothing of any other ingestion."""
+    run, ingestion = narrowed(spec()), "a1" * 16
+    own = (
+        f"warehouse/shop/orders_{UUID}/data/x.parquet",
+        f"warehouse/shop/orders_{UUID}/metadata/x.avro",
+        "warehouse/shop/orders/data/x.parquet",
+        f"reports/shop.orders/{ingestion}/1.json",
+        f"staging/{ingestion}/1/file.csv",
+        f"warehouse/ops/audit_results/data/{ingestion}-1-abcd.parquet",
+        f"warehouse/ops/quarantine/data/{ingestion}-1-abcd/part-0.parquet",
+    )
+    for key in own:
+        assert run.may("s3:PutObject", lake(key)), key
+        assert run.may("s3:GetObject", lake(key)), key
+        assert not run.may("s3:DeleteObject", lake(key)), key
+    others = (
+        f"warehouse/shop/orders_2_{UUID}/data/x.parquet",
+        f"warehouse/shop/orders_20240101_{UUID}/data/x.parquet",
+        f"warehouse/shop/customers_{UUID}/data/x.parquet",
+        f"reports/shop.orders/{'b2' * 16}/1.json",
+        f"warehouse/ops/audit_results/data/{'b2' * 16}-1-abcd.parquet",
+        "contracts/shop.orders.yaml",
+        "jobs/0123456789abcdef/main.py",
+        "baselines/shop.orders.json",
+    )
+    for key in others:
+        assert not run.may("s3:PutObject", lake(key)), key
+
+
+def test_a_run_reads_its_contract_its_baselines_and_its_code() -> None:
+    """Those of its own table and release, and no others; a control file beside its object, too."""
+    run = narrowed(spec())
+    mine = ("contracts/shop.orders.yaml", "baselines/shop.orders.json")
+    for key in (*mine, "jobs/0123456789abcdef/main.py", "jobs/0123456789abcdef/spark-avro.jar"):
+        assert run.may("s3:GetObject", lake(key)), key
+    assert run.may("s3:GetObject", landing("shop/orders/a.csv.control.json"))
+    for key in ("contracts/shop.others.yaml", "baselines/a.b.json", "jobs/fedcba/main.py"):
+        assert not run.may("s3:GetObject", lake(key)), key
+
+
+def test_other_tables_are_read_only_where_the_run_has_to() -> None:
+    """Another table's files are closed to a run whose checks do not look at them."""
+    other = lake(f"warehouse/shop/customers_{UUID}/data/x.parquet")
+    assert not narrowed(spec()).may("s3:GetObject", other)
+    looking = narrowed(spec(reads_others=True))
+    assert looking.may("s3:GetObject", other)
+    assert not looking.may("s3:PutObject", other)
+
+
+def test_who_audits_again_writes_no_data() -> None:
+    """A run that only looks again reads its table, not the landed object, and writes a report."""
+    run = narrowed(spec(reaudit_base="h", audited_hash="g", earlier_report="r"))
+    data = lake(f"warehouse/shop/orders_{UUID}/data/x.parquet")
+    assert run.may("s3:GetObject", data)
+    assert not run.may("s3:PutObject", data)
+    assert not run.may("s3:GetObject", landing("shop/orders/a.csv"))
+    assert run.may("s3:PutObject", lake(f"reports/shop.orders/{'a1' * 16}/1.json"))
+
+
+def test_a_change_reads_its_own_text() -> None:
+    """What landed for a change is its text, in the lake bucket."""
+    text = LandedObject(LAKE, "changes/shop.orders/abc.json", "v", "e", 10)
+    run = narrowed(spec(landed=text, change=True, reads_others=True))
+    assert run.may("s3:GetObject", lake("changes/shop.orders/abc.json"))
+    assert not run.may("s3:GetObject", lake("changes/shop.orders/def.json"))
+
+
+def batch(tables: Sequence[str], folder: str = "monday") -> JobSpec:
+    """What the job of a batch is told, with one file for each of the tables."""
+    manifest = LandedObject(LANDING, f"batches/{folder}/_manifest.json", "v1", "e1", 10)
+    parts = tuple(
+        BatchFile(f"{n}.csv", "v", "e", 1, t, f"contracts/{t}.yaml", "1")
+        for n, t in enumerate(tables)
+    )
+    return spec(landed=manifest, table="batch", contract_key="", parts=parts)
+
+
+def test_a_batchs_run_has_its_folder_and_its_tables() -> None:
+    """It reads what lies in the manifest's folder and writes its tables, and no others."""
+    run = narrowed(batch(["shop.orders", "shop.returns"]))
+    for key in ("batches/monday/0.csv", "batches/monday/0.csv.control.json"):
+        assert run.may("s3:GetObjectVersion", landing(key))
+    for key in ("batches/tuesday/0.csv", "batches/monday2/0.csv", "shop/orders/0.csv"):
+        assert not run.may("s3:GetObject", landing(key))
+    for name, may in (("orders", True), ("returns", True), ("customers", False)):
+        assert run.may("s3:PutObject", lake(f"warehouse/shop/{name}_{UUID}/data/x.parquet")) is may
+    for key in ("contracts/shop.returns.yaml", "baselines/shop.returns.json"):
+        assert run.may("s3:GetObject", lake(key))
+        assert not run.may("s3:PutObject", lake(key))
+
+
+def test_many_tables_are_named_by_their_namespaces() -> None:
+    """Twenty tables of two namespaces: the folders of these are open, and of no others."""
+    run = narrowed(batch([f"{space}.table_{n}" for n in range(10) for space in ("shop", "nyc")]))
+    assert run.may("s3:PutObject", lake(f"warehouse/nyc/table_7_{UUID}/data/x.parquet"))
+    assert not run.may("s3:PutObject", lake(f"warehouse/other/table_7_{UUID}/data/x.parquet"))
+
+
+@given(KEYS, st.integers(1, 20), st.integers(1, 100), st.booleans())
+def test_every_policy_of_a_batch_is_one_that_the_api_takes(
+    name: str, many: int, length: int, apart: bool
+) -> None:
+    """Whatever folder and tables: 2,048 characters at most, and it may read and write its own."""
+    tables = [f"{'s' * length}{n if apart else ''}.t{n}" for n in range(many)]
+    told = batch(tables, name)
+    policy = run_policy(told, SETTINGS_)
+    assert len(policy) <= MOST
+    assert re.fullmatch(_rules()["pattern"], policy)
+    run = narrowed(told)
+    assert run.may("s3:GetObject", landing(f"batches/{name}/0.csv"))
+    for table in tables:
+        assert run.may("s3:PutObject", lake(f"warehouse/{table.replace('.', '/')}_{UUID}/data/x"))
+
+
+def test_the_partition_is_the_roles() -> None:
+    """In another partition of AWS the names of its buckets begin otherwise."""
+    settings = replace(SETTINGS_, emr_role_arn="arn:aws-us-gov:iam::000000000000:role/job")
+    policy = run_policy(spec(), settings)
+    assert "arn:aws-us-gov:s3:::" in policy
+    assert "arn:aws:" not in policy
+
+
+@given(st.text(alphabet="ab*?${}", max_size=8), st.text(alphabet="ab*?${}", max_size=8))
+def test_a_pattern_of_escapes_is_read_back(text: str, other: str) -> None:
+    """What tests take for IAM's patterns: an escaped text matches itself alone."""
+    escaped = re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)
+    assert matches(escaped, text)
+    assert matches(escaped, other) == (text == other)

@@ -1,0 +1,44 @@
+"""The fakes can stand in for the adapters: they have the same methods, called the same way."""
+
+import inspect
+
+import pytest
+
+from functions.adapters.emr import Jobs
+from functions.adapters.iceberg import Tables
+from functions.adapters.ledger import Ledger
+from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake, Landing
+from functions.adapters.sqs import (
+    AlertQueue,
+    AnnouncementQueue,
+    DeadLetters,
+)
+from tests.fakes.alerts import FakeAlerts
+from tests.fakes.announcements import FakeAnnouncements
+from tests.fakes.catalog import FakeCatalog, FakeTables
+from tests.fakes.jobs import FakeJobs
+from tests.fakes.ledger import FakeLedger
+from tests.fakes.queues import FakeDeadLetters
+from tests.fakes.storage import FakeLake, FakeLanding
+
+
+@pytest.mark.parametrize(
+    ("real", "fake"),
+    [
+        (Catalog, FakeCatalog),
+        (Tables, FakeTables),
+        (Jobs, FakeJobs),
+        (Ledger, FakeLedger),
+        (Landing, FakeLanding),
+        (Lake, FakeLake),
+        (DeadLetters, FakeDeadLetters),
+        (AlertQueue, FakeAlerts),
+        (AnnouncementQueue, FakeAnnouncements),
+    ],
+)
+def test_a_fake_is_called_like_the_real_one(real: type, fake: type) -> None:
+    """Each public method of an adapter is there, with the same arguments and the same answer."""
+    for name, method in inspect.getmembers(real, inspect.isfunction):
+        if not name.startswith("_"):
+            assert inspect.signature(getattr(fake, name)) == inspect.signature(method), name

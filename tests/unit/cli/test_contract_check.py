@@ -1,0 +1,152 @@
+"""`lakegate contract check`: what an author is told before anything is put in force."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.contract_check import check, hints
+from cli.main import app
+from lakegate.contract.model import ContractInvalid
+from tests.unit.contract.contract_texts import HEAD, contract_text
+
+CHANNEL = HEAD + "support: [{channel: '#shop', tool: slack}]\n"
+# What is put under a column `c`, the field that is refused, and what is said of it.
+MISTAKES = [
+    (
+        "quality: [{metric: nullValues, mustBe: 0, mustBeLesThan: 5}]",
+        "mustBeLesThan",
+        "mustBeLessThan?",
+    ),
+    ("quality: [{metric: nullValues, mustBe: 0, severity: eror}]", "severity", "error?"),
+    ("quality: [{metric: nullValues, mustBeBetween: [5, 1]}]", "mustBeBetween", "smaller one"),
+    ("logicalTypeOptions: {pattern: '(?<a>b)'}", "pattern", "not supported"),
+    ("logicalTypeOptions: {pattern: '^(a+)+$'}", "pattern", "can take very long"),
+    ("enum: [{value: 7}]", "value", "put it in quotes"),
+]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["contract", "check", *map(str, arguments)])
+
+
+def hinted(properties: str, head: str = CHANNEL) -> list[tuple[int, str]]:
+    text = contract_text(properties, head=head)
+    check(text, "orders.yaml")
+    return [(hint.line, hint.field) for hint in hints(text, "orders.yaml")]
+
+
+@pytest.mark.parametrize(("more", "field", "reason"), MISTAKES)
+def test_a_mistake_is_told_once_with_its_place(more: str, field: str, reason: str) -> None:
+    """Each mistake is one problem, at its own field and line, and says what would be right."""
+    text = contract_text(f"- name: c\n  logicalType: string\n  {more}\n")
+    with pytest.raises(ContractInvalid) as refusal:
+        check(text, "orders.yaml")
+    (problem,) = refusal.value.problems
+    assert problem.line == 11
+    assert field in problem.field
+    assert reason in problem.reason
+
+
+@pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
+def test_each_version_of_the_standard_is_taken(version: str) -> None:
+    """The newest schema judges the contracts of the versions before it, too."""
+    text = contract_text("- {name: c, logicalType: string}").replace("v3.1.0", version)
+    assert check(text, "orders.yaml").columns[1].name == "c"
+
+
+def test_a_logical_type_is_demanded_in_our_own_words() -> None:
+    """The schema would speak of a missing map; what is missing is the logicalType."""
+    with pytest.raises(ContractInvalid) as refusal:
+        check(contract_text("- {name: c}"), "orders.yaml")
+    (problem,) = refusal.value.problems
+    assert problem.field == "schema[0].properties[1].logicalType"
+    assert problem.reason.startswith("is missing: give one of string, ")
+
+
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [
+        (
+            "{name: order_id, logicalType: string, logicalTypeOptions: {pattern: '^[0-9]+'}}",
+            "pattern",
+        ),
+        ("{name: a, logicalType: string, logicalTypeOptions: {pattern: '[0-9]+'}}", "pattern"),
+        ("{name: customerName, logicalType: string}", "name"),
+        ("{name: unit_price, logicalType: number}", "name"),
+    ],
+)
+def test_what_was_hardly_meant_is_hinted_at(column: str, field: str) -> None:
+    """What is allowed and likely a slip is told with its place."""
+    ((line, place),) = hinted(f"- {column}")
+    assert (line, place.rpartition(".")[2]) == (10, field)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "{name: order_id, logicalType: string, logicalTypeOptions: {pattern: '^[0-9]+$'}}",
+        "{name: a, logicalType: string, logicalTypeOptions: {pattern: '^[A-Z]'}}",
+        "{name: carrier_name, logicalType: string}",
+        "{name: email, logicalType: string, classification: internal}",
+        "{name: unit_price, logicalType: number, physicalType: 'decimal(9,2)'}",
+    ],
+)
+def test_what_is_meant_gets_no_hint(column: str) -> None:
+    """An author who has said what is meant is left alone."""
+    assert hinted(f"- {column}") == []
+
+
+def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:
+    """A contract with hints is taken: they are lines of their own, and the exit code is 0."""
+    file = tmp_path / "a.yaml"
+    file.write_text(contract_text("- {name: email, logicalType: string}"))
+    said = run(file)
+    assert said.exit_code == 0
+    assert f"{file}: hint: line 9: schema[0].properties[1].name: looks personal" in said.stdout
+    assert f"{file}: hint: line 1: support: without a Slack channel" in said.stdout
+
+
+def test_a_directory_stands_for_its_contracts(tmp_path: Path) -> None:
+    """Files and directories can be given together; none of them is checked twice."""
+    file = tmp_path / "a.yaml"
+    file.write_text(contract_text())
+    assert run(tmp_path, file).stdout.count("shop.orders, 1 checks") == 1
+
+
+def test_contracts_that_clash_are_refused(tmp_path: Path) -> None:
+    """Two files for one table cannot both be in force."""
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(contract_text())
+    said = run(tmp_path)
+    assert said.exit_code == 1
+    assert "have the same landing prefix" in said.stderr
+
+
+def test_json_tells_all_of_all_files(tmp_path: Path) -> None:
+    """A program gets problems, hints and clashes of every file, and the exit code."""
+    bad = contract_text("- {name: c, logicalType: strin}")
+    for name, text in {"a.yaml": contract_text(), "b.yaml": contract_text(), "c.yaml": bad}.items():
+        (tmp_path / name).write_text(text)
+    said = run(tmp_path, "--json")
+    told: dict[str, Any] = json.loads(said.stdout)
+
+    assert said.exit_code == 1
+    good, _, refused = told["contracts"]
+    assert (good["table"], good["checks"], good["problems"]) == (
+        "shop.orders",
+        ["id.nullValues"],
+        [],
+    )
+    assert good["hints"][0]["field"] == "support"
+    (problem,) = refused["problems"]
+    assert (problem["line"], problem["field"]) == (9, "schema[0].properties[1].logicalType")
+    assert "a.yaml" in told["clash"]
+
+
+def test_json_of_a_good_contract_ends_with_0(tmp_path: Path) -> None:
+    """Where nothing is wrong, a program sees so by the exit code."""
+    (tmp_path / "a.yaml").write_text(contract_text())
+    assert run(tmp_path, "--json").exit_code == 0

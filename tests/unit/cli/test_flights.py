@@ -1,0 +1,59 @@
+import io
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyarrow import parquet
+
+from cli import flights
+from lakegate.contract.model import parse
+
+_FILE = Path(__file__).parents[3] / "contracts" / "nyc.flights.yaml"
+_CONTRACT = parse(_FILE.read_text(encoding="utf-8"), "contract")
+_NEW_YEAR = date(2013, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def everything() -> pa.Table:
+    return flights.read(_CONTRACT.columns)
+
+
+def test_the_flights_have_the_contracts_columns(everything: pa.Table) -> None:
+    """The demo's data is the whole year, with just the contract's columns, in its order."""
+    assert everything.num_rows == 336_776
+    assert everything.column_names == [column.name for column in _CONTRACT.columns]
+
+
+def test_a_file_has_the_contracts_types(everything: pa.Table) -> None:
+    """Whole numbers have 32 bits and hours are instants in microseconds, as the contract says."""
+    file = flights.as_parquet(flights.of_day(everything, _NEW_YEAR))
+
+    schema = parquet.read_schema(io.BytesIO(file))
+
+    assert schema.field("dep_time").type == pa.int32()
+    assert schema.field("carrier").type == pa.string()
+    assert schema.field("time_hour").type == pa.timestamp("us", tz="UTC")
+
+
+def test_a_days_file_has_that_days_flights_only(everything: pa.Table) -> None:
+    """New Year's Day had 842 flights; four were cancelled and have no departure time."""
+    day = flights.of_day(everything, _NEW_YEAR)
+
+    assert day.num_rows == 842
+    assert set(day["day"].to_pylist()) == {1}
+    assert (day["dep_time"].null_count, day["dep_delay"].null_count) == (4, 4)
+
+
+def test_the_broken_file_breaks_three_promises(everything: pa.Table) -> None:
+    """The broken day has all its rows and types, and values that no contract would take."""
+    day = flights.of_day(everything, _NEW_YEAR)
+
+    broken = flights.broken(day)
+
+    assert broken.schema == day.schema
+    assert broken.num_rows == day.num_rows
+    assert broken["carrier"].null_count == 12
+    assert pc.sum(pc.equal(broken["origin"], "NYC")).as_py() == 7
+    assert pc.sum(pc.equal(broken["dep_delay"], 99_999)).as_py() == 3

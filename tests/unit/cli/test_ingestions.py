@@ -1,0 +1,63 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from access.deployment import identified
+from cli.ingestions import page
+from lakegate.errors import LakegateError
+from tests.fakes.clock import FakeClock
+from tests.fakes.examples import INGESTION, REPORT
+from tests.fakes.ledger import FakeLedger
+from tests.unit.cli.cli_examples import LANDED
+
+_FIRST = replace(LANDED, id="0123" + 28 * "a")
+_SECOND = replace(LANDED, id="0124" + 28 * "b")
+
+
+@pytest.fixture
+def ledger() -> Any:
+    made = FakeLedger(FakeClock().now)
+    made.begin(_FIRST)
+    made.begin(_SECOND)
+    return made
+
+
+@pytest.mark.parametrize("beginning", [_FIRST.id, "0123", "0123A", " 0123aa "])
+def test_an_id_may_be_cut_as_long_as_it_is_the_only_one(ledger: Any, beginning: str) -> None:
+    """A whole id, or any beginning that only one id has, finds its ingestion."""
+    assert identified(ledger, beginning).id == _FIRST.id
+
+
+@pytest.mark.parametrize(
+    ("beginning", "code"),
+    [
+        ("012", "AMBIGUOUS_ID"),
+        ("", "UNKNOWN_INGESTION"),
+        ("f", "UNKNOWN_INGESTION"),
+        (32 * "c", "UNKNOWN_INGESTION"),
+    ],
+)
+def test_an_id_that_names_no_one_or_several_is_refused(
+    ledger: Any, beginning: str, code: str
+) -> None:
+    """A person is told that there is none, or which ones begin so."""
+    with pytest.raises(LakegateError, match=code):
+        identified(ledger, beginning)
+
+
+def test_what_became_of_the_columns_is_shown() -> None:
+    """A person sees the SQL that the file went through, what it left, and each changed column."""
+    report = replace(
+        REPORT,
+        transform="SELECT a\nFROM file",
+        source_rows=1000,
+        rows_read=842,
+        schema_changes=("column a: int widened to bigint", "table: column b added as string"),
+    )
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(page(INGESTION, report))
+    assert "1,000 rows in the file, 842 of SELECT a FROM file" in shown.get()
+    assert "; ".join(report.schema_changes) in shown.get()

@@ -1,0 +1,364 @@
+"""`lakegate inspect` over doubles: rows in memory, the rest from the in-memory deployment."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from access.failing_rows import Finding, Inspection, Question, inspection
+from access.rows import Evidence
+from cli.inspect import document, page
+from functions.model.ingestion import Ingestion
+from lakegate.contract.model import Contract, parse
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport, CheckResult, Status
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.job import crashed, passed, rejected
+from tests.unit.cli.test_terminal import shown
+
+CONTRACT = """\
+kind: DataContract
+apiVersion: v3.1.0
+id: shop-orders
+version: 2.0.0
+{samples}
+schema:
+  - name: shop.orders
+    quality: [{{id: enough, metric: rowCount, mustBeGreaterThan: 9}}]
+    properties:
+      - {{name: id, logicalType: integer, required: true, unique: true}}
+      - {{name: email, logicalType: string, classification: {secrecy}}}
+      - name: total
+        logicalType: number
+        logicalTypeOptions: {{minimum: 0}}
+"""
+_NO_SAMPLES = "customProperties: [{property: allowSamples, value: false}]"
+ROWS = pa.table(
+    {
+        "id": pa.array([1, None, 1, 4, 1, None], pa.int64()),
+        "email": ["a@x", "b@x", None, "d@x", "e@x", "f@x"],
+        "total": [1.5, float("nan"), -2.0, 0.0, None, 3.25],
+    }
+)
+
+
+@dataclass(frozen=True)
+class ArrowRows:
+    """Rows in memory, in two files that are read two rows at a time."""
+
+    table: pa.Table = field(default_factory=lambda: ROWS)
+    files: tuple[str, ...] = ("s3://lake/one.parquet", "s3://lake/two.parquet")
+
+    @property
+    def count(self) -> int:
+        return int(self.table.num_rows)
+
+    def schema(self, columns: Sequence[str]) -> pa.Schema:
+        return self.table.select(columns).schema
+
+    def batches(self, file: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        half = self.table.select(columns).slice(4 * file, 4 if file == 0 else None)
+        return iter(half.to_batches(max_chunksize=2))
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A deployment in which one file was rejected by a contract of another version since."""
+
+    deployment: Deployment
+    landed: LandedObject
+    contract: Contract
+    rows: ArrowRows = field(default_factory=ArrowRows)
+
+    @property
+    def ingestion(self) -> Ingestion:
+        return self.deployment.ingestion(self.landed)
+
+    def inspect(self, check: str = "", limit: int = 20, *, reveal: bool = False) -> Inspection:
+        question = Question(check, limit, reveal)
+        return inspection(self.deployment.adapters, self.ingestion, question, self._evidence)
+
+    def finding(self, check: str, limit: int = 20, *, reveal: bool = False) -> Finding:
+        (found,) = self.inspect(check, limit, reveal=reveal).findings
+        return found
+
+    @contextmanager
+    def _evidence(self, report: AuditReport) -> Iterator[Evidence]:
+        assert (report.branch, report.table) == (self.ingestion.branch, TABLE)
+        with duckdb.connect() as connection:
+            yield Evidence(connection, self.rows)
+
+
+def shop(samples: str = "", secrecy: str = "public", **found: str) -> Shop:
+    """The shop, whose report found for a check what is said, or else what there is."""
+    deployment = Deployment()
+    text = CONTRACT.format(samples=samples, secrecy=secrecy)
+    contract = parse(text, "orders")
+    key = deployment.lake.put_contract(contract, text)
+    true = {"id.nullValues": 2, "id.duplicateValues": 2, "total.invalidValues": 2, "enough": 6}
+    results = tuple(
+        CheckResult(
+            check.id,
+            check.metric.value,
+            check.columns,
+            check.severity.value,
+            Status.FAIL,
+            check.expect.wording,
+            found.get(check.id.replace(".", "_")) or check.expect.found(true[check.id], 6),
+        )
+        for check in contract.checks
+    )
+
+    def script(report: AuditReport) -> AuditReport:
+        changed = rejected(report)
+        return replace(changed, checks=(*results, *_IMPLIED), rows_written=6)
+
+    landed = deployment.land("shop/orders/a.csv", script=script)
+    deployment.settle()
+    stricter = text.replace("minimum: 0", "minimum: 1000").replace("required: true, ", "")
+    deployment.lake.put_text(key, stricter.encode())
+    return Shop(deployment, landed, contract)
+
+
+_IMPLIED = (
+    CheckResult(
+        "file.rows_readable",
+        "file",
+        (),
+        "error",
+        Status.FAIL,
+        "every row has all its cells",
+        "1 of 6 rows do not",
+        samples=({"row": "x,y"},),
+    ),
+    CheckResult("file.columns", "file", (), "error", Status.PASS, "the columns", "these"),
+)
+
+
+def addresses(finding: Finding) -> list[tuple[str, int]]:
+    return [(row["_file"][-11:], row["_pos"]) for row in finding.rows]
+
+
+def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
+    """Rows that repeat a key of the table are not looked for among the file's rows alone."""
+    deployment = Deployment()
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    landed = deployment.land_with("shop/orders/second.parquet", "1")
+    deployment.settle()
+    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
+    found = inspection(
+        deployment.adapters, deployment.ingestion(landed), Question(), lambda _: nothing
+    )
+    (finding,) = found.findings
+    assert (finding.count, finding.on_branch) == (None, "")
+    assert "with the table on main" in finding.notes[0]
+
+
+def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
+    """Rows come with data file, place in it and every value as text, the check's column first."""
+    found = shop().inspect()
+
+    assert [finding.result.id for finding in found.findings] == [
+        "id.nullValues",
+        "id.duplicateValues",
+        "total.invalidValues",
+        "enough",
+        "file.rows_readable",
+    ]
+    assert found.files == ArrowRows().files
+    assert found.findings[2].rows == (
+        {"_file": found.files[0], "_pos": 1, "total": "nan", "id": None, "email": "b@x"},
+        {"_file": found.files[0], "_pos": 2, "total": "-2.0", "id": "1", "email": None},
+    )
+    assert all(finding.agrees for finding in found.findings)
+
+
+def test_a_place_is_counted_in_each_file_anew() -> None:
+    """The address is right in the second file, and behind the first batch of one."""
+    assert addresses(shop().finding("id.nullValues")) == [("one.parquet", 1), ("two.parquet", 1)]
+
+
+def test_repeated_keys_show_the_rows_beyond_the_first() -> None:
+    """Of three rows with one key two are shown; nulls are no key."""
+    finding = shop().finding("id.duplicateValues")
+
+    assert addresses(finding) == [("one.parquet", 2), ("two.parquet", 0)]
+    assert finding.count == 2
+
+
+def test_no_more_rows_than_asked_for() -> None:
+    """A limit cuts the rows, never the count, and the page says how many there are."""
+    found = shop().inspect("id.nullValues", limit=1)
+
+    assert (found.findings[0].count, len(found.findings[0].rows)) == (2, 1)
+    assert "1 of 2 rows are shown" in shown(page(found))
+
+
+def test_a_check_about_no_single_row_says_expected_and_found() -> None:
+    """For a row count there are no rows to show, but what was expected and found."""
+    found = shop().inspect("enough")
+
+    assert (found.findings[0].count, found.findings[0].rows) == (None, ())
+    assert "enough: expected more than 9 rows, found 6 rows" in shown(page(found))
+
+
+def test_rows_that_could_not_be_read_are_the_reports() -> None:
+    """A branch cannot tell which of its nulls could not be read; the report has the lines."""
+    finding = shop().finding("file.rows_readable")
+
+    assert finding.rows == ({"row": "x,y"},)
+    assert "as they stand in the file" in finding.notes[0]
+
+
+def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
+    """They are not on the branch: main's quarantine has them, before that the report has some."""
+    deployment = Deployment()
+    left_out = replace(_IMPLIED[0], counted=3)
+
+    def script(report: AuditReport) -> AuditReport:
+        return replace(rejected(report), checks=(left_out,), rows_unreadable=3)
+
+    landed = deployment.land("shop/orders/a.csv", script=script)
+    deployment.settle()
+    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
+    now = deployment.ingestion(landed)
+
+    recorded: list[str] = []
+
+    def kept_out(report: AuditReport, check: str, limit: int) -> list[str]:
+        asked = report.ingestion, report.attempt, check
+        assert asked == (now.id, 1, "file.rows_readable")
+        return recorded[:limit]
+
+    for more, rows in (((), ("x,y",)), (("x,y", "z"), ("x,y", "z"))):
+        recorded += more
+        found = inspection(deployment.adapters, now, Question(), lambda _: nothing, kept_out)
+        (finding,) = found.findings
+        assert finding.rows == tuple({"row": row} for row in rows)
+        assert finding.notes == (
+            "as they stand in the file: such rows are not on the branch, but in quarantine",
+        )
+        assert "of 3 rows are shown" in shown(page(found))
+
+
+def test_any_check_can_be_asked_for() -> None:
+    """A check that passed is looked at when it is named; one that is not there is told."""
+    assert shop().finding("file.columns").result.status is Status.PASS
+    with pytest.raises(LakegateError, match=r"UNKNOWN_CHECK.*nothing.*id\.nullValues, id\.dupl"):
+        shop().inspect("nothing")
+
+
+@pytest.mark.parametrize(
+    ("check", "there"), [("total_invalidValues", "2 rows"), ("enough", "6 rows")]
+)
+def test_a_count_other_than_the_reports_is_told(check: str, there: str) -> None:
+    """Where branch and report say differently, a person is told, and so is a program."""
+    found = shop(**{check: "7 rows"}).inspect(check.replace("_", "."))
+
+    assert f"the branch has {there}, not what the audit found" in shown(page(found))
+    assert document(found)["checks"][0]["agrees"] is False
+
+
+def test_rows_that_nobody_may_see_are_shown_on_demand_alone() -> None:
+    """Without allowSamples there is a count and how to see the rows, and the rows if asked."""
+    closed = shop(_NO_SAMPLES)
+    found = closed.inspect("id.nullValues")
+
+    assert (found.findings[0].count, found.findings[0].rows) == (2, ())
+    assert "b@x" not in str(document(found))
+    assert "--show-rows shows them" in shown(page(found))
+    assert len(closed.finding("id.nullValues", reveal=True).rows) == 2
+
+
+def test_confidential_columns_are_shown_on_demand_alone() -> None:
+    """Of a column that the contract classifies the values are hidden, nulls included."""
+    closed = shop(secrecy="confidential")
+    hidden = closed.finding("total.invalidValues")
+
+    assert [row["email"] for row in hidden.rows] == ["(hidden)", "(hidden)"]
+    assert "--show-rows" in hidden.notes[0]
+    revealed = closed.finding("total.invalidValues", reveal=True)
+    assert [row["email"] for row in revealed.rows] == ["b@x", None]
+    assert revealed.notes == ()
+
+
+def test_what_is_confidential_by_now_is_hidden() -> None:
+    """What the contract in force hides is hidden of files that another one judged, too."""
+    open_ = shop()
+    stricter = CONTRACT.format(samples="", secrecy="confidential")
+    open_.deployment.lake.put_text(open_.ingestion.contract_key, stricter.encode())
+    rows = open_.finding("total.invalidValues").rows
+    assert [row["email"] for row in rows] == ["(hidden)", "(hidden)"]
+
+
+def test_an_unknown_contract_is_told() -> None:
+    """Where a rebuilt ledger does not know the contract, a person is told so and what to do."""
+    open_ = shop()
+    known = open_.ingestion
+    open_.deployment.ledger.save(replace(known, contract_key="", contract_version=""))
+    with pytest.raises(LakegateError, match=f"UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
+        open_.inspect()
+
+
+def test_a_file_that_was_not_written_has_no_rows() -> None:
+    """Where nothing is on the branch, expected and found are told and nothing is opened."""
+    deployment = Deployment()
+
+    def unwritten(report: AuditReport) -> AuditReport:
+        return replace(rejected(report), audited_hash="", rows_written=0)
+
+    landed = deployment.land("shop/orders/a.csv", script=unwritten)
+    deployment.settle()
+    ingestion = deployment.ingestion(landed)
+    found = inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
+
+    assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
+
+
+def test_without_failed_checks_there_is_nothing_to_see() -> None:
+    """A file that passed has no findings, and its branch, which is gone, is not opened."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=passed)
+    deployment.settle()
+    found = inspection(
+        deployment.adapters, deployment.ingestion(landed), Question(), _nothing_to_open
+    )
+    assert found.findings == ()
+
+
+def test_without_a_report_a_person_is_sent_on() -> None:
+    """An ingestion that was never audited has no findings but another command."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=crashed)
+    deployment.settle()
+    ingestion = deployment.ingestion(landed)
+    with pytest.raises(LakegateError, match=f"NO_REPORT.*lakegate show {ingestion.id}"):
+        inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
+
+
+def test_one_data_file_is_named_once() -> None:
+    """A table for people has the file's address above it; with several it is a column."""
+    one = replace(shop(), rows=ArrowRows(ROWS.slice(0, 4), ("s3://lake/one.parquet",)))
+
+    assert shown(page(one.inspect("total.invalidValues"))).count("one.parquet") == 1
+    assert shown(page(shop().inspect("total.invalidValues"))).count("one.parquet") == 3
+
+
+def test_rows_that_cannot_be_read_are_told() -> None:
+    """Data that duckdb refuses ends in a sentence, not in a trace."""
+    broken = pa.StringArray.from_buffers(1, *pa.array([b"\xff\xfe"]).buffers()[1:])
+    table = pa.table({"id": pa.array([None], pa.int64()), "email": broken, "total": [1.0]})
+    with pytest.raises(LakegateError, match="UNREADABLE_ROWS"):
+        replace(shop(), rows=ArrowRows(table)).inspect("id.nullValues")
+
+
+def _nothing_to_open(report: AuditReport) -> Any:
+    raise AssertionError(f"{report.branch} was opened")

@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from access.deployment import ROOT
+from cli.main import app
+
+_COMMANDS = (
+    *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),
+    *("contract", "ledger", "demo"),
+)
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which no stack ever ran, and an environment that names no deployment."""
+    monkeypatch.setenv("LAKEGATE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LAKEGATE_LEDGER_TABLE", raising=False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    made = tmp_path / "a.csv"
+    made.write_text("id\n1\n")
+    return str(made)
+
+
+def test_every_command_is_in_the_help() -> None:
+    """A person who asks for help sees each command."""
+    said = CliRunner().invoke(app, ["--help"])
+
+    assert said.exit_code == 0
+    assert all(f" {command} " in said.stdout for command in _COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],
+        ["status", "--json"],
+        ["runs"],
+        ["show", "0123"],
+        ["inspect", "0123"],
+        ["query", "SELECT 1"],
+        ["ledger", "rebuild"],
+        ["reconcile"],
+    ],
+)
+def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> None:
+    """Where nothing ever ran, a command ends with 1 and one sentence, and prints no result."""
+    said = CliRunner().invoke(app, arguments)
+
+    assert said.exit_code == 1
+    assert said.stdout == ""
+    assert "run `lakegate up`" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["runs", "--state", "nowhere"],
+        ["drop"],
+        ["drop", "/no/such/file"],
+        ["show"],
+        ["inspect"],
+        ["inspect", "0123", "--limit", "-1"],
+        ["contract", "check", "/no/such.yaml"],
+        ["sing"],
+    ],
+)
+def test_wrong_usage_ends_with_two(arguments: list[str]) -> None:
+    """Arguments that cannot be meant are refused before anything is looked up."""
+    assert CliRunner().invoke(app, arguments).exit_code == 2
+
+
+def test_several_files_cannot_have_one_key(file: str) -> None:
+    """With several files a key must be a folder, or the last would hide the others."""
+    said = CliRunner().invoke(app, ["drop", file, file, "--key", "shop/orders/a.csv"])
+
+    assert said.exit_code == 2
+    assert "must end in /" in said.stderr
+
+
+def test_a_key_and_a_table_are_too_much(file: str) -> None:
+    """Where a file goes is said in one way, not in two that may differ."""
+    said = CliRunner().invoke(app, ["drop", file, "--key", "a", "--table", "shop.orders"])
+
+    assert said.exit_code == 2
+
+
+def test_a_good_contract_is_said_to_be_one() -> None:
+    """`contract check` names the table and how much is checked, and needs no stack."""
+    file = str(ROOT / "contracts" / "nyc.flights.yaml")
+
+    said = CliRunner().invoke(app, ["contract", "check", file])
+
+    assert said.exit_code == 0
+    assert said.stdout.startswith(f"{file}: nyc.flights, ")
+
+
+def test_all_that_is_wrong_in_contracts_is_told_at_once(tmp_path: Path) -> None:
+    """`contract check` names file, line and reason, for each of the files."""
+    files = [tmp_path / "first.yaml", tmp_path / "second.yaml"]
+    for file in files:
+        file.write_text("kind: Nonsense\n")
+
+    said = CliRunner().invoke(app, ["contract", "check", *map(str, files)])
+
+    assert said.exit_code == 1
+    assert all(f"{file} is refused as a contract" in said.stderr for file in files)
+    assert "line 1: kind" in said.stderr

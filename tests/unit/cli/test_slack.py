@@ -1,0 +1,58 @@
+import io
+from typing import Any
+
+from rich.console import Console
+
+from cli import slack
+from functions.notifications.alert_text import alert
+from functions.notifications.notify import headline
+from functions.notifications.slack import Place
+from functions.notifications.threads import Thread
+from tests.unit.cli.cli_examples import REJECTED
+
+
+def shown(message: dict[str, Any]) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    console.print(slack.panel(message))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+
+
+def test_an_alert_can_be_read_on_a_terminal() -> None:
+    """Each alert that Lakegate sends is shown with its channel, its words and its commands."""
+    sent = alert(REJECTED, None)
+
+    text = shown({"channel": "#orders", "text": sent.text, "blocks": list(sent.blocks)})
+
+    assert "Slack #orders" in text
+    assert "Rejected: [red] März.csv (CHECKS_FAILED)" in text
+    assert "Branch ingest/shop.orders/red-Marz-csv-0123456789ab" in text
+    assert f"lakegate show {REJECTED.id}" in text
+
+
+def test_slack_marks_are_shown_and_not_printed() -> None:
+    """Bold, code, fences, crosses and escapes are what Slack makes of them."""
+    blocks = [section(":x: *id* on `a&amp;b`: 1 &lt; 2\n```x = null```")]
+
+    text = shown({"channel": "#orders", "blocks": blocks})
+
+    assert "✗ id on a&b: 1 < 2" in text
+    assert "x = null" in text
+    assert not set("*`") & set(text)
+
+
+def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
+    """Of a thread's first message the count and the buttons are seen, and what was answered."""
+    thread = Thread(Place("C1", "1.0"), alert(REJECTED, None), frozenset({"a", "b"}))
+    sent = headline(thread)
+    replies = [{"text": "Published after replay: b &lt;1&gt;"}]
+    text = shown(
+        {"channel": "#orders", "text": "", "blocks": list(sent.blocks), "replies": replies}
+    )
+    for part in ("2 times the same", "[Replay]", "↳ Published after replay: b <1>"):
+        assert part in text

@@ -1,0 +1,90 @@
+import io
+import re
+
+import pytest
+from rich.console import Console, RenderableType
+
+from cli import terminal
+from cli.follow import Sight, way
+from functions.adapters.emr import RunState
+from functions.model.ingestion import Ingestion
+from tests.unit.cli.cli_examples import (
+    AUDITED,
+    ERRORED,
+    IGNORED,
+    LANDED,
+    PASSED_CHECK,
+    PUBLISHED,
+    REJECTED,
+    SUBMITTED,
+)
+
+
+def shown(renderable: RenderableType) -> str:
+    """What a pipe would get: every run of blanks as one, a spinner in whichever turn as ~."""
+    console = Console(file=io.StringIO(), width=200, markup=False)
+    console.print(renderable)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return re.sub("[\u2800-\u28ff]", "~", " ".join(file.getvalue().split()))
+
+
+def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
+    """A line has what a person looks for: short id, state, table, key, rows, and why not."""
+    text = shown(terminal.runs([PUBLISHED, REJECTED]))
+
+    assert "0123456789ab published shop.orders shop/orders/[red] März.csv 1,842" in text
+    assert "0123456789ab rejected" in text
+    assert text.endswith("CHECKS_FAILED")
+
+
+def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets in a key are neither colours nor lost, on either console."""
+    terminal.out().print("[red] März.csv")
+    terminal.err().print("[red] März.csv")
+
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("[red] März.csv\n", "[red] März.csv\n")
+
+
+@pytest.mark.parametrize(
+    ("ingestion", "run", "line"),
+    [
+        (LANDED, None, "✓ ~ cutting 1.5"),
+        (SUBMITTED, RunState.QUEUED, "✓ ✓ ~ queued 1.5"),
+        (SUBMITTED, RunState.FAILED, "✓ ✓ ~ ended 1.5"),
+        (AUDITED, None, "✓ ✓ ✓ ✓ 2, ! 1 ~ publishing 1.5"),
+        (PUBLISHED, None, "✓ ✓ ✓ ✓ 2, ! 1 +1,842 rows 4.2"),
+        (REJECTED, None, "✓ ✓ ✓ ✗ 1 of 3 rejected"),
+        (ERRORED, None, "✓ errored"),
+        (IGNORED, None, "✓ ignored"),
+    ],
+)
+def test_the_way_shows_how_far_a_file_is(
+    ingestion: Ingestion, run: RunState | None, line: str
+) -> None:
+    """Each step is done, under way or still to come; the seconds stop at the end."""
+    assert shown(way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
+
+
+def test_a_check_that_was_not_asked_says_why() -> None:
+    """A skipped check, and one that could not be evaluated, take a line with the reason."""
+    why = {"found": "was not asked", "message": "looks at the whole table"}
+    for status in ("skipped", "error"):
+        text = shown(terminal.checks([{**PASSED_CHECK, **why, "status": status}]))
+        assert "was not asked: looks at the whole table" in text
+
+
+def test_only_checks_that_say_something_take_a_line() -> None:
+    """Of a report's checks those that failed or warn are listed; the others are counted."""
+    text = shown(terminal.checks([PASSED_CHECK, *REJECTED.checks]))
+
+    assert "✗ total.range total 0 rows 3 rows" in text
+    assert "! few_late 0 rows 7 rows" in text
+    assert "id.nullValues" not in text
+    assert terminal.check_counts(REJECTED.check_counts) == "1 pass, 1 warn, 1 fail"
+
+
+def test_null_is_not_a_text() -> None:
+    """A null in the data looks other than the word null in it."""
+    assert terminal.cell(None).style != terminal.cell("null").style

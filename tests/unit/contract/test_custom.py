@@ -1,0 +1,219 @@
+"""Rules of Lakegate's own, options of a rule, and what lies within a column."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from cli.contract_check import check
+from lakegate.contract.checks import Check, Metric, Severity
+from lakegate.contract.expectations import Operator, Unit
+from lakegate.contract.model import Contract, ContractInvalid
+from lakegate.contract.rules import Condition, Quantile
+from tests.unit.contract.contract_texts import contract_text
+
+LINES = """
+- name: lines
+  logicalType: array
+  items:
+    logicalType: object
+    classification: restricted
+    properties:
+      - {name: sku, logicalType: string, required: true}
+      - {name: a.b, logicalType: integer, logicalTypeOptions: {minimum: 1}}
+- name: labels
+  logicalType: map
+  map:
+    key: {logicalType: string, logicalTypeOptions: {maxLength: 3}}
+    value: {logicalType: number, required: true}
+- {name: v, logicalType: vector, logicalTypeOptions: {dimensions: 3, elementType: float64}}
+"""
+
+KEPT_OUT = "customProperties: [{property: onBadRow, value: quarantine}]"
+
+
+def parsed(column: str, settings: str = "") -> Contract:
+    return check(contract_text(column, settings=settings), "a contract")
+
+
+def rule_of(implementation: str, more: str = "") -> Check:
+    rule = f"{{type: custom, engine: lakegate, implementation: {{{implementation}}}{more}}}"
+    return parsed(f"- {{name: c, logicalType: number, quality: [{rule}]}}").checks[-1]
+
+
+def test_what_lies_within_a_column_has_its_own_name_and_type() -> None:
+    """A nested column is named by the way to it, and the column's type holds all of it."""
+    contract = parsed(LINES)
+    types = {column.name: column.type for column in contract.columns}
+    assert types["lines"] == "array<struct<`sku`:string,`a.b`:bigint>>"
+    assert types["labels"] == "map<string,double>"
+    assert types["v"] == "array<double>"
+    assert contract.column("lines[].a.b").steps == ("lines", "[]", "a.b")
+    assert contract.column("labels{value}").type == "double"
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("c IN (SELECT value FROM text.`file:/x`)", "has a query in it"),
+        ("EXISTS ( -- one\n SELECT 1)", "has a query in it"),
+        ("reflect('java.lang.System', 'getenv', 'HOME') <> ''", "runs any code"),
+        ("identifier('reflect')('java.lang.System', 'exit') IS NULL", "makes up a name"),
+        ("schema_of_avro('{}', map('avroSchemaUrl', 'file:/x')) <> ''", "can open files"),
+    ],
+)
+def test_a_condition_looks_at_its_row_alone(sql: str, reason: str) -> None:
+    """Queries and calls of what reaches beyond the row are refused with the contract."""
+    rule = {"check": "rowExpression", "expression": sql}
+    where = [{"property": "where", "value": sql}]
+    for broken in (
+        {"type": "custom", "engine": "lakegate", "implementation": rule},
+        {"metric": "nullValues", "mustBe": 0, "customProperties": where},
+    ):
+        with pytest.raises(ContractInvalid, match=reason):
+            parsed(f"- {{name: c, logicalType: number, quality: [{json.dumps(broken)}]}}")
+
+
+def test_what_lies_within_a_personal_column_is_personal() -> None:
+    """Who may not see a column may not see what is in it."""
+    hidden = {column.name: column.sensitive for column in parsed(LINES).nested}
+    assert hidden["lines[].sku"]
+    assert not hidden["labels{key}"]
+
+
+def test_what_lies_within_a_column_has_its_own_checks() -> None:
+    """Every declaration within a column is a check that is named by the way to it."""
+    ids = [found.id for found in parsed(LINES).checks]
+    assert {"lines[].sku.nullValues", "lines[].a.b.invalidValues"} <= set(ids)
+    assert {"labels{key}.invalidValues", "labels{value}.nullValues", "v.invalidValues"} <= set(ids)
+
+
+def test_a_row_expression_may_be_broken_by_no_row() -> None:
+    """Without an operator, no row may break a condition."""
+    found = rule_of("check: rowExpression, expression: c > 0")
+    assert (found.metric, found.rule) == (Metric.BROKEN, Condition("c > 0"))
+    assert (found.expect.operator, found.expect.threshold) == (Operator.EQUAL, Decimal(0))
+
+
+def test_a_row_expression_may_be_broken_by_some_rows() -> None:
+    """With an operator and a unit, so many rows may break it."""
+    found = rule_of("check: rowExpression, expression: c > 0, unit: percent, mustBeLessThan: 5")
+    assert (found.expect.unit, found.expected) == (Unit.PERCENT, "less than 5 % of rows")
+
+
+def test_a_column_pair_compares_two_columns() -> None:
+    """The two columns stand in the condition as Spark quotes them."""
+    found = rule_of("check: columnPair, operator: <=, other: id")
+    assert found.rule == Condition("`c` <= `id`")
+    assert found.columns == ("c", "id")
+
+
+def test_a_number_of_values_may_be_below_zero() -> None:
+    """Thresholds of a column's own numbers are any numbers, without a unit."""
+    found = rule_of("check: mean, mustBeBetween: [-1.5, 2]")
+    assert (found.metric, found.expect.threshold) == (Metric.MEAN, Decimal("-1.5"))
+    assert found.expected == "between -1.5 and 2"
+
+
+def test_a_quantile_has_its_share() -> None:
+    """The share of the values is part of what is measured."""
+    found = rule_of("check: quantile, share: 0.95, mustBeLessThan: 10")
+    assert found.rule == Quantile(Decimal("0.95"))
+    assert found.measure == "the 0.95 quantile of c"
+
+
+def test_a_rule_takes_options() -> None:
+    """A rule can look at some rows, and have a second threshold for a warning."""
+    options = (
+        ", customProperties: [{property: where, value: id > 1}, "
+        "{property: warnUnless, value: {mustBeLessThan: 5}}]"
+    )
+    found = rule_of("check: rowExpression, expression: c > 0, mustBeLessThan: 9", options)
+    assert found.where == "id > 1"
+    assert found.warn is not None
+    assert found.warn.wording == "fewer than 5 rows"
+
+
+def test_a_declaration_takes_options() -> None:
+    """What a property declares can be milder, and keep rows out of the table."""
+    options = "customProperties: [{property: onBadRow, value: quarantine}]"
+    column = f"- {{name: c, logicalType: string, required: true, {options}}}"
+    contract = parsed(column, settings="- {property: quarantine, value: {maxPercent: 2.5}}")
+    assert contract.checks[-1].quarantine
+    assert contract.quarantine is not None
+    assert contract.quarantine.wording == "at most 2.5 % of rows kept out".removesuffix(" kept out")
+    milder = "customProperties: [{property: severity, value: warning}]"
+    column = f"- {{name: c, logicalType: string, required: true, {milder}}}"
+    assert parsed(column).checks[-1].severity is Severity.WARNING
+
+
+def test_a_declared_key_takes_options() -> None:
+    """What is declared unique can be so among some rows alone, and milder."""
+    options = "[{property: where, value: id > 1}, {property: severity, value: warning}]"
+    column = f"- {{name: c, logicalType: string, unique: true, customProperties: {options}}}"
+    (found,) = [each for each in parsed(column).checks if each.columns == ("c",)]
+    assert (found.metric, found.where, found.severity) == (
+        Metric.DUPLICATE,
+        "id > 1",
+        Severity.WARNING,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ("implementation: {check: rowExpresion, expression: c > 0}", "did you mean rowExpression"),
+        ("implementation: {check: rowExpression}", "is missing"),
+        ("implementation: {check: mean, colum: c, mustBe: 1}", "no key that is known here"),
+        ("implementation: {check: mean}", "has none of the operators"),
+        ("implementation: {check: mean, unit: percent, mustBe: 1}", "has a unit of its own"),
+        ("implementation: {check: quantile, share: 2, mustBe: 1}", "from 0 to 1"),
+        ("implementation: {check: freshness, mustBe: 1}", "must be date or timestamp"),
+        ("implementation: {check: columnPair, operator: '=', other: idd}", "did you mean id"),
+        (f"implementation: {{check: mean, mustBe: 1}}, {KEPT_OUT}", "not about single rows"),
+        (
+            f"implementation: {{check: rowExpression, expression: c > 0}}, {KEPT_OUT}",
+            "say how many may",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_kept_is_refused(rule: str, reason: str) -> None:
+    """What is wrong in a rule of Lakegate's own is refused with the reason."""
+    column = (
+        f"- {{name: c, logicalType: number, quality: [{{type: custom, engine: lakegate, {rule}}}]}}"
+    )
+    with pytest.raises(ContractInvalid, match=reason.replace("'", ".")):
+        parsed(column)
+
+
+def test_drift_looks_at_another_measure() -> None:
+    """It warns where that measure is more than 4 deviations off, or as the rule says."""
+    usual = rule_of("check: drift, of: mean")
+    assert (usual.metric, usual.columns, usual.basis.metric) == (
+        Metric.DRIFT,
+        ("c",),
+        Metric.MEAN,
+    )
+    assert (usual.severity, usual.expected) == (Severity.WARNING, "at most 4")
+    strict = rule_of("check: drift, of: quantile, share: 0.5, k: 2.5", ", severity: error")
+    assert (strict.severity, strict.expected) == (Severity.ERROR, "at most 2.5")
+    assert strict.basis.rule == Quantile(Decimal("0.5"))
+
+
+@pytest.mark.parametrize(
+    ("implementation", "refused"),
+    [
+        ("check: drift", "of"),
+        ("check: drift, of: duplicateValues", "of"),
+        ("check: drift, of: rowCount", "under the object"),
+        ("check: drift, of: mean, k: 0", "above 0"),
+        ("check: drift, of: mean, k: .inf", "above 0"),
+        ("check: drift, of: mean, mustBe: 0", "no operator"),
+        ("check: drift, of: mean, share: 0.5", "share"),
+        ("check: drift, of: freshness", "must be date"),
+    ],
+)
+def test_drift_that_cannot_be_meant_is_refused(implementation: str, refused: str) -> None:
+    """What has no meaning is refused with the reason, and not ignored."""
+    with pytest.raises(ContractInvalid, match=refused):
+        rule_of(implementation)

@@ -1,0 +1,56 @@
+"""The guide for data owners shows only contracts that are taken."""
+
+import re
+from pathlib import Path
+
+from cli.contract_check import check
+from lakegate.contract.checks import Metric
+from lakegate.contract.expectations import Operator
+from tests.unit.contract.contract_texts import contract_text
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text()
+BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def test_the_guides_contract_is_taken() -> None:
+    """Who copies the guide's contract starts with a good one."""
+    contract = check(BLOCKS[0], "contracts.md")
+    assert (contract.table, contract.channel) == ("shop.orders", "#shop-data")
+    assert contract.options["delimiter"] == ";"
+    assert len(contract.checks) == 8
+
+
+def test_the_guides_property_is_taken() -> None:
+    """The guide's example of a rule is one that can be put under any contract."""
+    (block,) = [block for block in BLOCKS[1:] if "discount" in block]
+    contract = check(contract_text(block), "contracts.md")
+    assert contract.checks[-1].id == "discount.plausible"
+    assert contract.checks[-1].expect.wording == "at most 0.1 % of rows"
+
+
+def test_every_example_of_the_guide_is_taken() -> None:
+    """Every column and setting that the guide shows can be put into any contract."""
+    for block in BLOCKS[1:]:
+        is_setting = block.startswith("- property:")
+        text = contract_text(settings=block) if is_setting else contract_text(block)
+        assert check(text, "contracts.md").checks
+
+
+def test_the_guides_check_of_the_whole_table_is_taken() -> None:
+    """The guide's example of a check that looks beyond the file is one."""
+    (block,) = [block for block in BLOCKS[1:] if "scope" in block]
+    contract = check(contract_text(block), "contracts.md")
+    assert [each.id for each in contract.checks if each.checks_whole_table] == [
+        "receipt.duplicateValuesInTable",
+        "ticket.duplicateValuesInWindow",
+    ]
+    assert contract.checks_whole_table
+
+
+def test_the_guide_knows_every_metric_and_operator() -> None:
+    """Whatever can be asked for is in the guide."""
+    assert [
+        word
+        for word in (*set(Metric) - {Metric.DRIFT}, *Operator)
+        if f"`{word}`" not in GUIDE and f"`{word}:" not in GUIDE
+    ] == []

@@ -1,0 +1,126 @@
+"""The contract of the demo holds for every day of its data, and breaks where a day is broken."""
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from cli import flights
+from cli.contract_check import check
+from lakegate.contract.checks import Check, Metric
+from lakegate.contract.model import Contract
+from lakegate.contract.rules import Rule
+
+PATH = Path(__file__).parents[3] / "contracts" / "nyc.flights.yaml"
+COMPARISONS = {
+    "minimum": pc.greater_equal,
+    "exclusive_minimum": pc.greater,
+    "maximum": pc.less_equal,
+    "exclusive_maximum": pc.less,
+}
+# A check, the column that is broken for it in every row of a day, and the value there.
+BROKEN = [
+    ("origin.invalidValues", "origin", "ewr"),
+    ("carrier.invalidValues", "carrier", "UA\n"),
+    ("carrier.nullValues", "carrier", None),
+    ("one_departure", "flight", 1),
+    ("month.invalidValues", "month", 13),
+    ("hour.invalidValues", "hour", -1),
+    ("distance.invalidValues", "distance", 0),
+    ("tailnum.missingValues", "tailnum", "N/A"),
+    ("tailnum.invalidValues", "tailnum", "N1"),
+    ("dep_delay.plausible", "dep_delay", -121),
+    ("dep_delay.few_cancelled", "dep_delay", None),
+    ("time_hour.invalidValues", "time_hour", datetime(2014, 1, 2, tzinfo=UTC)),
+]
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return check(PATH.read_text(), PATH.name)
+
+
+@pytest.fixture(scope="module")
+def year(contract: Contract) -> pa.Table:
+    return flights.read(contract.columns)
+
+
+@pytest.fixture(scope="module")
+def day(year: pa.Table) -> pa.Table:
+    return flights.of_day(year, date(2013, 1, 1))
+
+
+def counted(asked: Check, rows: pa.Table) -> int:
+    """What a check counts, by Arrow: nobody else's code, and plain."""
+    if asked.metric is Metric.ROWS:
+        return len(rows)
+    if asked.metric is Metric.DUPLICATE:
+        keys = rows.select(list(asked.columns)).drop_null()
+        return len(keys) - len(keys.group_by(list(asked.columns)).aggregate([]))
+    values = rows[asked.columns[0]]
+    if asked.metric is Metric.NULL:
+        return values.null_count
+    if asked.metric is Metric.MISSING:
+        return pc.sum(pc.is_in(values, pa.array(asked.values.missing_values))).as_py()
+    return pc.sum(pc.invert(valid(values, asked.values))).as_py()
+
+
+def valid(values: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
+    """For each value whether a rule holds, and true for nulls."""
+    masks = []
+    if rule.valid_values:
+        masks.append(pc.is_in(values, pa.array(rule.valid_values).cast(values.type)))
+    if rule.pattern:
+        masks.append(pc.match_substring_regex(values, rule.pattern))
+    for name, compare in COMPARISONS.items():
+        if (bound := getattr(rule, name)) is not None:
+            masks.append(compare(values, pa.scalar(bound).cast(values.type)))
+    if rule.max_length is not None:
+        lengths = pc.utf8_length(values)
+        masks.append(pc.less_equal(lengths, rule.max_length))
+        masks.append(pc.greater_equal(lengths, rule.min_length or 0))
+    all_hold = masks[0]
+    for mask in masks[1:]:
+        all_hold = pc.and_kleene(all_hold, mask)
+    return pc.or_(pc.is_null(values), pc.fill_null(all_hold, fill_value=True))
+
+
+def failing(rows: pa.Table, contract: Contract) -> set[str]:
+    """The ids of the checks that a file's rows do not meet."""
+    met = {c.id: c.expect.met(counted(c, rows), len(rows)) for c in contract.checks}
+    return {id_ for id_, is_met in met.items() if not is_met}
+
+
+def test_every_day_of_2013_meets_every_check(year: pa.Table, contract: Contract) -> None:
+    """All 365 files of the demo pass, warnings included."""
+    months, days_of_month = year["month"].to_pylist(), year["day"].to_pylist()
+    days = {date(2013, *pair) for pair in zip(months, days_of_month, strict=True)}
+    assert len(days) == 365
+    broken = {day: failing(flights.of_day(year, day), contract) for day in days}
+    assert not {day: ids for day, ids in broken.items() if ids}
+
+
+@pytest.mark.parametrize(("id_", "column", "value"), BROKEN)
+def test_a_broken_day_fails_the_check_that_it_breaks(
+    id_: str, column: str, value: Any, day: pa.Table, contract: Contract
+) -> None:
+    """Each kind of check flips when a day is broken in its way."""
+    index = day.schema.get_field_index(column)
+    field = day.schema.field(index)
+    broken = day.set_column(index, field, pa.array([value] * len(day), field.type))
+    assert failing(day, contract) == set()
+    assert id_ in failing(broken, contract)
+
+
+def test_a_day_with_too_few_rows_fails(day: pa.Table, contract: Contract) -> None:
+    """A file that holds 99 good flights is not a day."""
+    assert failing(day.slice(0, 99), contract) == {"a_days_flights"}
+
+
+def test_the_days_that_the_demo_breaks_fail(day: pa.Table, contract: Contract) -> None:
+    """The demo's broken file breaks exactly the checks that it means to show."""
+    ids = {"carrier.nullValues", "origin.invalidValues", "dep_delay.plausible"}
+    assert failing(flights.broken(day), contract) == ids

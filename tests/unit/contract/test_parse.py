@@ -1,0 +1,382 @@
+"""What a contract that is taken means: its columns, its checks, its files and its people."""
+
+import hashlib
+from decimal import Decimal
+
+import pytest
+
+from lakegate.contract.checks import Check, Metric, Scope, Severity
+from lakegate.contract.columns import Column
+from lakegate.contract.expectations import Expectation, Operator, Unit
+from lakegate.contract.model import parse
+from lakegate.contract.rules import Rule
+from tests.unit.contract.contract_texts import HEAD, contract_text, parsed
+
+NONE = Expectation(Operator.EQUAL, Decimal(0))
+
+TYPES = {
+    "logicalType: string": "string",
+    "logicalType: integer": "bigint",
+    "logicalType: number": "double",
+    "logicalType: boolean": "boolean",
+    "logicalType: date": "date",
+    "logicalType: timestamp": "timestamp",
+    "logicalType: time": "string",
+    "logicalType: string, physicalType: BINARY": "binary",
+    "logicalType: string, physicalType: VARCHAR(2)": "string",
+    "logicalType: integer, physicalType: int": "int",
+    "logicalType: integer, physicalType: LONG": "bigint",
+    "logicalType: integer, logicalTypeOptions: {format: i32}": "int",
+    "logicalType: integer, physicalType: 'NUMERIC(20)'": "decimal(20,0)",
+    "logicalType: number, physicalType: 'decimal(12, 2)'": "decimal(12,2)",
+    "logicalType: number, physicalType: real": "float",
+    "logicalType: number, physicalType: double precision": "double",
+    "logicalType: number, logicalTypeOptions: {format: f32}": "float",
+    "logicalType: timestamp, physicalType: timestamp_ntz": "timestamp_ntz",
+    "logicalType: timestamp, logicalTypeOptions: {timezone: false}": "timestamp_ntz",
+    "logicalType: timestamp, logicalTypeOptions: {defaultTimezone: Etc/UTC}": "timestamp",
+}
+
+RULES = {
+    "logicalType: string, logicalTypeOptions: {pattern: '^a$', minLength: 1, maxLength: 9}": Rule(
+        pattern="^a$", min_length=1, max_length=9
+    ),
+    "logicalType: string, physicalType: VARCHAR(2)": Rule(max_length=2),
+    "logicalType: string, physicalType: CHAR(9), logicalTypeOptions: {maxLength: 3}": Rule(
+        max_length=3
+    ),
+    "logicalType: string, enum: [{value: EWR}, {value: 'NO', label: no}]": Rule(
+        valid_values=("EWR", "NO")
+    ),
+    "logicalType: integer, enum: [{value: 010}, {value: 0x1F}]": Rule(valid_values=("10", "31")),
+    "logicalType: boolean, enum: [{value: true}]": Rule(valid_values=("true",)),
+    "logicalType: number, logicalTypeOptions: {exclusiveMinimum: -0.5, maximum: 1e3}": Rule(
+        exclusive_minimum="-0.5", maximum="1000.0"
+    ),
+    "logicalType: number, physicalType: 'decimal(4,2)', enum: [{value: 99.990}]": Rule(
+        valid_values=("99.990",)
+    ),
+    "logicalType: date, logicalTypeOptions: {minimum: 2013-01-01, format: yyyy-MM-dd}": Rule(
+        minimum="2013-01-01"
+    ),
+    "logicalType: timestamp, logicalTypeOptions: {minimum: '2013-01-01 00:00:00+02:00'}": Rule(
+        minimum="2012-12-31T22:00:00+00:00"
+    ),
+    "logicalType: timestamp, logicalTypeOptions: {maximum: 2013-01-01}": Rule(
+        maximum="2013-01-01T00:00:00+00:00"
+    ),
+    "logicalType: timestamp, enum: [{value: 2013-01-01T02:30:00.5+02:00}]": Rule(
+        valid_values=("2013-01-01T00:30:00.500000+00:00",)
+    ),
+    "logicalType: time, logicalTypeOptions: {maximum: '12:00:00'}": Rule(
+        pattern="^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$", maximum="12:00:00"
+    ),
+}
+
+
+@pytest.mark.parametrize(("declaration", "type_"), TYPES.items())
+def test_a_declaration_means_a_column_type(declaration: str, type_: str) -> None:
+    """A property's logical type, refined by its physical type and options, is one column type."""
+    assert parsed(f"- {{name: c, {declaration}}}").column("c").type == type_
+
+
+@pytest.mark.parametrize(("declaration", "rule"), RULES.items())
+def test_a_declaration_limits_the_values(declaration: str, rule: Rule) -> None:
+    """What a property's declaration says of its values is one check that lets no row break it."""
+    _, check = parsed(f"- {{name: c, {declaration}}}").checks
+    assert (check.id, check.metric, check.columns) == ("c.invalidValues", Metric.INVALID, ("c",))
+    assert (check.rule, check.expect, check.severity) == (rule, NONE, Severity.ERROR)
+
+
+def test_a_column_carries_what_a_table_and_a_report_need() -> None:
+    """The physical name names the column; whatever is not for everybody is sensitive."""
+    contract = parsed(
+        "- {name: mail, physicalName: E-Mail.adresse ü, logicalType: string, "
+        "description: where to write, classification: restricted}\n"
+        "- {name: name, logicalType: string, classification: '4'}\n"
+        "- {name: city, logicalType: string, classification: Public}"
+    )
+    assert contract.columns[1:] == (
+        Column(
+            "E-Mail.adresse ü", "string", "string", sensitive=True, description="where to write"
+        ),
+        Column("name", "string", "string", sensitive=True),
+        Column("city", "string", "string"),
+    )
+
+
+def test_required_and_unique_are_checks_that_let_no_row_break_them() -> None:
+    """`required` counts nulls and `unique` counts duplicates, and both must be none."""
+    contract = parsed("- {name: c, logicalType: string, required: true, unique: true}")
+    checks = [(c.id, c.metric, c.columns, c.expect) for c in contract.checks[1:]]
+    assert checks == [
+        ("c.nullValues", Metric.NULL, ("c",), NONE),
+        ("c.duplicateValues", Metric.DUPLICATE, ("c",), NONE),
+    ]
+
+
+def test_a_primary_key_is_unique_as_a_whole_and_has_no_nulls() -> None:
+    """A composite key is one check of uniqueness, and each of its columns is required."""
+    contract = parsed(
+        "- {name: a, logicalType: string, primaryKey: true, primaryKeyPosition: 1}\n"
+        "- {name: b, logicalType: string, primaryKey: true, primaryKeyPosition: 2}"
+    )
+    assert [c.required for c in contract.columns] == [True, True, True]
+    assert [c.id for c in contract.checks] == [
+        "id.nullValues",
+        "a.nullValues",
+        "b.nullValues",
+        "a+b.duplicateValues",
+    ]
+    assert contract.checks[-1].columns == ("a", "b")
+
+
+def test_a_primary_key_that_is_unique_is_checked_once() -> None:
+    """Saying unique of a key of one column asks for nothing new."""
+    contract = parsed("- {name: a, logicalType: string, primaryKey: true, unique: true}")
+    assert [c.id for c in contract.checks[1:]] == ["a.nullValues", "a.duplicateValues"]
+
+
+def test_a_stated_rule_is_taken_as_it_stands() -> None:
+    """Metric, arguments, operator, unit, severity and description of a rule are the check's."""
+    contract = parsed("""\
+- name: c
+  logicalType: string
+  quality:
+    - id: mostly_known
+      metric: missingValues
+      arguments: {missingValues: [null, '', N/A]}
+      mustBeLessThan: 0.5
+      unit: percent
+      severity: warning
+      description: orders of unknown origin
+""")
+    assert contract.checks[1] == Check(
+        id="c.mostly_known",
+        metric=Metric.MISSING,
+        columns=("c",),
+        rule=Rule(missing_values=(None, "", "N/A")),
+        expect=Expectation(Operator.LESS, Decimal("0.5"), None, Unit.PERCENT),
+        severity=Severity.WARNING,
+        description="orders of unknown origin",
+    )
+
+
+@pytest.mark.parametrize("operator", Operator)
+def test_every_operator_is_read(operator: Operator) -> None:
+    """All eight operators of the standard are taken, with their thresholds."""
+    high = Decimal(7) if "Between" in operator else None
+    value = "[3, 7]" if high else "3"
+    check = parsed(quality=f"- {{metric: rowCount, {operator}: {value}}}").checks[-1]
+    assert (check.metric, check.columns) == (Metric.ROWS, ())
+    assert check.expect == Expectation(operator, Decimal(3), high)
+
+
+def test_rows_can_be_unique_in_several_columns() -> None:
+    """A rule of the whole object names properties, and its check their columns."""
+    contract = parsed(
+        "- {name: line, physicalName: Line No, logicalType: integer}",
+        quality="- metric: duplicateValues\n  mustBe: 0\n  arguments: {properties: [id, line]}",
+    )
+    assert contract.checks[-1].columns == ("id", "Line No")
+    assert contract.checks[-1].id == "id+Line No.duplicateValues"
+
+
+def test_valid_values_need_no_null() -> None:
+    """A null is never invalid, so one among the valid values says nothing."""
+    contract = parsed(
+        "- {name: c, logicalType: string, quality: [{metric: invalidValues, "
+        "arguments: {validValues: [null, a]}, mustBe: 0}]}"
+    )
+    assert contract.checks[1].rule == Rule(valid_values=("a",))
+
+
+def test_a_rule_that_is_only_text_is_no_check() -> None:
+    """Rules of type text are for people, and are not counted as checks."""
+    contract = parsed(quality="- {type: text, description: all is well}")
+    assert [c.id for c in contract.checks] == ["id.nullValues"]
+
+
+def test_ids_stay_apart_where_rules_repeat() -> None:
+    """A metric that is asked for again takes a number; ids that owners gave are never changed."""
+    rule = "{metric: nullValues, mustBeLessThan: 9"
+    contract = parsed(
+        "- {name: c, logicalType: string, required: true, quality: "
+        f"[{rule}}}, {rule}, name: nullValues#2}}, {rule}}}]}}"
+    )
+    assert [c.id for c in contract.checks[1:]] == [
+        "c.nullValues",
+        "c.nullValues#3",
+        "c.nullValues#2",
+        "c.nullValues#4",
+    ]
+
+
+def test_a_check_says_what_it_counts() -> None:
+    """A check that its owner did not describe is described by what it counts."""
+    contract = parsed(
+        "- {name: c, logicalType: string, required: true, unique: true, "
+        "enum: [{value: A}, {value: ''}], logicalTypeOptions: {minLength: 1, maxLength: 1}}\n"
+        "- {name: n, logicalType: integer, logicalTypeOptions: {minimum: 1, maximum: 12}}\n"
+        "- {name: m, logicalType: integer, logicalTypeOptions: {exclusiveMinimum: 0, maximum: 9}}\n"
+        "- {name: p, logicalType: string, logicalTypeOptions: {pattern: ^x, maxLength: 3}}\n"
+        "- {name: q, logicalType: string, quality: [{metric: missingValues, mustBe: 0, "
+        "arguments: {missingValues: [null, N/A]}}]}"
+    )
+    assert [c.description for c in contract.checks[1:]] == [
+        "rows without c",
+        "rows that repeat another row's c",
+        "rows whose c is not one of A, '' and 1 characters long",
+        "rows whose n is not between 1 and 12",
+        "rows whose m is not above 0 and at most 9",
+        "rows whose p is not like ^x and at most 3 characters long",
+        "rows whose q is one of null, N/A",
+    ]
+
+
+BEYOND = "customProperties: [{property: scope, value: table}]"
+
+
+def test_a_check_may_look_at_the_whole_table() -> None:
+    """A scope makes duplicates and row counts those of the whole table, in words and id as well."""
+    contract = parsed(
+        "- name: c\n  logicalType: string\n"
+        f"  quality: [{{metric: duplicateValues, mustBe: 0, {BEYOND}}}]",
+        quality=f"- {{metric: rowCount, mustBeLessThan: 10, {BEYOND}}}",
+    )
+    _, unique, rows = contract.checks
+    assert (unique.id, unique.scope) == ("c.duplicateValuesInTable", Scope.TABLE)
+    assert unique.measure == "rows that repeat another row's c in the whole table"
+    assert unique.description == unique.measure
+    assert (rows.id, rows.scope) == ("rowCountInTable", Scope.TABLE)
+    assert rows.expected == "fewer than 10 rows in the whole table"
+    assert rows.found(12, 3) == "12 rows in the whole table"
+
+
+def test_only_a_scope_makes_a_contract_look_beyond_the_file() -> None:
+    """Without a scope, or with the file's, a verdict depends on the file alone."""
+    rule = "- {metric: rowCount, mustBe: 1, customProperties: [{property: scope, value: SCOPE}]}"
+    of_file, of_table = [parsed(quality=rule.replace("SCOPE", s)) for s in ("file", "table")]
+    assert not parsed().checks_whole_table
+    assert not of_file.checks_whole_table
+    assert of_table.checks_whole_table
+    assert of_file.requirements_digest != of_table.requirements_digest
+
+
+def test_a_long_list_of_values_is_cut_short_for_people() -> None:
+    """Of many valid values a dozen are named and the others counted."""
+    values = ", ".join(f"{{value: v{n}}}" for n in range(20))
+    contract = parsed(f"- {{name: c, logicalType: string, enum: [{values}]}}")
+    assert contract.checks[1].description.endswith("v11 and 8 more")
+
+
+def test_what_is_not_given_has_a_sensible_default() -> None:
+    """Parquet, below namespace and table, with samples, and nobody in particular to tell."""
+    text = contract_text()
+    contract = parse(text, "orders.yaml")
+    assert (contract.id, contract.version, contract.table) == (
+        "shop-orders",
+        "1.0.0",
+        "shop.orders",
+    )
+    assert (contract.landing_prefix, contract.format) == ("shop/orders/", "parquet")
+    assert (contract.options, contract.allow_samples) == ({}, True)
+    assert (contract.owner, contract.channel) == ("", "")
+    assert (contract.on_duplicate, contract.on_new_version) == ("publish", "add")
+    assert contract.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
+    """Known bytes can wait for a person, and new bytes under a key replace its earlier rows."""
+    contract = parsed(
+        settings="- {property: onDuplicate, value: hold}\n"
+        "- {property: onNewVersion, value: replace}"
+    )
+    assert (contract.on_duplicate, contract.on_new_version) == ("hold", "replace")
+
+
+def test_files_of_csv_are_read_as_their_options_say() -> None:
+    """CSV has a header, commas and doubled quotes in UTF-8 where the options do not differ."""
+    contract = parsed(
+        settings="- {property: format, value: csv}\n"
+        "- {property: landingPrefix, value: drop/orders-}\n"
+        "- {property: allowSamples, value: false}\n"
+        "- {property: options, value: {delimiter: '\\t', header: false, nullValue: n/a}}\n"
+        "- {property: somebodyElses, value: [1, 2]}"
+    )
+    assert (contract.landing_prefix, contract.allow_samples) == ("drop/orders-", False)
+    assert contract.options == {
+        "header": "false",
+        "delimiter": "\t",
+        "quote": '"',
+        "escape": '"',
+        "nullValue": "n/a",
+        "encoding": "UTF-8",
+        "maxCompressionRatio": "200",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "value"),
+    [
+        ("{header: 'false'}", "header", "false"),
+        ("{header: true}", "header", "true"),
+        ("{encoding: utf-16le}", "encoding", "UTF-16LE"),
+        ("{nullValue: ''}", "nullValue", ""),
+    ],
+)
+def test_options_may_be_written_as_spark_takes_them(options: str, name: str, value: str) -> None:
+    """A header may be "true" as text, and an encoding in small letters."""
+    settings = f"- {{property: format, value: csv}}\n- {{property: options, value: {options}}}"
+    assert parsed(settings=settings).options[name] == value
+
+
+def test_settings_may_stand_at_the_schema_object() -> None:
+    """Lakegate's settings are found at the contract and at its schema object."""
+    text = contract_text().replace(
+        "name: shop.orders\n",
+        "name: orders\n    physicalName: shop.orders\n"
+        "    customProperties: [{property: format, value: json}]\n",
+    )
+    contract = parse(text, "orders.yaml")
+    assert (contract.table, contract.format, contract.options) == (
+        "shop.orders",
+        "json",
+        {"maxCompressionRatio": "200"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("team", "owner"),
+    [
+        ("{name: Shop team, members: [{username: ada}]}", "Shop team"),
+        ("{members: [{username: bob}, {username: ada, role: Data Owner}]}", "ada"),
+        ("[{username: bob, name: Bob}, {username: ada, role: steward}]", "Bob"),
+        ("{members: []}", ""),
+    ],
+)
+def test_the_owner_is_the_team_or_its_owner(team: str, owner: str) -> None:
+    """The owner is the team's name, else its member who owns, else its first; in both notations."""
+    text = contract_text(head=f"{HEAD}team: {team}\n")
+    assert parse(text, "orders.yaml").owner == owner
+
+
+@pytest.mark.parametrize(
+    ("support", "channel"),
+    [
+        ("[{channel: C0123, tool: slack}]", "C0123"),
+        ("[{channel: a@example.org, tool: email}, {channel: '#orders'}]", "#orders"),
+        ("[{channel: '#orders', tool: teams}]", ""),
+    ],
+)
+def test_the_channel_is_the_first_one_of_slacks(support: str, channel: str) -> None:
+    """A support channel is Slack's by its tool, or by its # where it names no tool."""
+    text = contract_text(head=f"{HEAD}support: {support}\n")
+    assert parse(text, "orders.yaml").channel == channel
+
+
+@pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
+def test_the_standards_living_versions_are_taken(version: str) -> None:
+    """Contracts of ODCS 3.0.2, 3.1 and 3.2 are taken."""
+    text = contract_text(head=HEAD.replace("v3.1.0", version))
+    assert parse(text, "orders.yaml").table == "shop.orders"

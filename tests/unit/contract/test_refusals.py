@@ -1,0 +1,406 @@
+"""What is refused: whatever is wrong, or would have to be ignored, with its line and field."""
+
+import re
+
+import pytest
+
+from lakegate.contract.model import ContractInvalid, parse
+from tests.unit.contract.contract_texts import (
+    HEAD,
+    assert_refused,
+    contract_text,
+    parsed,
+    problems_of,
+)
+
+PROPERTY = "schema[0].properties[1]"
+RULE = f"{PROPERTY}.quality[0]"
+TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
+
+ONE_TEXT = "[{name: name, logicalType: string}]"
+A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
+
+# What stands in a property named c, beside its name: the field that is refused, and the reason.
+PROPERTIES = [
+    ("physicalType: int", "logicalType", "is missing"),
+    ("logicalType: strng", "logicalType", "did you mean string"),
+    ("logicalType: array, items: {logicalType: strin}", "items.logicalType", "did you mean string"),
+    ("logicalType: array", "items", "must be a mapping"),
+    ("logicalType: object, properties: []", "properties", "needs properties"),
+    ("logicalType: string, items: {logicalType: string}", "items", "belongs to logicalType array"),
+    ("logicalType: map, map: {key: {logicalType: string}}", "map.value", "must be a mapping"),
+    (
+        f"logicalType: object, properties: {TWO_DATES}",
+        "properties[1]",
+        "declared twice",
+    ),
+    (
+        "logicalType: array, items: {logicalType: string, unique: true}",
+        "items.unique",
+        "cannot be unique",
+    ),
+    ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
+    (
+        f"logicalType: object, properties: {ONE_TEXT}, logicalTypeOptions: {{required: [nme]}}",
+        "logicalTypeOptions.required",
+        "did you mean name",
+    ),
+    (
+        f"logicalType: array, items: {A_MAP}, logicalTypeOptions: {{uniqueItems: true}}",
+        "logicalTypeOptions.uniqueItems",
+        "cannot be compared",
+    ),
+    (
+        "logicalType: number, logicalTypeOptions: {multipleOf: 1.0e-19}",
+        "logicalTypeOptions.multipleOf",
+        "at most 18 digits",
+    ),
+    (
+        "logicalType: array, items: {logicalType: date}, logicalTypeOptions: {minLength: 1}",
+        "logicalTypeOptions.minLength",
+        "no key",
+    ),
+    ("logicalType: string, requird: true", "requird", "did you mean required"),
+    ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
+    ("logicalType: string, required: yes", "required", "true or false"),
+    ("logicalType: string, required: null", "required", "is null"),
+    ("logicalType: string, semanticType: measure", "semanticType", "no column"),
+    ("logicalType: string, relationships: [{to: a}]", "relationships[0].to", "no column"),
+    ("logicalType: integer, physicalType: smallint", "physicalType", "write int"),
+    ("logicalType: integer, physicalType: NUMBER(9)", "physicalType", "no translation"),
+    ("logicalType: integer, physicalType: text", "physicalType", "no type for a column"),
+    ("logicalType: number, physicalType: decimal", "physicalType", "leaves its digits open"),
+    ("logicalType: number, physicalType: 'decimal(39,1)'", "physicalType", "1 to 38 digits"),
+    ("logicalType: number, physicalType: 'decimal(2,3)'", "physicalType", "1 to 38 digits"),
+    (
+        "logicalType: integer, physicalType: 'decimal(9,2)'",
+        "physicalType",
+        "digits after the point",
+    ),
+    ("logicalType: number, physicalType: float(24)", "physicalType", "takes no such numbers"),
+    ("logicalType: date, physicalType: time", "physicalType", "no type for a column"),
+    (
+        "logicalType: integer, physicalType: int, logicalTypeOptions: {format: i64}",
+        "physicalType",
+        "means int, but the logicalTypeOptions mean bigint",
+    ),
+    ("logicalType: integer, logicalTypeOptions: {format: u7}", "logicalTypeOptions.format", "u8"),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {timezone: 1}",
+        "logicalTypeOptions.timezone",
+        "",
+    ),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {defaultTimezone: Europe/Berlin}",
+        "logicalTypeOptions.defaultTimezone",
+        "only UTC",
+    ),
+    ("logicalType: time, logicalTypeOptions: {timezone: true}", "logicalTypeOptions.timezone", ""),
+    ("logicalType: string, logicalTypeOptions: [a]", "logicalTypeOptions", "must be a mapping"),
+    ("logicalType: string, logicalTypeOptions: {minimum: 1}", "logicalTypeOptions.minimum", ""),
+    ("logicalType: string, logicalTypeOptions: {format: mail}", "logicalTypeOptions.format", ""),
+    (
+        "logicalType: integer, logicalTypeOptions: {multipleOf: 0}",
+        "logicalTypeOptions.multipleOf",
+        "",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimun: 5}",
+        "logicalTypeOptions.minimun",
+        "did you mean minimum",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: abc}",
+        "logicalTypeOptions.minimum",
+        "'abc' is no whole number, and the column is bigint",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: '5'}",
+        "logicalTypeOptions.minimum",
+        "'5'",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: 0.5}",
+        "logicalTypeOptions.minimum",
+        "0.5",
+    ),
+    ("logicalType: integer, logicalTypeOptions: {minimum: true}", "logicalTypeOptions.minimum", ""),
+    (
+        "logicalType: integer, physicalType: int, logicalTypeOptions: {maximum: 2147483648}",
+        "logicalTypeOptions.maximum",
+        "beyond",
+    ),
+    ("logicalType: number, logicalTypeOptions: {maximum: .inf}", "logicalTypeOptions.maximum", ""),
+    ("logicalType: number, logicalTypeOptions: {maximum: 1e400}", "logicalTypeOptions.maximum", ""),
+    (
+        "logicalType: number, physicalType: 'decimal(4,2)', logicalTypeOptions: {maximum: 100}",
+        "logicalTypeOptions.maximum",
+        "does not fit",
+    ),
+    (
+        "logicalType: number, physicalType: 'decimal(4,2)', logicalTypeOptions: {maximum: 0.001}",
+        "logicalTypeOptions.maximum",
+        "does not fit",
+    ),
+    (
+        "logicalType: date, logicalTypeOptions: {minimum: 2013-02-30}",
+        "logicalTypeOptions.minimum",
+        "",
+    ),
+    (
+        "logicalType: date, logicalTypeOptions: {minimum: 01/02/2013}",
+        "logicalTypeOptions.minimum",
+        "",
+    ),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {minimum: now}",
+        "logicalTypeOptions.minimum",
+        "",
+    ),
+    (
+        "logicalType: timestamp, physicalType: timestamp_ntz, enum: [{value: 2013-01-01T00:00Z}]",
+        "enum[0].value",
+        "no timestamp_ntz",
+    ),
+    ("logicalType: time, logicalTypeOptions: {minimum: '9:00'}", "logicalTypeOptions.minimum", ""),
+    ("logicalType: integer, logicalTypeOptions: {minimum: [1]}", "logicalTypeOptions.minimum", ""),
+    ("logicalType: integer, logicalTypeOptions: {minimum: }", "logicalTypeOptions.minimum", "null"),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: 9, maximum: 8}",
+        "logicalTypeOptions.minimum",
+        "no value is valid: 9 is not below 8",
+    ),
+    (
+        "logicalType: integer, logicalTypeOptions: {exclusiveMinimum: 8, maximum: 8}",
+        "logicalTypeOptions.exclusiveMinimum",
+        "no value is valid",
+    ),
+    (
+        "logicalType: timestamp, logicalTypeOptions: {minimum: 2013-01-02, maximum: 2013-01-01}",
+        "logicalTypeOptions.minimum",
+        "no value is valid",
+    ),
+    (
+        "logicalType: string, logicalTypeOptions: {minLength: 3, maxLength: 2}",
+        "logicalTypeOptions.minLength",
+        "no value is valid",
+    ),
+    (
+        "logicalType: string, logicalTypeOptions: {minLength: -1}",
+        "logicalTypeOptions.minLength",
+        "",
+    ),
+    ("logicalType: string, logicalTypeOptions: {pattern: '['}", "logicalTypeOptions.pattern", "["),
+    (
+        "logicalType: string, logicalTypeOptions: {pattern: ''}",
+        "logicalTypeOptions.pattern",
+        "empty",
+    ),
+    ("logicalType: string, enum: []", "enum", "lists no value"),
+    ("logicalType: string, enum: [{label: A}]", "enum[0]", "must have a value"),
+    ("logicalType: string, enum: [A]", "enum[0]", "must have a value"),
+    ("logicalType: string, enum: [{value: 007}]", "enum[0].value", "put it in quotes"),
+    ("logicalType: string, enum: [{value: true}]", "enum[0].value", "put it in quotes"),
+    ("logicalType: boolean, enum: [{value: 'NO'}]", "enum[0].value", "not true or false"),
+    ("logicalType: string, physicalType: binary, enum: [{value: a}]", "enum[0].value", "binary"),
+]
+
+SETTINGS = [
+    ("{property: landingPrefx, value: a/}", "[0].property", "did you mean landingPrefix"),
+    ("{property: landingPrefix, value: /a/}", ".landingPrefix", "no slash before it"),
+    ("{property: landingPrefix, value: 's3://b/a/'}", ".landingPrefix", "no bucket"),
+    ("{property: landingPrefix, value: batches/a/}", ".landingPrefix", "only with a manifest"),
+    ("{property: landingPrefix, value: ''}", ".landingPrefix", "is empty"),
+    ("{property: landingPrefix, value: null}", "[0].value", "is missing, or null"),
+    ("{propert: landingPrefix, value: a/}", "[0].propert", "did you mean property"),
+    (
+        "{property: format, value: csv}\n- {property: format, value: json}",
+        "[1]",
+        "given twice, first in line",
+    ),
+    ("{property: format, value: parket}", ".format", "did you mean parquet"),
+    (
+        "{property: format, value: avro}\n- {property: options, value: {header: true}}",
+        ".options.header",
+        "no key",
+    ),
+    ("{property: allowSamples, value: no}", ".allowSamples", "true or false"),
+    ("{property: onDuplicate, value: reject}", ".onDuplicate", "none of publish, hold"),
+    ("{property: onNewVersion, value: replac}", ".onNewVersion", "did you mean replace"),
+    ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
+    ("{property: options, value: {header: true}}", ".options.header", "no key"),
+]
+
+CSV_OPTIONS = [
+    ("{seperator: ';'}", ".seperator", "no key that is known here"),
+    ("{delimiter: ''}", ".delimiter", "one character"),
+    ("{delimiter: '||'}", ".delimiter", "one character"),
+    ("{delimiter: '\"'}", ".delimiter", "is the quote"),
+    ("{quote: ''}", ".quote", "one character"),
+    ("{header: 'yes'}", ".header", "true or false"),
+    ("{sep: ','}", ".sep", "called delimiter"),
+    ("{encoding: windows-1252}", ".encoding", "none of UTF-8"),
+    ("{nullValue: NULL}", ".nullValue", "in quotes"),
+]
+
+HEADS = [
+    (HEAD.replace("DataContract", "Contract"), "kind", "did you mean DataContract"),
+    (HEAD.replace("v3.1.0", "v2.2.2"), "apiVersion", "none of v3.0.2"),
+    (HEAD.replace("1.0.0", "1.0"), "version", "in quotes"),
+    (HEAD.replace("id: shop-orders\n", ""), "id", "is missing"),
+    (HEAD + "stauts: active\n", "stauts", "no key that is known here"),
+    (HEAD + "support: [{chanel: '#a'}]\n", "support[0].chanel", "did you mean channel"),
+]
+
+
+@pytest.mark.parametrize(("declaration", "field", "reason"), PROPERTIES)
+def test_a_declaration_that_cannot_be_kept_is_refused(
+    declaration: str, field: str, reason: str
+) -> None:
+    """A property is refused where it is wrong or asks for what nobody would check."""
+    text = contract_text(f"- {{name: c, {declaration}}}")
+    assert_refused(text, f"{PROPERTY}.{field}", reason)
+
+
+@pytest.mark.parametrize(("setting", "field", "reason"), SETTINGS)
+def test_a_setting_that_cannot_be_kept_is_refused(setting: str, field: str, reason: str) -> None:
+    """Which files belong to a contract, and how to read them, is never left to a guess."""
+    assert_refused(contract_text(settings=f"- {setting}"), f"customProperties{field}", reason)
+
+
+@pytest.mark.parametrize(("options", "field", "reason"), CSV_OPTIONS)
+def test_an_option_of_csv_that_cannot_be_kept_is_refused(
+    options: str, field: str, reason: str
+) -> None:
+    """Only what the reader will do can be asked of it."""
+    settings = f"- {{property: format, value: csv}}\n- {{property: options, value: {options}}}"
+    assert_refused(contract_text(settings=settings), f"customProperties.options{field}", reason)
+
+
+@pytest.mark.parametrize(("head", "field", "reason"), HEADS)
+def test_a_head_that_is_wrong_is_refused(head: str, field: str, reason: str) -> None:
+    """The contract's own fields are checked like all others."""
+    assert_refused(contract_text(head=head), field, reason)
+
+
+@pytest.mark.parametrize(
+    "name", ["orders", "shop.orders.new", "shop.", "shop.or ders", "1.a", "shop.ordérs", "shop/a.b"]
+)
+def test_a_table_is_named_by_namespace_and_name(name: str) -> None:
+    """A table's name is two plain identifiers, so that it can stand in keys, branches and SQL."""
+    text = contract_text().replace("shop.orders", name)
+    assert_refused(text, "schema[0].name", "as in nyc.flights")
+
+
+@pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "a" * 256])
+def test_a_column_cannot_have_any_name(name: str) -> None:
+    """Names that nobody can see or that the engine keeps for itself are refused."""
+    text = contract_text(f"- {{name: {name}, logicalType: string}}")
+    assert [p for p in problems_of(text) if p.field == f"{PROPERTY}.name"]
+
+
+@pytest.mark.parametrize("name", ["total amount", "größe", "a.b", "a`b", "select", "1st"])
+def test_a_column_may_have_an_unusual_name(name: str) -> None:
+    """Spaces, dots, umlauts, quotes and keywords in a column's name are no problem."""
+    assert parsed(f'- {{name: "{name}", logicalType: string}}').columns[1].name == name
+
+
+def test_columns_that_differ_in_case_only_are_refused() -> None:
+    """Spark takes ID for id, so two such columns are one declared twice; the first line is told."""
+    found = problems_of(contract_text("- {name: ID, logicalType: string}"))
+    assert [(p.field, p.line) for p in found] == [(PROPERTY, 9)]
+    assert "first in line 8" in found[0].reason
+
+
+@pytest.mark.parametrize("schema", ["", "schema: []\n", "schema: a\n", "schema: [{}, {}]\n"])
+def test_a_contract_describes_exactly_one_table(schema: str) -> None:
+    """No table, or two, is refused."""
+    assert_refused(HEAD + schema, "schema", "exactly one table")
+
+
+@pytest.mark.parametrize("properties", ["", "    properties: []\n", "    properties: {a: b}\n"])
+def test_a_table_has_columns(properties: str) -> None:
+    """A table without columns is refused."""
+    text = f"{HEAD}schema:\n  - name: a.b\n{properties}"
+    assert_refused(text, "schema[0].properties", "has no columns")
+
+
+def test_a_contract_that_checks_nothing_is_refused() -> None:
+    """Passing no check is no reason to publish a file."""
+    assert_refused(contract_text().replace(", required: true", ""), "schema", "no check at all")
+
+
+def test_a_range_may_be_a_single_value() -> None:
+    """Equal bounds leave one value, unless one of them is exclusive."""
+    column = "- {name: c, logicalType: integer, logicalTypeOptions: {minimum: 5, maximum: 5}}"
+    assert not problems_of(contract_text(column))
+
+
+def test_bounds_are_compared_as_instants() -> None:
+    """A minimum in one zone may look later than a maximum in another, and be earlier."""
+    bounds = "minimum: 2013-01-01T02:00+02:00, maximum: 2013-01-01T01:00Z"
+    column = f"- {{name: c, logicalType: timestamp, logicalTypeOptions: {{{bounds}}}}}"
+    assert not problems_of(contract_text(column))
+    text = contract_text(column.replace("+02:00", "-02:00"))
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.minimum", "no value is valid")
+
+
+JSON, CSV = (f"- {{property: format, value: {format_}}}" for format_ in ("json", "csv"))
+
+
+def test_dates_in_json_are_read_as_iso_alone() -> None:
+    """In JSON, no other way to write dates is taken; in CSV it is, in parquet it says nothing."""
+    column = "- {name: c, logicalType: date, logicalTypeOptions: {format: dd.MM.yyyy}}"
+    text = contract_text(column, settings=JSON)
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", "ISO 8601 alone")
+    assert not problems_of(text.replace("dd.MM.yyyy", "yyyy-MM-dd"))
+    assert not problems_of(contract_text(column))
+    assert parsed(column, settings=CSV).columns[-1].written == "dd.MM.yyyy"
+
+
+@pytest.mark.parametrize(
+    ("logical", "pattern", "reason"),
+    [
+        ("date", "dd.MM", "needs y"),
+        ("date", "dd.MMM.yyyy", "not supported in a pattern"),
+        ("date", "EEE dd.MM.yyyy", "not supported in a pattern"),
+        ("timestamp", "HH:mm", "needs y, M, d"),
+        ("time", "HH:mm", "HH:mm:ss alone"),
+    ],
+)
+def test_a_pattern_that_cannot_be_read_is_refused(logical: str, pattern: str, reason: str) -> None:
+    """What no locale decides, and leaves no part of a date open, is all that is read."""
+    column = f"- {{name: c, logicalType: {logical}, logicalTypeOptions: {{format: '{pattern}'}}}}"
+    text = contract_text(column, settings=CSV)
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", reason)
+
+
+def test_a_time_zone_is_one_of_text_cells() -> None:
+    """Timestamps in CSV may be from another zone; where the file has types they are in UTC."""
+    column = "- {name: c, logicalType: timestamp, logicalTypeOptions: {defaultTimezone: %s}}"
+    berlin, field = column % "Europe/Berlin", f"{PROPERTY}.logicalTypeOptions.defaultTimezone"
+    assert parsed(berlin, settings=CSV).columns[-1].zone == "Europe/Berlin"
+    assert_refused(contract_text(berlin), field, "only UTC")
+    assert_refused(contract_text(column % "Europe/Berlim", settings=CSV), field, "no time zone")
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:
+    """One refusal names every problem, each with its line, field and reason, and the file."""
+    text = contract_text(
+        "- name: c\n  logicalType: strin\n  requird: true\n  quality:\n"
+        "  - metric: nullValues\n    mustBeLesThan: 1",
+        head=HEAD.replace("v3.1.0", "v3"),
+    )
+    with pytest.raises(ContractInvalid) as refusal:
+        parse(text, "contracts/shop.orders.yaml")
+    assert [(p.line, p.field) for p in refusal.value.problems] == [
+        (2, "apiVersion"),
+        (10, f"{PROPERTY}.logicalType"),
+        (11, f"{PROPERTY}.requird"),
+        (13, RULE),
+        (14, f"{RULE}.mustBeLesThan"),
+    ]
+    assert refusal.value.code == "CONTRACT_INVALID"
+    assert re.match(
+        r"contracts/shop\.orders\.yaml .*\n +line 2: apiVersion: ", refusal.value.message
+    )

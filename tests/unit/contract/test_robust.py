@@ -1,0 +1,157 @@
+"""Contracts as no one would write them: refused or understood, and never anything else."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.contract_check import check
+from lakegate.contract.expectations import Operator
+from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
+from lakegate.contract.reading.yaml import load
+from lakegate.ecma_patterns import java_pattern
+from tests.unit.contract.contract_texts import contract_text
+
+REAL = Path(__file__).parents[3] / "contracts" / "nyc.flights.yaml"
+TREE: Any = load(REAL.read_text(), "nyc.flights.yaml", []).plain()
+# The real contract with one column of a kind is as good, and twice as quick.
+KINDS = ("year", "dep_delay", "carrier", "flight", "tailnum", "origin", "time_hour")
+COLUMNS = TREE["schema"][0]["properties"]
+TREE["schema"][0]["properties"] = [column for column in COLUMNS if column["name"] in KINDS]
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([1e999, 10**400, "", " ", "#", "null", "[", "2013-02-30", "00:00:00"])
+    | st.text(st.characters(codec="utf-8"), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner),
+    max_leaves=5,
+)
+RULES = st.fixed_dictionaries(
+    {"metric": st.sampled_from(["nullValues", "duplicateValues"]), "mustBe": st.just(0)},
+    optional={"name": st.sampled_from(["a", "nullValues", "nullValues#2", "b#2"])},
+)
+
+
+def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path to every value in a tree."""
+    children: list[tuple[Any, Any]] = []
+    if isinstance(tree, dict):
+        children = list(tree.items())
+    elif isinstance(tree, list):
+        children = list(enumerate(tree))
+    return [path, *(p for key, child in children for p in places(child, (*path, key)))]
+
+
+TREE["customProperties"] = [
+    {"property": "format", "value": "csv"},
+    {"property": "options", "value": {"header": True, "delimiter": ";", "nullValue": "-"}},
+]
+TREE["schema"][0]["properties"] += [
+    {
+        "name": "at",
+        "logicalType": "timestamp",
+        "physicalType": "timestamp",
+        "logicalTypeOptions": {"format": "yyyy-MM-dd", "timezone": True, "defaultTimezone": "UTC"},
+        "primaryKey": True,
+        "classification": "public",
+    },
+    {
+        "name": "price",
+        "physicalName": "Price",
+        "logicalType": "number",
+        "physicalType": "decimal(9,2)",
+        "logicalTypeOptions": {"minimum": 0, "exclusiveMaximum": 100},
+        "unique": True,
+    },
+    {"name": "share", "logicalType": "number", "logicalTypeOptions": {"format": "f32"}},
+]
+
+PLACES = [path for path in places(TREE) if path]
+
+
+def changed(path: tuple[Any, ...], value: Any) -> str:
+    """The real contract as a text, with another value at one place."""
+    tree = json.loads(json.dumps(TREE))
+    place = tree
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return json.dumps(tree, ensure_ascii=False).replace("Infinity", ".inf").replace("NaN", ".nan")
+
+
+def assert_sound(contract: Contract) -> None:
+    """What everybody who uses a contract relies on."""
+    ids = [check.id for check in contract.checks]
+    assert len(set(ids)) == len(ids) > 0
+    names = [column.name for column in contract.columns]
+    assert len({name.lower() for name in names}) == len(names) > 0
+    for found in contract.checks:
+        assert set(found.columns) <= set(names)
+        assert found.description
+        assert found.expect.wording
+        assert (found.expect.high is not None) == (
+            found.expect.operator in (Operator.BETWEEN, Operator.NOT_BETWEEN)
+        )
+        if found.values.pattern is not None:
+            java_pattern(found.values.pattern)
+
+
+def told(read: Callable[[str, str], Contract], text: str) -> tuple[Problem, ...]:
+    """The problems for which a text is refused; none when there is a contract, which is sound."""
+    try:
+        contract = read(text, "odd.yaml")
+    except ContractInvalid as refusal:
+        return refusal.problems
+    assert_sound(contract)
+    return ()
+
+
+def test_the_contract_that_is_changed_is_a_good_one() -> None:
+    """What the other tests change has no problems itself, so they see those of the change."""
+    assert told(check, changed(("status",), "draft")) == ()
+
+
+@settings(deadline=None)
+@given(path=st.sampled_from(PLACES), value=ODD)
+def test_a_contract_with_anything_anywhere_is_sound_or_refused(
+    path: tuple[Any, ...], value: Any
+) -> None:
+    """Any value at any place of a real contract leaves a sound contract or problems with lines."""
+    found = told(parse, changed(path, value))
+    assert all(problem.line >= 1 and problem.reason for problem in found)
+
+
+@settings(max_examples=30, deadline=None)
+@given(path=st.sampled_from(PLACES), value=ODD)
+def test_the_full_check_refuses_whatever_parse_refuses(path: tuple[Any, ...], value: Any) -> None:
+    """The full check is never laxer than `parse`, and raises nothing else."""
+    text = changed(path, value)
+    assert set(told(parse, text)) <= set(told(check, text))
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(codec="utf-8")))
+def test_any_text_is_a_contract_or_refused(text: str) -> None:
+    """Whatever the text, `parse` raises ContractInvalid or nothing."""
+    told(parse, text)
+
+
+@settings(deadline=None)
+@given(st.lists(RULES, max_size=6))
+def test_check_ids_are_unique_whatever_rules_repeat(rules: list[dict[str, Any]]) -> None:
+    """Rules that repeat have ids of their own, unless their owner gave one name twice."""
+    rules_text = json.dumps(rules)
+    text = contract_text(f"- {{name: c, logicalType: string, unique: true, quality: {rules_text}}}")
+    names = [rule["name"] for rule in rules if "name" in rule]
+    found = told(parse, text)
+    assert bool(found) == (len(set(names)) < len(names))
+    if not found:
+        ids = {check.id for check in parse(text, "odd.yaml").checks}
+        assert {f"c.{name}" for name in names} <= ids
+        assert len(ids) == len(rules) + 2

@@ -1,0 +1,108 @@
+"""Queries of a contract: what is put into them, and what is refused before any Spark sees them."""
+
+import pytest
+
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.sql import mistake, read_query
+from lakegate.contract.reading.yaml import Problem, load
+
+
+def read(query: str, *column: str) -> tuple[str, list[str]]:
+    """The SQL of a rule with this query on shop.orders or a column of it, and why it is refused."""
+    problems: list[Problem] = []
+    text = "query: |\n" + "".join(f"  {line}\n" for line in query.splitlines())
+    rule = Field(load(text, "a.yaml", problems), "", problems)
+    sql = read_query(rule, "shop.orders", column).sql
+    return sql, [problem.reason for problem in problems]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM {object} WHERE {property} IS NULL",
+        "SELECT count(*) FROM ${object} WHERE ${property} IS NULL",
+        "SELECT count(*) FROM {table} WHERE {column} IS NULL;",
+        "SELECT count(*) FROM `{table}` WHERE `${column}` IS NULL ;  ",
+    ],
+)
+def test_every_placeholder_of_the_standard_is_put_in(query: str) -> None:
+    """Each names the table or the column, quoted once, whatever is in its name."""
+    wanted = "SELECT count(*) FROM `shop`.`orders` WHERE `od``d. name` IS NULL"
+    sql, refused = read(query, "od`d. name")
+    assert (sql.rstrip("; "), refused) == (wanted, [])
+
+
+def test_a_nested_column_is_named_by_its_steps() -> None:
+    """A placeholder of a column within a struct leads there."""
+    assert read("SELECT max({column}) FROM {table}", "address", "zip code")[0] == (
+        "SELECT max(`address`.`zip code`) FROM `shop`.`orders`"
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM {object} WHERE name RLIKE '^[0-9]{5}\\p{L}$'",
+        "SELECT 1 -- ; DROP TABLE x {y}",
+        "SELECT /* insert; { */ 1",
+        "SELECT \"; { DELETE\", 'it''s (', `a)b;`",
+        "WITH big AS (SELECT * FROM {object}) SELECT count(*) FROM big",
+        "(SELECT 1) UNION (SELECT 2)",
+        "SELECT update, delete FROM (SELECT 1 AS update, 2 AS delete)",
+        "select reflect from {object}",
+    ],
+)
+def test_what_only_reads_is_taken(query: str) -> None:
+    """Comments, texts and names may have any words and signs in them."""
+    assert read(query)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("DELETE FROM {object}", "begins with DELETE"),
+        ("SELECT 1; SELECT 2", "several statements"),
+        ("WITH a AS (SELECT 1) INSERT INTO b SELECT * FROM a", "has INSERT"),
+        ("DROP TABLE x", "begins with DROP"),
+        ("SELECT count(*) FROM {object", "has a {"),
+        ("SELECT count(*) FROM {objekt}", "has a {"),
+        ("SELECT '${env:HOME}'", "has ${"),
+        ("SELECT 'open", "never closed"),
+        ("SELECT /* open", "never closed"),
+        ("SELECT (1", "never closed"),
+        ("SELECT 1)", "nothing opened"),
+        ("SELECT reflect('java.lang.System', 'exit')", "runs any code"),
+        ("SELECT `java_method` ('a', 'b')", "runs any code"),
+        ("SELECT from_avro(a, '{}', map('avroSchemaUrl', 'file:/x')) FROM b", "can open files"),
+        ("SELECT From_XML /* */ ('', 'a INT', map('rowValidationXSDPath', '/x'))", "open files"),
+        ("SELECT * FROM IDENTIFIER('text.`/x`')", "makes up a name"),
+        ("SELECT identifier('reflect')('a', 'b')", "makes up a name"),
+        ("SELECT count(*) FROM text.`file:/x`", "reads the file text.`file:/x`"),
+        ("SELECT 1 FROM {object} JOIN `csv` . `/x`", "reads the file `csv`.`/x`"),
+        ("WITH `text.file:/x` AS (SELECT 1) SELECT 1 FROM text.`file:/x`", "reads the file"),
+        ("SELECT {column} FROM {object}", "{column} is for rules of a property"),
+        ("-- nothing", "is empty"),
+    ],
+)
+def test_what_does_not_only_read_is_refused(query: str, reason: str) -> None:
+    """Writing, several statements, calls of Java and unknown placeholders are refused at once."""
+    refused = read(query)[1]
+    assert len(refused) == 1
+    assert reason in refused[0]
+
+
+def test_a_query_is_about_no_items_of_an_array() -> None:
+    """What a query answers of a table cannot be told of an array's items by a placeholder."""
+    assert "items of an array" in read("SELECT max({column}) FROM {table}", "lines", "[]")[1][0]
+
+
+def test_a_query_must_be_given() -> None:
+    """Without a query there is nothing to ask."""
+    problems: list[Problem] = []
+    read_query(Field(load("name: x", "a.yaml", problems), "", problems), "shop.orders")
+    assert [problem.reason for problem in problems] == ["is missing"]
+
+
+def test_a_query_may_begin_with_any_case() -> None:
+    """Keywords have no case."""
+    assert mistake("sElEcT 1") == ""

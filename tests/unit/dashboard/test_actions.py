@@ -1,0 +1,174 @@
+"""Replay, publish anyway, discard: what is said before, what is done once, what is said after."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from dashboard.actions_plan import ActionRequest, Verb, carry_out, offered, plan
+from functions.model.ingestion import Ingestion, State
+from functions.operations.failed import discard, replay
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport
+from tests.fakes.deployment import ORDERS, TABLE, Deployment
+from tests.fakes.job import errored, passed, rejected
+
+REPLAY, DISCARD = ActionRequest(Verb.REPLAY, "Ann"), ActionRequest(Verb.DISCARD, "Ann")
+PUBLISH = ActionRequest(Verb.PUBLISH, " Ann ", "it is known")
+
+
+def failed(
+    script: Callable[[AuditReport], AuditReport | None] = rejected, key: str = "a.parquet"
+) -> tuple[Deployment, LandedObject]:
+    """A deployment with a file on main, and one that ended as scripted."""
+    deployment = Deployment()
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    landed = deployment.land(f"shop/orders/{key}", script=script)
+    deployment.settle()
+    return deployment, landed
+
+
+def refused(report: AuditReport) -> AuditReport:
+    """The run that rejects the file before it writes a row."""
+    return replace(rejected(report), audited_hash="", rows_written=0)
+
+
+def told(deployment: Deployment, ingestion: Ingestion, wish: ActionRequest) -> str:
+    return "\n".join(plan(deployment.adapters, ingestion, wish).lines)
+
+
+def test_a_replay_names_attempt_and_contract() -> None:
+    """Which attempt, by which version of the contract, and whether that is another than before."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    same = told(deployment, seen, REPLAY)
+    assert "as attempt 2, on a fresh branch" in same
+    assert "`shop-orders` version `1.0.0`, the same as before" in same
+    assert f"`{seen.branch}` stays" in same
+    mended = ORDERS.replace("version: 1.0.0", "version: 1.0.1")
+    deployment.lake.put_text(f"contracts/{TABLE}.yaml", mended.encode())
+    assert "version `1.0.1`, a new one" in told(deployment, seen, REPLAY)
+    original = told(deployment, seen, replace(REPLAY, original=True))
+    assert "the contract of the last attempt: `shop-orders` version `1.0.0`." in original
+
+
+def test_a_publication_names_rows_and_checks() -> None:
+    """How many rows, which checks are overruled and what they found, which branch at which hash."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    words = told(deployment, seen, PUBLISH)
+    assert f"{seen.rows:,} rows go into `shop.orders` on main" in words
+    assert f"`{seen.branch}` at `{seen.audited_hash[:12]}`" in words
+    assert "1 check failed, and this overrules them:\n- `id.required`: `1 row`" in words
+
+
+def test_a_publication_that_cannot_be_is_not_told_as_one() -> None:
+    """With the branch gone it is refused before anybody says yes, as the command refuses it."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    deployment.catalog.delete_branch(seen.branch)
+    with pytest.raises(LakegateError, match=r"BRANCH_GONE.*lakegate replay"):
+        plan(deployment.adapters, seen, PUBLISH)
+
+
+def test_a_publication_without_a_report_says_so() -> None:
+    """The rows can be published; what is overruled is told by the reason, and what is missing."""
+    deployment, landed = failed()
+    deployment.lake.lose("reports/")
+    seen = deployment.ingestion(landed)
+    words = told(deployment, seen, PUBLISH)
+    assert "It was kept back for this reason: `1 of 2 checks failed: id.required`" in words
+    assert "The audit report is gone" in words
+    carry_out(deployment.adapters, seen, PUBLISH)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_a_discard_names_branches_and_files() -> None:
+    """What is said to be deleted is deleted: those branches, those files, and no other."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    said = plan(deployment.adapters, seen, DISCARD)
+    assert f"`{seen.branch}` at" in said.lines[1]
+    assert f"1 branch and {len(said.files)} files are deleted" in said.lines[0]
+    assert deployment.catalog.branches("ingest/") == [seen.branch]
+    assert not deployment.lake.deleted
+    (words, *_) = carry_out(deployment.adapters, seen, DISCARD)
+    assert words == f"discarded a.parquet: {len(said.files)} files deleted"
+    assert [f"s3://lake/{key}" for key in deployment.lake.deleted] == list(said.files)
+    assert deployment.catalog.branches("ingest/") == []
+
+
+def test_a_name_that_is_markdown_is_shown_as_it_is() -> None:
+    """A file's name makes no link, no picture and no formula of a confirmation."""
+    deployment, landed = failed(key="[x](http:y) `$z$`.parquet")
+    words = told(deployment, deployment.ingestion(landed), REPLAY)
+    assert "`` shop/orders/[x](http:y) `$z$`.parquet ``" in words
+
+
+@pytest.mark.parametrize("wish", [REPLAY, PUBLISH, DISCARD])
+def test_what_is_pressed_twice_is_done_once(wish: ActionRequest) -> None:
+    """The second press, on what was seen before the first, changes nothing and is told so."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    assert carry_out(deployment.adapters, seen, wish)
+    after = deployment.ingestion(landed)
+    with pytest.raises(LakegateError):
+        carry_out(deployment.adapters, seen, wish)
+    assert deployment.ingestion(landed) == after
+
+
+def test_a_publication_says_the_commit_and_by_whom() -> None:
+    """The rows are on main, by that name."""
+    deployment, landed = failed()
+    (words,) = carry_out(deployment.adapters, deployment.ingestion(landed), PUBLISH)
+    now = deployment.ingestion(landed)
+    assert now.state is State.PUBLISHED
+    assert now.approval
+    assert now.approval.by == "Ann"
+    assert words == f"published {now.rows:,} rows of a.parquet as {now.merge_hash}"
+
+
+def test_who_was_slower_is_told_what_became_of_it() -> None:
+    """Somebody replayed it meanwhile: nothing is discarded, and the refusal says that."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    replay(deployment.adapters, seen)
+    with pytest.raises(LakegateError, match=r"somebody was faster.*attempt 2"):
+        carry_out(deployment.adapters, seen, DISCARD)
+    assert seen.branch in deployment.catalog.branches("ingest/")
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (rejected, (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD)),
+        (refused, (Verb.REPLAY, Verb.DISCARD)),
+        (errored, (Verb.REPLAY, Verb.DISCARD)),
+        (passed, ()),
+    ],
+)
+def test_only_what_can_be_done_is_offered(
+    script: Callable[[AuditReport], AuditReport | None], expected: tuple[Verb, ...]
+) -> None:
+    """Nothing of what was never judged can be published, and nothing is to do with what passed."""
+    deployment, landed = failed(script)
+    assert offered(deployment.ingestion(landed)) == expected
+
+
+def test_what_was_discarded_can_be_replayed() -> None:
+    """Of a discarded ingestion only the landed file is left."""
+    deployment, landed = failed()
+    discard(deployment.adapters, deployment.ingestion(landed))
+    assert offered(deployment.ingestion(landed)) == (Verb.REPLAY,)
+
+
+def test_a_change_is_told_as_one() -> None:
+    """No file goes into the table, but rows into and out of it."""
+    deployment, _ = failed()
+    landed = deployment.change(script=rejected)
+    deployment.settle()
+    seen = deployment.ingestion(landed)
+    assert told(deployment, seen, REPLAY).startswith("The statement is run once more")
+    assert "removed: the change goes into `shop.orders`" in told(deployment, seen, PUBLISH)

@@ -1,0 +1,94 @@
+"""What the quality page draws."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dashboard import charts, overview_page, table_page
+from dashboard.charts import Span
+from dashboard.overview import Window, overview
+from dashboard.table import Entry, Ran
+from functions.model.ingestion import State
+from lakegate import times
+from tests.unit.dashboard.test_page_overview import brief
+
+_SPAN = Span("2026-03-02T00:00:00.000+00:00", "2026-03-09T00:00:00.000+00:00", timedelta(hours=1))
+
+
+def rows(drawn: Any) -> list[dict[str, Any]]:
+    """What a chart is drawn from."""
+    return list(drawn.to_dict()["data"]["values"])
+
+
+def test_the_parts_of_a_bar_lie_upon_each_other() -> None:
+    """What failed lies at the base; the bar is as high as all that landed in its hour."""
+    states = [State.PUBLISHED, State.PUBLISHED, State.REJECTED, State.SUBMITTED]
+    told = overview([brief(state) for state in states], Window.WEEK)
+    drawn = rows(overview_page.landed_chart(told, _SPAN))
+    assert [(row["outcome"], row["low"], row["high"]) for row in drawn] == [
+        ("rejected", 0, 1),
+        ("waiting", 1, 2),
+        ("published", 2, 4),
+    ]
+    assert {row["time"] for row in drawn} == {"2026-03-08T10:00:00.000+00:00"}
+    assert all("10:00" < row["end"][11:16] < "11:00" for row in drawn)
+
+
+def test_a_picture_shows_its_whole_time() -> None:
+    """However little landed, the axis goes from the window's beginning to its end."""
+    told = overview([brief(State.PUBLISHED)], Window.WEEK)
+    for drawn in (overview_page.landed_chart(told, _SPAN), overview_page.paces(told, _SPAN)):
+        assert _SPAN.since in str(drawn.to_dict())
+        assert _SPAN.until in str(drawn.to_dict())
+
+
+def test_a_table_begins_with_what_it_had_before() -> None:
+    """The rows go from those before the first commit that is told of to those of now."""
+    one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
+    drawn = rows(table_page.rows_over_time([one], _SPAN.until))
+    assert [row["rows"] for row in drawn] == [7, 10, 10]
+
+
+def test_the_rows_of_a_table_are_one_curve() -> None:
+    """One area under one line: in Vega an order splits an area, and a stack adds up equal times."""
+    one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
+    area, line = table_page.rows_over_time([one], _SPAN.until).to_dict()["layer"]
+    assert (area["mark"]["type"], line["mark"]["type"]) == ("area", "line")
+    assert "line" not in area["mark"]
+    assert "order" not in area["encoding"]
+    assert not area["encoding"]["y"]["stack"]
+    assert line["encoding"]["order"]["field"] == "number"
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        (timedelta(minutes=2), "%H:%M:%S"),
+        (timedelta(minutes=40), "%H:%M"),
+        (timedelta(hours=25), "%H:%M"),
+        (timedelta(days=7), "%-d %b"),
+        (timedelta(days=300), "%-d %b"),
+        (timedelta(days=900), "%b %Y"),
+    ],
+)
+def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None:
+    """In all pictures alike, and never by halves of days."""
+    since = times.text(datetime.fromisoformat(_SPAN.until) - length)
+    first = Entry(since, "m", "h", 3, 10, "i", "")
+    for drawn in (
+        table_page.rows_over_time([first], _SPAN.until).to_dict()["layer"][0],
+        charts.bars([], "files", Span(since, _SPAN.until, timedelta(hours=1))).to_dict(),
+    ):
+        assert drawn["encoding"]["x"]["axis"]["format"] == shown
+
+
+def test_failed_checks_are_at_the_base() -> None:
+    """By day, what failed lies under what passed, in one and the same colour everywhere."""
+    day = "2026-03-08T00:00:00+00:00"
+    drawn = rows(table_page.checks_by_day([Ran(day, "pass", 5), Ran(day, "fail", 1)], _SPAN))
+    assert [(row["result"], row["low"], row["high"]) for row in drawn] == [
+        ("failed", 0, 1),
+        ("passed", 1, 6),
+    ]
+    assert len(set(charts.RESULT_COLOURS.values())) == len(charts.RESULT_WORDS)

@@ -1,0 +1,283 @@
+"""A file's rows beside main's: what is told of a column, from where, and what never is."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from dashboard.compare.compare import ALL, CELLS, compare, text_of
+from dashboard.compare.figures import Column, Comparison, Figure, Origin
+from dashboard.compare.profile import OTHERS
+from dashboard.compare.rows import Files
+from tests.fakes.iceberg import iceberg_table
+
+NAN, INF = float("nan"), float("inf")
+_FEW = (1, 1)  # cells: of more than 500 rows, a sample is read
+
+
+def table(folder: Path, type_: IcebergType, *files: Sequence[Any], **properties: str) -> Table:
+    """A table of one column, named v."""
+    schema = Schema(NestedField(1, "v", type_))
+    arrow = schema.as_arrow()
+    rows = (pa.table([pa.array(values, arrow.types[0])], schema=arrow) for values in files)
+    return iceberg_table(folder, schema, *rows, **properties)
+
+
+def column(
+    file: Table | None, main: Table | None, cells: Any = ALL, shown: Sequence[str] = ("v",)
+) -> Column:
+    """The one column, compared."""
+    return compared(file, main, cells, shown).columns[0]
+
+
+def compared(
+    file: Table | None, main: Table | None, cells: Any = ALL, shown: Sequence[str] = ("v",)
+) -> Comparison:
+    assert file
+    return compare(Files.all(file), Files.all(main) if main else None, ["v"], shown, cells)
+
+
+def told(found: Column) -> list[Any]:
+    """A column's figures, without where they are from: of the file, and then of main."""
+    sides = [side for side in (found.file, found.main) if side]
+    figures = ((s.nulls, s.distinct, s.smallest, s.largest) for s in sides)
+    return [[figure and figure.value for figure in side] for side in figures]
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "smallest", "largest"),
+    [
+        (IntegerType(), [3, None, -7, 3], "-7", "3"),
+        (LongType(), [2**62, None, -(2**62), 2**62], str(-(2**62)), str(2**62)),
+        (FloatType(), [0.5, None, -1.5, 0.5], "-1.5", "0.5"),
+        (DoubleType(), [0.5, None, -INF, 0.5], "-inf", "0.5"),
+        (DecimalType(9, 2), [Decimal("1.50"), None, Decimal("-0.05")] * 2, "-0.05", "1.50"),
+        (StringType(), ["b", None, "ä", "b"], "b", "ä"),
+        (BooleanType(), [True, None, False, True], "false", "true"),
+        (DateType(), [date(2026, 2, 1), None, date(1, 1, 1)] * 2, "0001-01-01", "2026-02-01"),
+        (
+            TimestampType(),
+            [datetime(2026, 2, 1, 3, 4, 5), None, datetime(9999, 12, 31)] * 2,  # noqa: DTZ001
+            "2026-02-01 03:04:05",
+            "9999-12-31 00:00:00",
+        ),
+        (
+            TimestamptzType(),
+            [datetime(2026, 2, 1, tzinfo=UTC), None, datetime(2026, 1, 1, 0, 0, 0, 5, UTC)] * 2,
+            "2026-01-01 00:00:00.000005Z",
+            "2026-02-01 00:00:00Z",
+        ),
+    ],
+)
+def test_a_column_of_each_type_is_told(
+    tmp_path: Path, type_: IcebergType, values: list[Any], smallest: str, largest: str
+) -> None:
+    """Nulls, different values, the smallest and the largest, and a picture of those there are."""
+    found = column(table(tmp_path, type_, values), None)
+    nulls = values.count(None)
+    assert told(found) == [[nulls, 2, smallest, largest]]
+    assert found.picture
+    assert sum(found.picture.file) == pytest.approx(1)
+
+
+def test_both_sides_are_counted_in_the_same_bins(tmp_path: Path) -> None:
+    """What the file has beyond main is at the same place for both, and no share is lost."""
+    main = table(tmp_path / "main", LongType(), [1, 2, 2, 3])
+    found = column(table(tmp_path / "file", LongType(), [3, 4, 1_000, None]), main)
+    assert found.picture
+    assert dict(zip(found.picture.labels, found.picture.main, strict=True)) == {
+        "< 1": 0,
+        "1": 0.25,
+        "2": 0.5,
+        "3": 0.25,
+        "4": 0,
+        "5": 0,
+        "≥ 6": 0,
+    }
+    assert found.picture.file == pytest.approx((0, 0, 0, 1 / 3, 1 / 3, 0, 1 / 3))
+
+
+def test_nan_and_infinity_have_their_place(tmp_path: Path) -> None:
+    """NaN is counted by itself and is no smallest; infinity lies beyond the last bin."""
+    found = column(table(tmp_path, DoubleType(), [1.0, 2.0, NAN, INF]), None)
+    assert found.file
+    assert (found.file.nans, told(found)) == (1, [[0, 4, "1", "inf"]])
+    assert found.picture
+    assert found.picture.file[-1] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("values", [[], [None, None], [NAN], [INF]])
+def test_without_a_finite_value_there_is_no_picture(tmp_path: Path, values: list[Any]) -> None:
+    """Nothing that could be drawn is no fault."""
+    found = column(table(tmp_path, DoubleType(), values), None)
+    assert found.picture is None
+    assert found.note
+
+
+def test_an_empty_main_is_told_as_empty(tmp_path: Path) -> None:
+    """The file's figures stand alone beside a table without rows."""
+    main = table(tmp_path / "main", StringType())
+    found = compared(table(tmp_path / "file", StringType(), ["a", "a"]), main)
+    assert told(found.columns[0]) == [[0, 1, "a", "a"], [0, 0, None, None]]
+    assert found.main
+    assert (found.main.rows, found.main.whole) == (0, True)
+    assert found.columns[0].picture
+    assert found.columns[0].picture.main == ()
+
+
+def test_a_table_that_is_new_has_no_main(tmp_path: Path) -> None:
+    """Main's side is missing, not empty."""
+    found = compared(table(tmp_path, StringType(), ["a", "a"]), None)
+    assert found.main is None
+    assert found.columns[0].main is None
+
+
+def test_the_most_frequent_values_of_both_are_drawn(tmp_path: Path) -> None:
+    """A value that only one side has often is there for both, and the rest is one bar."""
+    main = table(tmp_path / "main", StringType(), ["a"] * 6 + ["b"] * 2 + list("cdefghijkl"))
+    found = column(table(tmp_path / "file", StringType(), ["z", "z", "a", "l"]), main)
+    assert found.picture
+    labels = found.picture.labels
+    shares = dict(
+        zip(labels, zip(found.picture.file, found.picture.main, strict=True), strict=True)
+    )
+    assert labels[0] == "a"
+    assert shares["z"] == (0.5, 0)
+    assert shares["a"] == pytest.approx((0.25, 6 / 18))
+    assert labels[-1] == OTHERS
+    assert sum(found.picture.main) == pytest.approx(1)
+
+
+def test_a_column_main_has_not_is_told_for_the_file(tmp_path: Path) -> None:
+    """A column that the file added has no figures of main."""
+    schema = Schema(NestedField(1, "w", LongType()))
+    main = iceberg_table(tmp_path / "main", schema, pa.table({"w": [1]}))
+    found = column(table(tmp_path / "file", LongType(), [1]), main)
+    assert found.main is None
+    assert told(found) == [[0, 1, "1", "1"]]
+
+
+def test_types_that_can_be_drawn_together_are(tmp_path: Path) -> None:
+    """Whole numbers beside others have bins in common; numbers beside texts have none."""
+    main = table(tmp_path / "main", DoubleType(), [0.5, 1.5])
+    number = column(table(tmp_path / "a", LongType(), [1, 2]), main)
+    text = column(table(tmp_path / "b", StringType(), ["1", "1"]), main)
+    assert number.picture
+    assert (text.picture, text.note) == (None, "its values are of another kind on main")
+    assert told(text) == [[0, 1, "1", "1"], [0, 2, "0.5", "1.5"]]
+
+
+def test_bytes_are_counted_and_columns_within_named(tmp_path: Path) -> None:
+    """Of neither is a value shown."""
+    schema = Schema(
+        NestedField(1, "v", BinaryType()),
+        NestedField(2, "n", StructType(NestedField(3, "inner", LongType()))),
+    )
+    rows = pa.table({"v": [b"secret", b"secret", None], "n": [{"inner": 1}, None, None]})
+    made = iceberg_table(tmp_path, schema, rows.cast(schema.as_arrow()))
+    found = compare(Files.all(made), None, ["v", "n"], ["v", "n"], ALL)
+    bytes_, nested = found.columns
+    assert told(bytes_) == [[1, 1, None, None]]
+    assert "secret" not in str(found)
+    assert (nested.file, nested.name) == (None, "n")
+
+
+@pytest.mark.parametrize("cells", [ALL, _FEW])
+def test_of_hidden_columns_no_value_is_told(tmp_path: Path, cells: Any) -> None:
+    """Nulls and different values are counted; neither ends nor a picture give a value away."""
+    file = table(tmp_path, StringType(), ["Ann Smith"] * 700 + [None])
+    found = column(file, file, cells, shown=())
+    assert found.file
+    assert (found.file.nulls.value, found.file.distinct.value) == (1, 1)
+    assert (found.file.smallest, found.file.largest, found.picture) == (None, None, None)
+    assert "Ann" not in str(found)
+
+
+def test_of_many_rows_a_sample_is_read_and_said_to_be_one(tmp_path: Path) -> None:
+    """What the manifests tell is exact; what was counted in the sample says that it was."""
+    files = [list(range(start, start + 400)) for start in range(0, 4_000, 400)]
+    main = table(tmp_path, LongType(), *files)
+    found = compared(main, main, (None, 1))
+    of = found.columns[0].main
+    assert found.main
+    assert of
+    assert (found.main.rows, found.main.whole) == (4_000, False)
+    assert 500 <= found.main.read < 4_000
+    assert 1 < found.main.files_read < 10
+    assert of.nulls == Figure(0, Origin.MANIFESTS)
+    assert of.smallest == Figure("0", Origin.MANIFESTS)
+    assert of.largest == Figure("3999", Origin.MANIFESTS)
+    assert of.distinct == Figure(found.main.read, Origin.SAMPLE)
+    assert compared(main, main, (None, 1)) == found
+
+
+def test_bounds_of_texts_are_said_to_be_bounds(tmp_path: Path) -> None:
+    """They may be cut; all rows tell the very text."""
+    long = "0123456789abcdefghij"
+    main = table(tmp_path, StringType(), [long] * 700)
+    sampled, read = column(main, None, _FEW).file, column(main, None).file
+    assert sampled
+    assert read
+    assert sampled.smallest == Figure(long[:16], Origin.BOUND)
+    assert read.smallest == Figure(long, Origin.ROWS)
+
+
+def test_without_statistics_of_all_files_the_sample_tells(tmp_path: Path) -> None:
+    """Where one data file has none, the manifests are not believed of the others alone."""
+    main = table(tmp_path, LongType(), [5] * 300)
+    with main.transaction() as change:
+        change.set_properties({"write.metadata.metrics.default": "none"})
+    main.append(pa.table({"v": [1, *[None] * 299]}, schema=main.schema().as_arrow()))
+    found = column(main, None, _FEW).file
+    assert found
+    assert {found.nulls.origin, found.distinct.origin} == {Origin.SAMPLE}
+    assert found.smallest == Figure("1", Origin.SAMPLE)
+
+
+def test_a_sample_reads_files_that_are_older_than_a_column(tmp_path: Path) -> None:
+    """What an older file lacks is null there."""
+    old, new = NestedField(1, "w", LongType()), NestedField(2, "v", LongType())
+    made = iceberg_table(tmp_path, Schema(old), pa.table({"w": [1] * 400}))
+    with made.update_schema() as change:
+        change.add_column("v", LongType())
+    made.append(pa.table({"w": [1] * 400, "v": [5] * 400}))
+    assert [field.name for field in made.schema().fields] == [old.name, new.name]
+    found = compared(made, None, _FEW)
+    profile = found.columns[0].file
+    assert profile
+    assert not found.file.whole
+    assert profile.nulls.origin is Origin.SAMPLE
+    assert profile.smallest == Figure("5", Origin.SAMPLE)
+
+
+def test_very_long_texts_are_cut(tmp_path: Path) -> None:
+    """A value as long as a book is told by its beginning."""
+    found = column(table(tmp_path, StringType(), ["x" * 1_000_000] * 2), None, CELLS)
+    assert len(str(found)) < 2_000
+
+
+def test_values_that_act_on_a_page_are_shown_as_marks() -> None:
+    """Line ends and marks of direction are pictures of themselves."""
+    assert text_of(pa.scalar("a\n\u202eb")) == "a␊\ufffdb"

@@ -1,0 +1,147 @@
+"""Laws of the comparison: manifests tell what rows tell, bins lose nothing, samples are even."""
+
+import math
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestampType,
+)
+
+from dashboard.compare.bins import Spread, bins
+from dashboard.compare.compare import text_of
+from dashboard.compare.figures import Kind
+from dashboard.compare.profile import Values
+from dashboard.compare.rows import Files, evenly
+from dashboard.compare.statistics import as_arrow, stated
+from tests.fakes.iceberg import iceberg_table
+
+_VALUES: dict[IcebergType, st.SearchStrategy[Any]] = {
+    IntegerType(): st.integers(-(2**31), 2**31 - 1),
+    LongType(): st.integers(-(2**63), 2**63 - 1),
+    FloatType(): st.floats(width=32, allow_nan=False),
+    DoubleType(): st.floats(allow_nan=False),
+    DecimalType(12, 3): st.decimals(-(10**8), 10**8, places=3),
+    BooleanType(): st.booleans(),
+    DateType(): st.dates(),
+    TimestampType(): st.datetimes(),
+    StringType(): st.text(st.characters(codec="utf-8", max_codepoint=0xFFFF), max_size=15),
+}
+_NUMBERS = st.floats(-1e300, 1e300) | st.integers(-50, 50).map(float)
+
+
+@pytest.mark.parametrize("type_", _VALUES, ids=str)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_manifests_tell_what_the_rows_tell(type_: IcebergType, data: st.DataObject) -> None:
+    """Nulls, the smallest and the largest value are the same, however the rows are in files."""
+    column = st.lists(st.none() | _VALUES[type_], min_size=1, max_size=6)
+    files = data.draw(st.lists(column, min_size=1, max_size=3))
+    schema = Schema(NestedField(1, "v", type_))
+    arrow = schema.as_arrow()
+    tables = [pa.table([pa.array(each, arrow.types[0])], schema=arrow) for each in files]
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        known = stated(schema.fields[0], Files.all(_made(folder, schema, tables)).files)
+        rows = Values(connection, "rows")
+        rows.enter(pa.concat_tables(tables), arrow.types[0])
+        counted = rows.counted()
+    assert known.nulls == counted.nulls
+    for told, read in ((known.smallest, counted.smallest), (known.largest, counted.largest)):
+        assert text_of(as_arrow(told, arrow.types[0])) in _alike(text_of(read))
+
+
+def _made(folder: str, schema: Schema, tables: Sequence[pa.Table]) -> Any:
+    return iceberg_table(Path(folder), schema, *tables)
+
+
+def _alike(text: str | None) -> set[str | None]:
+    """Zero has two signs, and both are as small."""
+    return {"0", "-0"} if text in ("0", "-0") else {text}
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    file=st.lists(_NUMBERS | st.sampled_from([math.inf, -math.inf, math.nan]), max_size=20),
+    main=st.lists(_NUMBERS, max_size=20),
+)
+def test_bins_hold_every_number_once(file: list[float], main: list[float]) -> None:
+    """Whatever the numbers are, each but NaN is in one bin, and there are few, each with a name."""
+    with duckdb.connect() as connection:
+        sides = []
+        for name, numbers in (("file", file), ("main", main)):
+            side = Values(connection, name)
+            side.enter(pa.table({"v": pa.array(numbers, pa.float64())}), pa.float64())
+            sides.append(side)
+        found = bins(Kind.NUMBER, *(side.spread() for side in sides))
+        assume(found)
+        assert found
+        counts = [side.binned(found) for side in sides]
+    assert found.many <= 60
+    assert [sum(each) for each in counts] == [
+        sum(not math.isnan(number) for number in side) for side in (file, main)
+    ]
+
+
+@given(low=st.integers(-1000, 1000), size=st.integers(0, 10**6), kind=st.sampled_from(Kind))
+def test_the_bulk_of_main_is_looked_at_closely(low: int, size: int, kind: Kind) -> None:
+    """All of main's range is in the bins between the ends, which are no more than can be seen."""
+    assume(kind.in_order)
+    found = bins(kind, None, Spread(low, low + size, low, low + size))
+    assert found
+    assert found.start <= low
+    assert low + size < found.end
+    assert found.many <= 26
+    assert len(found.labels) == found.many + 2
+
+
+@given(there=st.integers(1, 10_000), data=st.data())
+def test_a_sample_is_spread_evenly(there: int, data: st.DataObject) -> None:
+    """Each thing is taken once at most, in order, and no two gaps differ by more than one."""
+    many = data.draw(st.integers(1, min(there, 100)))
+    chosen = evenly(there, many)
+    gaps = [after - before for before, after in pairwise(chosen)]
+    assert len(chosen) == many
+    assert all(gap > 0 for gap in gaps)
+    assert max(gaps, default=0) - min(gaps, default=0) <= 1
+    assert chosen[0] >= 0
+    assert chosen[-1] < there
+
+
+@pytest.mark.parametrize(
+    ("wide", "bounds", "smallest"),
+    [
+        (LongType(), (pack("<i", -5), pack("<q", 2**40)), -5),
+        (DoubleType(), (pack("<f", 0.5), pack("<d", 0.25)), 0.25),
+        (DoubleType(), (pack("<d", math.nan), pack("<d", 0.25)), None),
+    ],
+)
+def test_bounds_of_a_narrower_type_are_understood(
+    wide: IcebergType, bounds: Sequence[bytes], smallest: float | None
+) -> None:
+    """A file of before a column was widened has its bounds in fewer bytes; NaN is no bound."""
+    files = [
+        DataFile.from_args(record_count=1, null_value_counts={1: 0}, lower_bounds={1: bound})
+        for bound in bounds
+    ]
+    assert stated(NestedField(1, "v", wide), files).smallest == smallest

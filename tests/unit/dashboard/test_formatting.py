@@ -1,0 +1,90 @@
+"""Numbers, times and names as the quality page shows them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from dashboard.formatting import ago, code, count, duration, harmless, moment, size, tables
+
+_NOW = "2026-03-01T12:00:00.000+00:00"
+HOSTILE = (
+    "[click](https://evil.example)",
+    "![x](https://evil.example/x.png)",
+    "<script>alert(1)</script>",
+    "https://evil.example",
+    "a@evil.example",
+    ":red[alarm] :smile: :material/delete:",
+    "$E=mc^2$",
+    "` :red[out] `",
+    "``` `` `",
+    "`",
+    "`a",
+    " a ",
+    "# title\n\n* list",
+    "\u202egnp.exe\x1b[31m",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_name_is_nothing_but_code(text: str) -> None:
+    """Whatever a file is called, Markdown has it as one piece of code: no link, no markup."""
+    _is_code(text)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_nothing_but_code(text: str) -> None:
+    """So does any other text, and nothing of it is lost but what cannot be seen."""
+    _is_code(text)
+
+
+def _is_code(text: str) -> None:
+    blocks = MarkdownIt("commonmark").parse(f"before {code(text)} after")
+    assert [token.type for token in blocks] == ["paragraph_open", "inline", "paragraph_close"]
+    parts = blocks[1].children or []
+    assert [part.type for part in parts] == ["text", "code_inline", "text"]
+    shown = "".join(character for character in text if character.isalnum())
+    assert [c for c in parts[1].content if c.isalnum()] == list(shown)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0.0 s"),
+        (0.44, "0.4 s"),
+        (12.3, "12 s"),
+        (59.96, "1 min"),
+        (192, "3 min 12 s"),
+        (3600, "1 h"),
+        (3601, "1 h"),
+        (187_200, "2 d 4 h"),
+    ],
+)
+def test_a_duration_has_two_units_at_most(seconds: float, words: str) -> None:
+    """Some time is told in the units that a person would take."""
+    assert duration(seconds) == words
+
+
+def test_times_have_a_zone() -> None:
+    """A time is told with its zone, no time as nothing, and a past one by how long ago it was."""
+    assert moment(_NOW) == "1 Mar 2026, 12:00:00 UTC"
+    assert moment("") == ""
+    assert ago("2026-03-01T11:56:30.000+00:00", _NOW) == "3 min ago"
+    assert ago("2026-03-01T12:00:05.000+00:00", _NOW) == "just now"
+    assert ago("", _NOW) == "at an unknown time"
+
+
+def test_rows_of_others_are_harmless() -> None:
+    """No name and no value of a row turns the text about it round, or has an escape in it."""
+    (row,) = harmless([{"a\u202eb": "\x1b[2Jc", "n": 7, "null": None}])
+    assert row == {"a�b": "␛[2Jc", "n": 7, "null": None}
+    assert tables(["a.b", "c\nd"]) == "a.b, c␊d"
+    assert tables([]) == "no table"
+
+
+def test_numbers_have_separators() -> None:
+    """Large numbers can be read, and one thing is not several."""
+    assert [count(n, "file") for n in (0, 1, 2300)] == ["0 files", "1 file", "2,300 files"]
+    assert count(2, "entry", "entries") == "2 entries"
+    assert [size(n) for n in (999, 1000, 88_200_000)] == ["999 bytes", "1.0 KB", "88.2 MB"]

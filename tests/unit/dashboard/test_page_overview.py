@@ -1,0 +1,96 @@
+"""What the overview makes of the ingestions of a time."""
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.overview import MEMBERS, Outcome, Pace, Window, bounds, last_alerts, overview
+from functions.model.ingestion import State
+from functions.model.ingestion_summary import IngestionSummary
+
+NOW = "2026-03-08T12:34:56.000+00:00"
+
+
+def brief(
+    state: State, at: str = "2026-03-08T10:20", took: int = 10, table: str = "a.b"
+) -> IngestionSummary:
+    """An ingestion that landed at a minute, and took so many seconds where it ended."""
+    begun = IngestionSummary(
+        f"{at}{took}", "x.csv", table, state, 5, landed_at=f"{at}:00.000+00:00"
+    )
+    return replace(begun, ended_at=f"{at}:{took:02}.000+00:00") if begun.ended else begun
+
+
+def test_each_ingestion_is_counted_once() -> None:
+    """Whatever has not ended is waiting; the sums of hours and of tables are those of all."""
+    found = [brief(state) for state in State] + [brief(State.ERRORED, table="")]
+    told = overview(found, Window.WEEK)
+    assert told.landed == 9
+    assert told.outcomes == {
+        Outcome.PUBLISHED: 1,
+        Outcome.WAITING: 4,
+        Outcome.REJECTED: 1,
+        Outcome.ERRORED: 2,
+        Outcome.IGNORED: 1,
+    }
+    assert sum(told.by_time.values()) == sum(told.by_table.values()) == 9
+    assert told.by_table["", Outcome.ERRORED] == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "bar"),
+    [
+        (Window.DAY, "2026-03-08T10:00:00+00:00"),
+        (Window.WEEK, "2026-03-08T10:00:00+00:00"),
+        (Window.MONTH, "2026-03-08T00:00:00+00:00"),
+    ],
+)
+def test_a_bar_is_an_hour_or_a_day(window: Window, bar: str) -> None:
+    """A month is told by days, what is shorter by hours."""
+    told = overview([brief(State.PUBLISHED)], window)
+    assert told.by_time == {(bar, Outcome.PUBLISHED): 1}
+    assert told.paces == {bar: Pace(10, 10)}
+
+
+def test_the_window_begins_with_a_whole_bar() -> None:
+    """It is no shorter than it is called, and what lands just now, by any clock, is in."""
+    assert bounds(Window.DAY, NOW)[0] == "2026-03-07T12:00:00.000+00:00"
+    assert bounds(Window.MONTH, NOW)[0] == "2026-02-06T00:00:00.000+00:00"
+    assert bounds(Window.WEEK, NOW)[1] > NOW
+
+
+def test_the_pace_is_that_of_the_published() -> None:
+    """Half were no slower than the median, 95 of 100 no slower than the other; failures aside."""
+    files = [brief(State.PUBLISHED, took=took) for took in range(1, 21)]
+    told = overview([*files, brief(State.REJECTED, took=59)], Window.WEEK)
+    assert told.pace == Pace(median=10, slow=19)
+    assert overview([brief(State.REJECTED)], Window.WEEK).pace is None
+
+
+def test_the_last_alerts_come_first() -> None:
+    """Of what failed, those few are shown that ended last, each once."""
+    failed = [brief(State.REJECTED, f"2026-03-08T10:{minute}") for minute in range(10, 30)]
+    told = last_alerts([brief(State.PUBLISHED), *failed], failed[::-1])
+    assert [each.landed_at[14:16] for each in told] == ["29", "28", "27", "26", "25", "24"]
+
+
+def test_what_landed_long_ago_and_failed_again_is_an_alert() -> None:
+    """When it failed counts, not when it landed; and one whose time nobody knows comes last."""
+    again = replace(brief(State.REJECTED, "2026-03-01T10:20"), ended_at="2026-03-08T10:25")
+    unknown = replace(brief(State.ERRORED, "2026-03-07T10:20"), ended_at="")
+    lately = brief(State.ERRORED)
+    assert last_alerts([lately], [again, unknown]) == (again, lately, unknown)
+
+
+def test_a_batch_is_counted_with_its_tables() -> None:
+    """It is in the bar of each; what comes with it is apart from what no contract claims."""
+    batch = replace(brief(State.REJECTED, table="batch"), parts={"a.b": 2, "c.d": 0})
+    member = replace(brief(State.IGNORED, table=""), reason_code="BATCH_MEMBER")
+    told = overview([batch, member, brief(State.IGNORED, table="")], Window.DAY)
+    assert told.by_table == {
+        ("a.b", Outcome.REJECTED): 1,
+        ("c.d", Outcome.REJECTED): 1,
+        (MEMBERS, Outcome.IGNORED): 1,
+        ("", Outcome.IGNORED): 1,
+    }
+    assert told.landed == 3

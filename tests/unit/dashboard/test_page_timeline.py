@@ -1,0 +1,103 @@
+"""An ingestion's way in time, and what its page tells of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.ingestion import account, facts, rows, timeline, total
+from functions.model.ingestion import Ingestion, State
+from lakegate.report import AuditReport, Status, Step
+from tests.fakes.deployment import Deployment
+from tests.fakes.examples import INGESTION, REPORT
+from tests.fakes.job import passed, rejected
+
+_TIMES = {
+    "landed": "2026-03-01T11:59:50.000+00:00",
+    "branched": "2026-03-01T11:59:52.000+00:00",
+    "submitted": "2026-03-01T11:59:53.000+00:00",
+    "audited": "2026-03-01T12:00:09.000+00:00",
+    "rejected": "2026-03-01T12:00:10.000+00:00",
+    "recorded": "2026-03-01T12:00:20.000+00:00",
+}
+
+
+def ingestion(**times: str) -> Ingestion:
+    """The rejected example, on its way at these times."""
+    return replace(INGESTION, times={**_TIMES, **times})
+
+
+def test_the_jobs_own_steps_are_told() -> None:
+    """Between submitted and audited the report tells when the job began and had written."""
+    report = replace(REPORT, steps=(Step("open", 1.0), Step("append", 2.5), Step("audit", 4.0)))
+    steps = timeline(ingestion(), report)
+    assert [(step.name, step.seconds) for step in steps] == [
+        ("landed", 0),
+        ("branched", 2),
+        ("submitted", 1),
+        ("started", 7),
+        ("written", 3.5),
+        ("audited", 5.5),
+        ("rejected", 1),
+    ]
+    assert steps[4].began == "2026-03-01T12:00:00.000+00:00"
+
+
+def test_what_has_ended_has_a_total() -> None:
+    """It goes from landing to the end; what is on its way again has none, whatever was before."""
+    landed = replace(INGESTION.landed, landed_at=_TIMES["landed"])
+    ended = replace(ingestion(), landed=landed)
+    assert total(ended) == 20
+    assert total(replace(ended, state=State.SUBMITTED)) == 0
+    assert total(replace(ended, times={})) == 0
+
+
+@pytest.mark.parametrize(
+    "report",
+    [None, replace(REPORT, steps=()), replace(REPORT, started_at="2026-02-01T12:00:00+00:00")],
+)
+def test_what_nobody_knows_is_left_out(report: AuditReport | None) -> None:
+    """Without a report of this run the ledger's own times are all there is."""
+    names = [step.name for step in timeline(ingestion(), report)]
+    assert names[:3] == ["landed", "branched", "submitted"]
+    assert names[-2:] == ["audited", "rejected"]
+
+
+def test_no_step_takes_less_than_no_time() -> None:
+    """Clocks that disagree make no negative time."""
+    assert all(s.seconds >= 0 for s in timeline(ingestion(landed=_TIMES["audited"]), REPORT))
+
+
+def test_what_blocks_comes_first() -> None:
+    """Failed checks are shown before those that passed, each in words."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=rejected)
+    deployment.settle()
+    told = account(deployment.adapters, deployment.ingestion(landed))
+    assert told.checks[0].status is Status.FAIL
+    assert rows(told.checks)[0]["result"] == "✗ failed"
+    assert told.is_failed
+    assert facts(told)["file"] == ("s3://landing/shop/orders/a.csv",)
+    assert facts(told)["branch"] == (told.ingestion.branch,)
+
+
+def test_a_branch_that_is_gone_is_said_to_be() -> None:
+    """A published file's branch was deleted, and its merge commit is told."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=passed)
+    deployment.settle()
+    told = facts(account(deployment.adapters, deployment.ingestion(landed)))
+    assert told["branch"][0].endswith("(deleted after its merge)")
+    assert told["merge commit"]
+
+
+def test_why_there_is_no_report_is_told() -> None:
+    """A file that was not audited yet, or whose report is gone, has a sentence instead."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=rejected)
+    assert "not come as far" in account(deployment.adapters, Ingestion("a", landed)).no_report
+    deployment.settle()
+    deployment.lake.lose("reports/")
+    told = account(deployment.adapters, deployment.ingestion(landed))
+    assert told.report is None
+    assert told.ingestion.state is State.REJECTED
+    assert "is no longer in the lake bucket (MISSING_OBJECT)" in told.no_report

@@ -1,0 +1,286 @@
+"""The quality page's views over fakes, as Streamlit would send them to a browser."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import ingestion_page, overview_page
+from dashboard.session import Opened
+from functions.model.ingestion import State
+from functions.operations.failed import publish_anyway, replay
+from lakegate.errors import LakegateError, Transient
+from lakegate.report import AuditReport, Reason
+from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
+from tests.fakes.faults import Fault, unavailable
+from tests.fakes.job import FAILED, REPEATED, crashed, errored, passed, rejected
+
+_HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
+_TOOK = "Duration"
+_CODE = re.compile(r"(`+).*?\1")
+_MARKUP = ("title", "header", "subheader", "markdown", "caption", "error", "info", "warning")
+
+
+def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) -> AppTest:
+    """A view of what the deployment has, at an address."""
+
+    def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
+        from dashboard.session import errors_shown
+
+        with errors_shown():
+            show(opened)
+
+    nowhere: Any = None
+    opened = Opened(nowhere, deployment.adapters, "stage trial in eu-central-1")
+    app = AppTest.from_function(script, default_timeout=600, args=(show, opened))
+    for name, value in address.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def values(app: AppTest, kinds: Sequence[str]) -> list[str]:
+    """The texts of a view that are shown in one of these ways."""
+    found: list[Any] = [each for kind in kinds for each in app.get(kind)]
+    return [str(each.value) for each in found]
+
+
+def everything(app: AppTest) -> str:
+    """All text of a view."""
+    return "\n".join(values(app, (*_MARKUP, "text", "code")))
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment in which two files were published, one was rejected, and one cannot be read."""
+    made = Deployment()
+    for key in ("shop/orders/a.csv", "shop/orders/b.csv"):
+        made.land(key, script=passed)
+    made.land(_HOSTILE, script=rejected)
+    made.land("shop/orders/broken.csv", script=errored)
+    made.settle()
+    return made
+
+
+def test_the_overview_counts(deployment: Deployment) -> None:
+    """What landed, was published, rejected and errored is told in numbers and drawn."""
+    app = seen(overview_page.show, deployment)
+    numbers = {metric.label: metric.value for metric in app.metric}
+    assert {"landed": "4", "published": "2", "rejected": "1", "errored": "1"}.items() <= (
+        numbers.items()
+    )
+    assert len(app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart")) == 3
+
+
+def test_an_empty_overview_says_what_to_do() -> None:
+    """Where nothing landed the command that drops a file is told."""
+    app = seen(overview_page.show, Deployment())
+    assert "lakegate drop" in everything(app)
+    assert not app.metric
+
+
+def test_what_waits_is_shown_whenever_it_landed(deployment: Deployment) -> None:
+    """Where nothing landed lately, what failed and what waits are there all the same."""
+    deployment.clock.pass_(3 * 86_400)
+    app = seen(overview_page.show, deployment)
+    shown = everything(app)
+    assert "Nothing landed in the last 24 hours" in shown
+    assert "Waiting longest" in shown
+    assert "shop.orders, CHECKS_FAILED, 3 d ago" in shown
+    assert "Nothing failed" not in shown
+
+
+def test_what_failed_again_just_now_is_an_alert(deployment: Deployment) -> None:
+    """A file that landed before the window, and whose replay was rejected in it, comes first."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    deployment.clock.pass_(25 * 3600)
+    deployment.land("shop/orders/new.csv", script=errored)
+    deployment.settle()
+    replay(deployment.adapters, deployment.ledger.get(hostile.id))
+    deployment.settle()
+    first, *_ = seen(overview_page.show, deployment).get("page_link")
+    assert "evil" in first.proto.label
+
+
+def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
+    """The oldest that waits, and the alerts, are those of the table that is picked."""
+    deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": OTHER_TABLE}, script=rejected)
+    deployment.settle()
+    app = seen(overview_page.show, deployment)
+    assert app.selectbox[0].options == ["All tables", TABLE, OTHER_TABLE]
+    shown = everything(app.selectbox[0].select(OTHER_TABLE).run())
+    assert "shop.returns, landed" in shown
+    assert "shop.orders" not in shown
+
+
+def test_an_end_without_a_time_is_shown(deployment: Deployment) -> None:
+    """What was entered without the time of its end breaks no view."""
+    for found in list(deployment.ledger.all()):
+        if found.state is State.REJECTED:
+            deployment.ledger.save(replace(found, times={}))
+    assert "at an unknown time" in everything(seen(overview_page.show, deployment))
+
+
+def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
+    """Its reason, and each failed check with what was expected and found, can be read."""
+    failed = next(deployment.ledger.open_failures())
+    app = seen(ingestion_page.show, deployment, id=failed.id)
+    shown = everything(app)
+    assert failed.reason_code in shown
+    assert "expected" in shown
+    assert "checks passed" in [metric.label for metric in app.metric]
+
+
+def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -> None:
+    """Of keys that are there twice it notes none: where they are looked up is said, with a link."""
+    landed = deployment.land("shop/orders/twice.csv", script=_repeated)
+    deployment.settle()
+    one = deployment.ingestion(landed)
+    app = seen(ingestion_page.show, deployment, id=one.id)
+    assert f"`lakegate inspect {one.id} --check {REPEATED.id}`" in everything(app)
+    assert "Find all such rows" in [link.proto.label for link in app.get("page_link")]
+
+
+def _repeated(report: AuditReport) -> AuditReport:
+    return replace(rejected(report), checks=(REPEATED,))
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (rejected, "Its audit report {} is no longer in the lake bucket (MISSING_OBJECT). A"),
+        (passed, "Its audit report {} is no longer in the lake bucket (MISSING_OBJECT)."),
+        (crashed, "Its job left no audit report, or its audit report {} is no longer"),
+    ],
+)
+def test_a_report_that_is_gone_is_told(
+    deployment: Deployment, script: Callable[[AuditReport], AuditReport | None], words: str
+) -> None:
+    """Of what ended it is not said that it may not have ended; a replay helps what failed."""
+    landed = deployment.land("shop/orders/gone.csv", script=script)
+    deployment.settle()
+    deployment.lake.lose("reports/")
+    one = deployment.ingestion(landed)
+    shown = everything(seen(ingestion_page.show, deployment, id=one.id))
+    assert words.format(one.report_key) in shown
+    assert ("A replay makes a new one." in shown) is (script is not passed)
+
+
+def test_a_report_that_is_awaited_is_told(deployment: Deployment) -> None:
+    """While its job runs, nothing is gone."""
+    landed = deployment.land("shop/orders/runs.csv", script=rejected)
+    deployment.deliver()
+    shown = everything(seen(ingestion_page.show, deployment, id=deployment.ingestion(landed).id))
+    assert "Its job has left no audit report yet." in shown
+
+
+def test_a_report_that_is_none_is_told(deployment: Deployment) -> None:
+    """In words, with where it lies, its code and what helps."""
+    one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
+    deployment.lake.put_text(one.report_key, b"{")
+    shown = everything(seen(ingestion_page.show, deployment, id=one.id))
+    assert f"The audit report {one.report_key} is not JSON: " in shown
+    assert "(BAD_REPORT). A replay makes a new one." in shown
+
+
+def test_a_name_injects_nothing(deployment: Deployment) -> None:
+    """A hostile name is in no view's Markdown but as code."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    for app in (
+        seen(overview_page.show, deployment),
+        seen(ingestion_page.show, deployment, id=hostile.id),
+    ):
+        labels = [link.proto.label for link in app.get("page_link")]
+        errors_shown = [text for text in (*values(app, _MARKUP), *labels) if "evil" in text]
+        assert errors_shown
+        assert "evil" not in "".join(_CODE.sub("", text) for text in errors_shown)
+
+
+def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Deployment) -> None:
+    """While it runs there is a sentence and a button; once it has ended, how long it all took."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    replay(deployment.adapters, deployment.ledger.get(hostile.id), by="Ann\u202e")
+    app = seen(ingestion_page.show, deployment, id=hostile.id)
+    assert "It has not ended yet: it is submitted now, in attempt 2, as it was replayed" in (
+        everything(app)
+    )
+    assert _TOOK not in [metric.label for metric in app.metric]
+    deployment.settle()
+    (button,) = [each for each in app.button if each.label == "Reload"]
+    button.click().run()
+    assert _TOOK in [metric.label for metric in app.metric]
+    assert "It has not ended yet" not in everything(app)
+
+
+def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
+    """What a person has published anyway, and main has not taken yet, is on its way."""
+    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
+    publish_anyway(deployment.adapters, deployment.ledger.get(hostile.id), "Ann", "known")
+    app = seen(ingestion_page.show, deployment, id=hostile.id)
+    assert "it is audited now, as Ann wanted it published" in everything(app)
+    assert _TOOK not in [metric.label for metric in app.metric]
+
+
+def test_no_text_of_others_acts() -> None:
+    """Characters that turn text round, or escape from it, are marks in texts and in tables."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=_twisted)
+    deployment.settle()
+    app = seen(ingestion_page.show, deployment, id=deployment.ingestion(landed).id)
+    tables = "".join(f"{[*each.value.columns]}{each.value.to_numpy()}" for each in app.dataframe)
+    assert not {"\u202e", "\x1b"} & {*everything(app), *tables}
+    assert "a\ufffdb" in tables
+    assert everything(app).count("a\ufffdb") == 4
+
+
+def test_each_file_of_a_batch_is_on_a_line_of_its_own(deployment: Deployment) -> None:
+    """Values with several lines are as many pieces of code, without marks of line ends."""
+    manifest = deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": TABLE}, script=rejected)
+    deployment.settle()
+    app = seen(ingestion_page.show, deployment, id=deployment.ingestion(manifest).id)
+    assert "`r.csv for shop.returns`  \n`s.csv for shop.orders`" in everything(app)
+    assert "␊" not in everything(app)
+
+
+def _twisted(report: AuditReport) -> AuditReport:
+    """A rejection that has such characters wherever a file's text can come to stand."""
+    odd = "a\u202eb\x1b[31m"
+    check = replace(FAILED, expected=odd, found=odd, message=odd, samples=({odd: odd},))
+    return replace(rejected(report), reason=Reason("CHECKS_FAILED", odd), checks=(check,))
+
+
+def test_an_unknown_id_is_a_sentence(deployment: Deployment) -> None:
+    """Whoever follows an old link is told so, and gets no traceback."""
+    app = seen(ingestion_page.show, deployment, id="f" * 32)
+    assert "UNKNOWN_INGESTION" in everything(app)
+    assert not app.exception
+
+
+def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None:
+    """The view asks for an id, and lists what landed last."""
+    app = seen(ingestion_page.show, deployment)
+    assert app.text_input
+    assert len(app.get("page_link")) == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`"), "reload"),
+        (Transient("CATALOG_UNAVAILABLE", "Nessie did not answer"), "lakegate doctor"),
+        (ValueError("s3cret"), "Lakegate failed to show this"),
+    ],
+)
+def test_errors_are_sentences(error: Exception, words: str) -> None:
+    """An error says what happened and what to do; what was not foreseen says no more than that."""
+
+    def fail(_: object) -> None:
+        raise error
+
+    app = seen(fail, Deployment())
+    assert words in everything(app)
+    assert "s3cret" not in everything(app)
+    assert not app.exception

@@ -1,0 +1,26 @@
+import socket
+from pathlib import Path
+
+from infra.local.parts import choose_ports
+
+
+def test_ports_stay_the_same(tmp_path: Path) -> None:
+    """A second start has the addresses of the first."""
+    assert choose_ports(tmp_path) == choose_ports(tmp_path)
+
+
+def test_a_port_that_a_stranger_took_is_given_up(tmp_path: Path) -> None:
+    """A port that another program uses is replaced, and the other ports stay."""
+    first = choose_ports(tmp_path)
+    with socket.create_server(("127.0.0.1", first["nessie"])):
+        second = choose_ports(tmp_path)
+
+    assert second["nessie"] != first["nessie"]
+    assert second | {"nessie": 0} == first | {"nessie": 0}
+
+
+def test_no_two_servers_share_a_port(tmp_path: Path) -> None:
+    """Every server has a port of its own."""
+    ports = choose_ports(tmp_path)
+
+    assert len(set(ports.values())) == len(ports)

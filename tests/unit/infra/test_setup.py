@@ -1,0 +1,99 @@
+"""Set-up makes an environment once, and again if its inputs change or it is broken."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from infra import setup
+
+
+@dataclass
+class Checkout:
+    """A checkout with one environment, whose second command fails while there is no network."""
+
+    root: Path
+    requirements: bytes = b"a==1"
+    network: bool = True
+
+    def make(self) -> bool:
+        """Return whether the environment was made; then all its commands must have run."""
+        ran: list[str] = []
+        path = self.root / "env"
+        environment = setup.Environment(path, (self.requirements,), ("create", "install"))
+        made = setup.make(environment, lambda command: self.run(command, ran))
+        assert ran == (["create", "install"] if made else [])
+        return made
+
+    def run(self, command: str, ran: list[str]) -> None:
+        ran.append(command)
+        if command == "create":
+            self.python.parent.mkdir(parents=True, exist_ok=True)
+            self.python.touch()
+        elif not self.network:
+            raise setup.Failed("no network")
+
+    @property
+    def python(self) -> Path:
+        return self.root / "env" / "bin" / "python"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """Return a checkout that was set up."""
+    made = Checkout(tmp_path / "checkout")
+    assert made.make()
+    return made
+
+
+def test_made_once(checkout: Checkout) -> None:
+    """A second set-up runs nothing."""
+    assert not checkout.make()
+
+
+def test_changed_requirements_make_it_again(checkout: Checkout) -> None:
+    """Other requirements make the environment again, once."""
+    checkout.requirements = b"a==2"
+    assert checkout.make()
+    assert not checkout.make()
+
+
+@pytest.mark.parametrize("next_requirements", [b"a==1", b"a==2"])
+def test_half_made_one_is_made_again(checkout: Checkout, next_requirements: bytes) -> None:
+    """An incomplete environment never counts as current."""
+    checkout.requirements, checkout.network = b"a==2", False
+    with pytest.raises(setup.Failed):
+        checkout.make()
+    checkout.requirements, checkout.network = next_requirements, True
+    assert checkout.make()
+
+
+def test_missing_python_makes_it_again(checkout: Checkout) -> None:
+    """An environment whose Python is gone is made again."""
+    checkout.python.unlink()
+    assert checkout.make()
+
+
+def test_moved_checkout_makes_it_again(checkout: Checkout, tmp_path: Path) -> None:
+    """A moved checkout gets a new environment: the old one's scripts name the old path."""
+    checkout.root = checkout.root.rename(tmp_path / "moved")
+    assert checkout.make()
+
+
+def test_failure_names_the_command() -> None:
+    """A command that fails or cannot be started ends the set-up, and the error names it."""
+    with pytest.raises(setup.Failed, match=r"exit status 3.*exit 3"):
+        setup.run_command("sh -c 'exit 3'")
+    with pytest.raises(setup.Failed, match="no-such-program"):
+        setup.run_command("no-such-program")
+
+
+def test_everything_installed_is_pinned_by_hash() -> None:
+    """Each command that installs packages requires hashes or installs this project alone."""
+    for environment in (
+        setup.project_environment(setup.ROOT),
+        setup.ministack_environment(setup.ROOT),
+    ):
+        for step in environment.steps:
+            if " install " in step or " sync " in step:
+                assert " --require-hashes " in step or " --no-deps " in step

@@ -1,0 +1,54 @@
+"""The `java` that Spark starts is the packaged one, without the module that it lacks."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from infra.local.jars import java, java_home, write_wrapper
+
+
+@pytest.fixture
+def wrapper(tmp_path: Path) -> Path:
+    """Return a wrapper of a program that prints its arguments, in a folder with an odd name."""
+    place = tmp_path / "it's a place"
+    place.mkdir()
+    target = place / "target"
+    target.write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\n", encoding="utf-8")
+    target.chmod(0o755)
+    write_wrapper(place / "bin" / "java", target)
+    return place / "bin" / "java"
+
+
+def printed(wrapper: Path, *arguments: str) -> str:
+    done = subprocess.run([wrapper, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "dropped", [["--add-modules=jdk.incubator.vector"], ["--add-modules", "jdk.incubator.vector"]]
+)
+def test_the_absent_module_is_dropped(wrapper: Path, dropped: list[str]) -> None:
+    """The one module is dropped in either spelling and at any place; all else stays in order."""
+    assert printed(wrapper, *dropped, "-Xmx1g", "Main") == "<-Xmx1g><Main>"
+    assert printed(wrapper, "-Xmx1g", *dropped, "Main") == "<-Xmx1g><Main>"
+
+
+def test_other_modules_stay(wrapper: Path) -> None:
+    """Another module is still added."""
+    assert printed(wrapper, "--add-modules=jdk.net") == "<--add-modules=jdk.net>"
+    assert printed(wrapper, "--add-modules", "jdk.net", "M") == "<--add-modules=jdk.net><M>"
+
+
+def test_arguments_arrive_as_they_were(wrapper: Path) -> None:
+    """Spaces, quotes, wildcards, newlines and empty arguments reach Java unchanged."""
+    awkward = ["", "a b", "it's", '"', "*", "$HOME", "a\nb", "\\"]
+    assert printed(wrapper, *awkward) == "".join(f"<{argument}>" for argument in awkward)
+
+
+def test_java_home_holds_the_packaged_java() -> None:
+    """The executable under JAVA_HOME starts the packaged Java, 21."""
+    wrapper = java_home() / "bin" / "java"
+    through_home = printed(wrapper, "--add-modules=jdk.incubator.vector", "--version")
+    assert through_home == printed(java(), "--version")
+    assert through_home.split()[1].startswith("21.")

@@ -1,0 +1,103 @@
+"""Limits are settings of a deployment, and each holds to the byte."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from functions.model.ingestion import State
+from functions.settings import Settings
+from lakegate.contract.model import ContractInvalid, parse
+from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
+from tests import template
+from tests.compiled import Compiled
+from tests.fakes.deployment import ORDERS, SETTINGS, Deployment
+from tests.unit.lambdas.test_settings import ENVIRONMENT
+
+PAGE = (Path(__file__).parents[3] / "docs" / "limits.md").read_text()
+NAMES = [field.name for field in fields(Limits)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_is_a_setting(name: str) -> None:
+    """Each limit comes from the variable of its name, and has a default."""
+    given = Settings.of({**ENVIRONMENT, f"LAKEGATE_{name.upper()}": "7"})
+    assert given.limits == replace(DEFAULTS, **{name: 7})
+    assert Settings.of(ENVIRONMENT).limits == DEFAULTS
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", "1e9", "²"])
+def test_a_limit_is_a_whole_number_above_zero(text: str) -> None:
+    """A limit that is none is refused by its name."""
+    with pytest.raises(Permanent, match="BAD_SETTING: LAKEGATE_MOST_ROWS"):
+        Limits.of({"LAKEGATE_MOST_ROWS": text})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_is_written_down(name: str) -> None:
+    """The page of limits has the variable and the default of each."""
+    (row,) = [line for line in PAGE.splitlines() if f"`LAKEGATE_{name.upper()}`" in line]
+    assert f"{getattr(DEFAULTS, name):,}" in row
+
+
+@pytest.mark.parametrize(("size", "code"), [(1, "PUBLISHED"), (100, "PUBLISHED"), (101, "")])
+def test_a_landed_file_has_a_limit(size: int, code: str) -> None:
+    """A file of as many bytes as are taken is taken; with one byte more no job is started."""
+    deployment = Deployment(replace(SETTINGS, limits=Limits(largest_object=100)))
+    landed = deployment.land("shop/orders/a.csv", b"x" * size)
+    deployment.settle()
+    ended = deployment.ingestion(landed)
+    if code:
+        assert ended.state is State.PUBLISHED
+        return
+    assert ended.reason
+    assert (ended.state, ended.reason.code) == (State.ERRORED, "TOO_LARGE")
+    assert deployment.jobs.runs() == []
+    assert len(deployment.alerts.posted) == 1
+
+
+def test_the_job_is_told_the_limits() -> None:
+    """A job run goes by the deployment's limits, not by its own release's."""
+    limits = Limits(most_columns=3)
+    deployment = Deployment(replace(SETTINGS, limits=limits))
+    deployment.land("shop/orders/a.csv")
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    assert deployment.jobs.spec(run.id).limits == limits
+
+
+def test_a_contract_has_a_limit_of_values() -> None:
+    """A contract of as many keys and values as are taken is read, and none of one more."""
+    assert parse(ORDERS, "orders", Limits(most_contract_values=30)).table == "shop.orders"
+    with pytest.raises(ContractInvalid, match="more than 29 keys and values"):
+        parse(ORDERS, "orders", Limits(most_contract_values=29))
+
+
+def test_a_contract_has_a_limit_of_characters() -> None:
+    """A contract as long as is taken is read, and none that is one character longer."""
+    assert parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS))).table == "shop.orders"
+    with pytest.raises(ContractInvalid, match="longer than"):
+        parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS) - 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
+    """A deployment sets each limit by a parameter of the same name, whose default is the code's."""
+    parameter = "".join(word.capitalize() for word in name.split("_"))
+    assert template.defaults()[parameter] == str(getattr(DEFAULTS, name))
+    assert f" LAKEGATE_{name.upper()}: !Ref {parameter}\n" in template.text()
+    assert Limits.chosen({parameter: "7", "SlackChannel": "#x"}) == replace(DEFAULTS, **{name: 7})
+
+
+@pytest.mark.parametrize(("chosen", "reserved"), [({}, None), ({"ActionConcurrency": "5"}, "5")])
+def test_the_address_for_buttons_takes_what_is_set_of_the_account(
+    chosen: dict[str, str], reserved: str | None
+) -> None:
+    """A flood of requests gets no more instances than are reserved, where an account has so many.
+
+    As shipped none are: a new account has 10, and refuses every reservation.
+    """
+    app = Compiled.of(Path(__file__).parents[3] / "template.yaml", **chosen)
+    function = app.resolve(app.resources["OnActionLambdaFunction"]["Properties"])
+    assert function.get("ReservedConcurrentExecutions") == reserved

@@ -1,0 +1,165 @@
+"""The Lambdas' handlers: which messages of a batch are done, and which must come again."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from functions.adapters.all import Adapters
+from functions.adapters.emr import RunState
+from functions.model.ingestion import State
+from functions.model.merge_commit import published
+from functions.on_job_run import (
+    job_run,
+    job_run_judged,
+)
+from functions.on_upload import (
+    upload,
+)
+from functions.sqs_handler import (
+    Work,
+    sqs_handler,
+)
+from functions.wiring import connect
+from lakegate.errors import Transient
+from lakegate.landing import ingestion_id
+from tests.fakes.deployment import SETTINGS, Deployment
+from tests.fakes.faults import Fault, unavailable
+from tests.fakes.job import rejected
+from tests.fakes.lambda_context import Context
+from tests.fakes.messages import sqs_batch, state_change
+from tests.fakes.messages import upload as notification
+
+EVENTS = Path(__file__).parents[2] / "events"
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment where nothing has landed."""
+    return Deployment()
+
+
+def handled(deployment: Deployment, work: Work, event: dict[str, Any]) -> list[str]:
+    """The messages that the handler wants again."""
+    handler: Any = sqs_handler(work, lambda: deployment.adapters)
+    answer = handler(event, Context())
+    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+
+def test_an_upload_starts_a_job(deployment: Deployment) -> None:
+    """A batch of uploads that could all be taken in is done."""
+    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
+    event = sqs_batch(notification(each) for each in landed)
+    assert handled(deployment, upload, event) == []
+    assert len(deployment.jobs.runs()) == 3
+
+
+def test_only_what_failed_comes_again(deployment: Deployment) -> None:
+    """Of a batch with S3's test event and a message that is no event, only the latter is left."""
+    document = (EVENTS / "s3_batch.json").read_text()
+    event = json.loads(document.replace("lakegate-dev-landing-123456789012", "landing"))
+    identifier = event["Records"][2]["messageId"]
+    assert handled(deployment, upload, event) == [identifier]
+    assert len(deployment.jobs.runs()) == 2
+
+
+def test_a_passing_fault_brings_its_message_again(deployment: Deployment) -> None:
+    """A message that met a fault that may pass comes again; those after it are done."""
+    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
+    event = sqs_batch(notification(each) for each in landed)
+    deployment.journal.strike("catalog.create_branch", Fault(unavailable))
+    assert handled(deployment, upload, event) == ["m0"]
+    assert handled(deployment, upload, event) == []
+    assert len(deployment.jobs.runs()) == 3
+
+
+def test_a_batch_that_fails_whole_comes_again_whole(deployment: Deployment) -> None:
+    """With the ledger away every message comes again, and the Lambda itself does not fail."""
+    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
+    event = sqs_batch(notification(each) for each in landed)
+    deployment.journal.strike("ledger.begin", Fault(unavailable, times=3))
+    assert handled(deployment, upload, event) == ["m0", "m1", "m2"]
+
+
+def test_a_world_that_cannot_be_made_yet_fails_the_messages() -> None:
+    """Where even the secrets cannot be read, the messages come again: the Lambda does not fail."""
+
+    def no_world() -> Adapters:
+        raise Transient("SECRET_UNAVAILABLE", "cannot read the secret")
+
+    handler: Any = sqs_handler(upload, no_world)
+    answer = handler(sqs_batch(["x"]), Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+
+
+def test_ended_runs_are_concluded(deployment: Deployment) -> None:
+    """A batch of ended runs publishes, tells people, and leaves what cannot be done yet."""
+    good = deployment.land("shop/orders/a.parquet")
+    bad = deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.deliver()
+    deployment.run_jobs()
+    runs = [run.id for run in deployment.jobs.runs()]
+    event = sqs_batch([state_change(runs[0]), state_change("00unknown"), state_change(runs[1])])
+    assert handled(deployment, job_run, event) == ["m1"]
+    assert deployment.ingestion(good).state is State.PUBLISHED
+    assert deployment.ingestion(bad).state is State.REJECTED
+
+
+def test_files_of_one_batch_are_published_together(deployment: Deployment) -> None:
+    """Of five runs that ended at once the first is merged, and the other four by one commit."""
+    deployment.land("shop/orders/before.parquet")
+    deployment.settle()
+    before = len(deployment.jobs.runs())
+    landed = [deployment.land(f"shop/orders/{n}.parquet") for n in range(5)]
+    deployment.deliver()
+    deployment.run_jobs()
+    event = sqs_batch(state_change(run.id) for run in deployment.jobs.runs()[before:])
+    handler: Any = sqs_handler(job_run, lambda: deployment.adapters, first=job_run_judged)
+    assert handler(event, Context()) == {"batchItemFailures": []}
+    assert {deployment.ingestion(each).state for each in landed} == {State.PUBLISHED}
+    assert [len(published(commit)) for commit in deployment.catalog.log()][:2] == [4, 1]
+
+
+def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
+    """The document that EventBridge delivers leads to the run that it is about."""
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.deliver()
+    (run,) = deployment.jobs.runs()
+    deployment.jobs.end(run.id, RunState.FAILED)
+    document = (EVENTS / "emr_failed.json").read_text().replace("00f1cbn5g4bb0c01", run.id)
+    assert handled(deployment, job_run, json.loads(document)) == []
+    assert deployment.ingestion(landed).attempt == 2
+
+
+def test_each_line_names_its_ingestion(deployment: Deployment, log: io.StringIO) -> None:
+    """Each log line about an ingestion carries its id and key, and no line another's."""
+    landed = [deployment.landing.put(f"elsewhere/{n}", b"x") for n in range(2)]
+    handled(deployment, upload, sqs_batch(["no event", *map(notification, landed), "no event"]))
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    told = [line["ingestion"] for line in lines if "ingestion" in line]
+    assert told == [ingestion_id(each) for each in landed]
+    assert all("NO_CONTRACT" in str(line) for line in lines if "ingestion" in line)
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty AWS account."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        yield
+
+
+def test_the_wiring_needs_settings_only(account: None) -> None:
+    """From settings alone every adapter is made; a secret that is missing is named when needed."""
+    adapters = connect(SETTINGS)
+    with pytest.raises(Transient, match="publisher"):
+        adapters.catalog.head("main")
+    assert adapters.settings == SETTINGS
+    assert adapters.landing.bucket == "landing"
+    assert adapters.job_run_dead_letters.name == "job-runs-dead"

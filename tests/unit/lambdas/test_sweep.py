@@ -1,0 +1,260 @@
+"""The sweep finishes what events forgot, and one failure in it holds up nothing else."""
+
+from collections.abc import Callable
+
+import pytest
+
+from functions.adapters.emr import RunState
+from functions.adapters.sqs import Queued
+from functions.model.alert import (
+    Alert,
+)
+from functions.model.ingestion import State
+from functions.sweep import (
+    sweep,
+)
+from tests.fakes import messages
+from tests.fakes.deployment import Deployment
+from tests.fakes.faults import Fault, unavailable
+from tests.fakes.job import rejected
+from tests.fakes.promises import check_promises
+
+KEY = "shop/orders/a.parquet"
+KINDS = ("dead_letters", "forgotten", "resumed", "late", "recorded", "deleted", "failed")
+NOTHING = dict.fromkeys(KINDS, 0)
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment whose events all get lost."""
+    lossy = Deployment()
+    lossy.loses_events = True
+    return lossy
+
+
+def bug() -> None:
+    """An effect: an error that no adapter should let out."""
+    raise KeyError("a bug")
+
+
+def test_without_a_single_event_everything_ends(deployment: Deployment) -> None:
+    """With every notification lost, each landed object is found, run, and published or told."""
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.land("elsewhere/c.parquet")
+    assert deployment.sweep() == {**NOTHING, "forgotten": 3}
+    deployment.run_jobs()
+    assert deployment.sweep() == {**NOTHING, "resumed": 2, "recorded": 1}
+    check_promises(deployment)
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v1"]
+    assert len(deployment.alerts.posted) == 2
+
+
+def test_a_second_sweep_finds_nothing_to_do(deployment: Deployment) -> None:
+    """What is finished is not touched again."""
+    deployment.land(KEY)
+    deployment.settle()
+    assert deployment.sweep() == NOTHING
+
+
+def test_what_is_recent_is_left_to_its_events(deployment: Deployment) -> None:
+    """Neither an object nor a step younger than the grace time is the sweep's business."""
+    deployment.land(KEY)
+    assert sweep(deployment.adapters) == NOTHING
+    deployment.sweep()
+    deployment.run_jobs()
+    assert sweep(deployment.adapters) == NOTHING
+
+
+def test_a_running_job_is_left_running(deployment: Deployment) -> None:
+    """An ingestion whose job still runs stays as it is, however long that takes."""
+    landed = deployment.land(KEY)
+    deployment.sweep()
+    before = deployment.ingestion(landed)
+    assert deployment.sweep()["failed"] == 0
+    assert deployment.ingestion(landed) == before
+
+
+def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Deployment) -> None:
+    """An ingestion whose job run nobody knows any more ends errored."""
+    landed = deployment.land(KEY)
+    deployment.sweep()
+    (run,) = deployment.jobs.runs()
+    deployment.jobs.lose(run.id)
+    deployment.sweep()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert ingestion.reason is not None
+    assert ingestion.reason.code == "JOB_LOST"
+
+
+def test_a_publish_that_stopped_half_way_is_finished(deployment: Deployment) -> None:
+    """What was audited when the process died is published by the sweep."""
+    landed = deployment.land(KEY)
+    deployment.sweep()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(unavailable))
+    assert deployment.sweep() == {**NOTHING, "failed": 1}
+    assert deployment.ingestion(landed).state is State.AUDITED
+    assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("effect", [unavailable, bug])
+def test_one_that_fails_holds_up_no_other(
+    deployment: Deployment, effect: Callable[[], None]
+) -> None:
+    """Whatever goes wrong with one object, the others are taken in by the same sweep."""
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet")
+    deployment.journal.strike("jobs.start", Fault(effect))
+    assert deployment.sweep() == {**NOTHING, "forgotten": 1, "failed": 1}
+    deployment.settle()
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "dead_uploads.read",
+        "dead_job_runs.read",
+        "landing.landed",
+        "ledger.unfinished",
+        "ledger.needs_recording",
+    ],
+)
+def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: str) -> None:
+    """Whatever cannot be looked through, the sweep works off what it finds elsewhere."""
+    deployment.land(KEY)
+    deployment.sweep()
+    deployment.run_jobs()
+    deployment.land("shop/orders/b.parquet")
+    deployment.dead_uploads.send("no event")
+    deployment.dead_job_runs.send("no event")
+    everything = {**NOTHING, "dead_letters": 2, "forgotten": 1, "resumed": 1, "recorded": 1}
+    kinds = {
+        "landing.landed": ("forgotten",),
+        "ledger.unfinished": ("resumed", "recorded"),  # nothing has ended then
+        "ledger.needs_recording": ("recorded",),
+    }
+    missed = kinds.get(source, ("dead_letters",))
+    deployment.journal.strike(source, Fault(unavailable))
+    done = deployment.sweep()
+    assert done == {**everything, **{kind: everything[kind] - 1 for kind in missed}, "failed": 1}
+
+
+def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) -> None:
+    """The list of what is due grows old while the sweep works; it goes by what is true now."""
+    deployment.land(KEY)
+    deployment.land("shop/orders/b.parquet")
+    deployment.sweep()
+    deployment.run_jobs()
+    deployment.journal.strike("jobs.get", Fault(deployment.settle, "after"))
+    done = deployment.sweep()
+    check_promises(deployment)
+    assert done["failed"] == 1  # the one that was being resumed; not the one after it
+
+
+def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
+    """A message that failed too often for a passing reason is worked off by the sweep."""
+    deployment.loses_events = False
+    deployment.journal.strike("ledger.begin", Fault(unavailable, times=5))
+    landed = deployment.land(KEY)
+    for _ in range(5):
+        deployment.deliver()
+    assert len(deployment.dead_uploads.waiting()) == 1
+    assert deployment.sweep()["dead_letters"] == 1
+    assert deployment.dead_uploads.waiting() == []
+    assert deployment.ingestion(landed).state is State.SUBMITTED
+
+
+def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
+    """While the reason has not passed, the message is kept and nobody is bothered."""
+    deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
+    deployment.journal.strike("ledger.begin", Fault(unavailable, times=2))
+    assert deployment.sweep() == {**NOTHING, "failed": 2}
+    assert len(deployment.dead_uploads.waiting()) == 1
+    assert deployment.alerts.posted == []
+
+
+def test_an_untold_end_is_told(deployment: Deployment) -> None:
+    """What ended while Slack was away is told by the sweep."""
+    deployment.land("elsewhere/a.parquet")
+    deployment.journal.strike("alerts.post", Fault(unavailable))
+    assert deployment.sweep() == {**NOTHING, "failed": 1}
+    assert deployment.sweep() == {**NOTHING, "resumed": 1}
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("body", ["", "no JSON", "{}", "[]", '{"Records": [{}]}'])
+def test_a_poisonous_message_is_shown_to_people(deployment: Deployment, body: str) -> None:
+    """A message that is no event is alerted once, with queue and text, and then gone."""
+    deployment.dead_uploads.send(body)
+    deployment.dead_job_runs.send(body)
+    deployment.sweep()
+    deployment.sweep()
+    texts = [str(alert.blocks) for _, alert in deployment.alerts.posted]
+    assert len(texts) == 2
+    assert "uploads-dead" in texts[0]
+    assert "job-runs-dead" in texts[1]
+    assert all(body in text for text in texts)
+    assert deployment.dead_uploads.waiting() == deployment.dead_job_runs.waiting() == []
+
+
+def test_the_end_of_an_unknown_run_is_shown_to_people(deployment: Deployment) -> None:
+    """An event about a run that neither EMR nor the ledger knows is alerted."""
+    deployment.send_job_run("00unknown")
+    deployment.settle()
+    assert "00unknown" in str(deployment.alerts.posted)
+
+
+def test_a_poisonous_message_waits_for_slack(deployment: Deployment) -> None:
+    """While people cannot be told, the message stays where it is."""
+    deployment.dead_uploads.send("no event")
+    deployment.journal.strike("alerts.post", Fault(unavailable))
+    assert deployment.sweep() == {**NOTHING, "failed": 1}
+    assert deployment.dead_uploads.waiting() == ["no event"]
+    deployment.settle()
+    assert len(deployment.alerts.posted) == 1
+
+
+def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
+    """A job run that ended unseen, without a report, is alerted by the sweep."""
+    deployment.land(KEY)
+    deployment.sweep()
+    (run,) = deployment.jobs.runs()
+    deployment.jobs.end(run.id, RunState.CANCELLED, "Cancelled by CancelJobRun.")
+    assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
+    check_promises(deployment)
+    assert "JOB_CANCELLED" in str(deployment.alerts.posted)
+
+
+def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> None:
+    """What Slack refused for days is sent once more; what is no alert is shown as such."""
+    told = Alert("Rejected: a", ({"type": "divider"},), "a 1")
+    deployment.dead_alerts.send(Queued("#orders", told).to_json())
+    deployment.dead_alerts.send("nonsense")
+    assert deployment.sweep()["dead_letters"] == 2
+    assert deployment.alerts.posted[0] == ("#orders", told)
+    assert "nonsense" in str(deployment.alerts.posted[1])
+    assert deployment.dead_alerts.waiting() == []
+
+
+def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Deployment) -> None:
+    """An audited file that cannot be published is told of after hours, once, with the reason."""
+    landed = deployment.land(KEY)
+    deployment.sweep()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(bug, times=float("inf")))
+    deployment.sweep()
+    assert deployment.ingestion(landed).state is State.AUDITED
+    assert deployment.alerts.posted == []
+    deployment.clock.pass_(deployment.settings.overdue_minutes * 60)
+    for _ in range(3):
+        deployment.sweep()
+    [(channel, told)] = deployment.alerts.posted
+    assert (channel, told.text) == ("#orders", "Still not published: a.parquet")
+    assert "a bug" in str(told.blocks)
+    deployment.journal.repair("catalog.merge")
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.PUBLISHED

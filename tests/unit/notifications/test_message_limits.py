@@ -1,0 +1,107 @@
+"""Whatever a report says, Slack and SQS take the alert, and its text stays text."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from functions.adapters.sqs import Queued
+from functions.model.alert import (
+    Alert,
+)
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.notifications.alert_text import (
+    alert,
+    duplicate,
+    recovered,
+    unreadable_event,
+    warned,
+)
+from functions.notifications.email import words
+from functions.notifications.notify import headline, shown
+from functions.notifications.slack import Place
+from functions.notifications.threads import Thread
+from infra.local.slack_blocks import problems
+from lakegate.change import Change
+from lakegate.report import Reason
+from tests.fakes.examples import FAILED, INGESTION, REPORT
+
+HOSTILE = (
+    *("<!channel>", "<!here|x>", "<@U1>", "<#C1>", "<https://evil|click>", "&lt;!channel&gt;"),
+    *("```", "`", "*", "_", "~", ":x:", "|", "\u202e", "\u2066", "\x00", "\ud800", "\U0001f600"),
+)
+TEXT = st.text(max_size=60) | st.builds(
+    lambda parts, times: "".join(parts) * times,
+    st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=6),
+    st.sampled_from([1, 50, 2000]),
+)
+
+
+def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
+    """Each kind of message about the ingestion, with a report that says this."""
+    check = replace(
+        FAILED,
+        id=found,
+        columns=(cell,) * 3,
+        expected=cell,
+        found=found,
+        message=cell,
+        samples=({found: cell, "other": None},) * 9,
+    )
+    told = alert(ingestion, replace(REPORT, checks=(check,) * 20), "https://page")
+    change = Change(ingestion.table, statement=found, token="", by=cell, message=found)
+    warning = {**vars(check), "status": "warn"}
+    approval = Approval(cell, found, "2026-03-01", ())
+    return [
+        told,
+        shown(told),
+        headline(Thread(Place("C", "1"), told, frozenset("abc"), frozenset("a"))),
+        alert(replace(ingestion, change=change), None),
+        duplicate(ingestion, ingestion, "https://page"),
+        recovered(replace(ingestion, state=State.PUBLISHED, approval=approval)),
+        warned(replace(ingestion, state=State.PUBLISHED, checks=(warning,) * 20)),
+        recovered(replace(ingestion, state=State.IGNORED)),
+        recovered(replace(ingestion, discarded=True)),
+        unreadable_event("uploads-dead", cell, found),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXT, TEXT, TEXT, TEXT)
+def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, cell: str) -> None:
+    """Each block is within Slack's limits, each text short enough, each message 256 KB at most."""
+    ingestion = replace(
+        INGESTION,
+        landed=replace(INGESTION.landed, key=f"shop/{name}"),
+        owner=cell,
+        reason=Reason(found[:100], reason),
+    )
+    for told in every(ingestion, found, cell):
+        assert problems([dict(block) for block in told.blocks]) == []
+        assert 0 < len(told.text) <= 3100
+        body = Queued("#orders", told).to_json()
+        assert len(body.encode()) <= 256 * 1024
+        assert Queued.from_json(body).alert == told
+
+
+def test_the_largest_event_is_told() -> None:
+    """A message that fills a queue's 256 KB, and shows each byte as three, is told as any other."""
+    event = "\x01" * 256 * 1024
+    told, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))
+    assert len(Queued("", told).to_json().encode()) < 10_000
+    assert told.about != other.about
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXT, TEXT, TEXT)
+def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -> None:
+    """The only angle brackets are those of our own link; nothing turns a line's direction."""
+    ingestion = replace(INGESTION, landed=replace(INGESTION.landed, key=f"shop/{name}"), owner=cell)
+    for told in every(ingestion, found, cell):
+        marked = tuple(block for block in told.blocks if block["type"] != "header")
+        for text in (told.text, *words(marked)):
+            bare = text.replace(f"<https://page/ingestion?id={INGESTION.id}|", "")
+            assert "<" not in bare
+            assert text.count(">") == text.count("<")
+            assert not {"\u202e", "\u2066", "\x00"} & set(text)
+            assert text.count("```") % 2 == 0

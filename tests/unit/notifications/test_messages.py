@@ -1,0 +1,173 @@
+"""Alerts say what people need, within Slack's limits, and are text, whatever a file says."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.model.alert import (
+    Alert,
+)
+from functions.model.ingestion import State
+from functions.notifications.alert_text import (
+    alert,
+    digest,
+    duplicate,
+    unreadable_event,
+)
+from lakegate.report import Reason
+from tests.fakes.examples import FAILED, INGESTION, REPORT
+
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=5000) | st.sampled_from(
+    ["<!channel>" * 500, "`" * 4000, "&" * 4000, "```\n" * 1000, "<https://x|y>"]
+)
+
+
+def texts(message: Alert) -> list[str]:
+    """The text of each section."""
+    return [block["text"]["text"] for block in message.blocks if block["type"] == "section"]
+
+
+def shown(message: Alert) -> str:
+    """All that the channel shows."""
+    return "\n".join(block["text"]["text"] for block in message.blocks)
+
+
+def test_a_rejection_says_what_and_why() -> None:
+    """File, table, branch, reason, the failed check with expected and found: all are there."""
+    text = shown(alert(INGESTION, REPORT))
+    for part in (
+        "Rejected: a.csv (CHECKS_FAILED)",
+        "1 of 2 checks failed: carrier",
+        "`s3://landing/shop/orders/a.csv`",
+        "`shop.orders`",
+        "`ingest/shop.orders/a-csv-aaaaaaaaaaaa`",
+        "*carrier* on `carrier, flight`: expected 0 rows, found 2 rows",
+        "two characters",
+        "carrier=Zürich, flight=null\ncarrier=x2, flight=7",
+    ):
+        assert part in text
+    assert "fine" not in text
+
+
+def test_an_alert_says_how_to_look_further() -> None:
+    """The commands to see the rows that broke a check, and the ingestion, can be copied."""
+    text = shown(alert(INGESTION, REPORT))
+    assert f"lakegate inspect {'a' * 32}\nlakegate show {'a' * 32}" in text
+
+
+def test_a_notice_of_a_duplicate_says_of_what() -> None:
+    """Both files, the rows and the commands to look at either are there."""
+    first = replace(INGESTION, id="b" * 32, landed=replace(INGESTION.landed, key="shop/first.csv"))
+    message = duplicate(replace(INGESTION, state=State.PUBLISHED, rows=1842), first)
+    for part in (
+        "Published, but likely a duplicate: a.csv",
+        "as `s3://landing/shop/first.csv`",
+        "*File* `s3://landing/shop/orders/a.csv`",
+        "`shop.orders`, 1,842 rows",
+        f"lakegate show {'a' * 32}\nlakegate show {'b' * 32}",
+    ):
+        assert part in shown(message)
+
+
+def test_nobody_is_sent_to_an_empty_branch() -> None:
+    """Where nothing was written there are no rows to inspect."""
+    empty = replace(INGESTION, audited_hash="")
+    assert "lakegate inspect" not in shown(alert(empty, REPORT))
+    assert "lakegate inspect" not in shown(alert(replace(INGESTION, state=State.ERRORED), None))
+
+
+def test_an_error_needs_no_report() -> None:
+    """An ingestion that never came to a branch or a report is alerted as such."""
+    early = replace(INGESTION, state=State.ERRORED, table="", branch="", reason=Reason("X", "why"))
+    text = shown(alert(early, None))
+    assert "Errored: a.csv (X)" in text
+    assert "*Table* `none`" in text
+    assert "*Branch* `none was cut`" in text
+
+
+def test_many_failed_checks_are_counted_not_shown() -> None:
+    """More than ten failed checks are told as a number: a message stays one screen long."""
+    report = replace(REPORT, checks=tuple(replace(FAILED, id=f"check {n}") for n in range(60)))
+    message = alert(INGESTION, report)
+    assert len(message.blocks) <= 50
+    assert "check 9*" in shown(message)
+    assert "check 10*" not in shown(message)
+    assert "and 50 more failed checks" in shown(message)
+
+
+def test_a_few_samples_are_enough() -> None:
+    """At most three of the sample rows are shown."""
+    samples = tuple({"n": f"row {n}"} for n in range(9))
+    text = shown(alert(INGESTION, replace(REPORT, checks=(replace(FAILED, samples=samples),))))
+    assert "row 2" in text
+    assert "row 3" not in text
+
+
+def test_a_long_reason_hides_no_branch() -> None:
+    """However long the reason is, file, table, branch and ingestion are still told."""
+    wordy = replace(INGESTION, reason=Reason("CONTRACT_INVALID", "a problem\n" * 900))
+    what_happened = texts(alert(wordy, None))[0]
+    for part in ("a problem", "a.csv", "shop.orders", INGESTION.branch, INGESTION.id):
+        assert part in what_happened
+
+
+@given(ANY_TEXT, ANY_TEXT, ANY_TEXT, ANY_TEXT)
+def test_no_text_breaks_the_limits_or_pings(key: str, reason: str, found: str, cell: str) -> None:
+    """Whatever a file's name, rows or checks say, Slack takes it, and it stays plain text."""
+    ingestion = replace(
+        INGESTION,
+        landed=replace(INGESTION.landed, key=key),
+        reason=Reason("CODE", reason),
+    )
+    check = replace(FAILED, id=found, found=found, message=found, samples=({found: cell},) * 9)
+    for message in (
+        alert(ingestion, replace(REPORT, checks=(check,) * 20)),
+        duplicate(ingestion, ingestion),
+        unreadable_event("uploads-dead", cell, reason),
+    ):
+        assert_slack_takes(message)
+        for text in [message.text, *texts(message)]:
+            assert "<" not in text
+            assert ">" not in text
+            assert not re.search(r"&(?!amp;|lt;|gt;)(?=\w+;)", text)
+
+
+def assert_slack_takes(message: Alert) -> None:
+    """Slack's limits: 50 blocks, 3,000 characters a section, 150 a header, none of them empty."""
+    limits: dict[str, tuple[str, int]] = {
+        "header": ("plain_text", 150),
+        "section": ("mrkdwn", 3000),
+    }
+    assert 1 <= len(message.blocks) <= 50
+    assert message.text
+    for block in message.blocks:
+        kind, limit = limits[block["type"]]
+        text: dict[str, Any] = block["text"]
+        assert text["type"] == kind
+        assert 1 <= len(text["text"]) <= limit
+
+
+@pytest.mark.parametrize("length", range(2990, 3010))
+def test_a_cut_closes_what_it_opened(length: int) -> None:
+    """Samples that are cut off still end their block of code, so what follows reads normally."""
+    check = replace(FAILED, expected="x" * (length - 600), samples=({"n": "y" * 2000},))
+    for text in texts(alert(INGESTION, replace(REPORT, checks=(check,)))):
+        assert text.count("```") % 2 == 0
+
+
+def test_an_unreadable_event_says_where_it_came_from() -> None:
+    """The alert for a message that nobody understands has its queue, its text and the reason."""
+    text = shown(unreadable_event("uploads-dead", '{"x": 1}', "no records"))
+    for part in ("uploads-dead", '{"x": 1}', "no records"):
+        assert part in text
+
+
+def test_an_unreadable_event_is_about_its_body() -> None:
+    """The same body of the same queue is told of once; its short name is as threads make theirs."""
+    first, again, other = (unreadable_event("q", body, "why").about for body in ("a", "a", "b"))
+    assert first == again == f"q {digest('a')}"
+    assert first != other

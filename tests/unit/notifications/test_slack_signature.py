@@ -1,0 +1,123 @@
+"""Requests to a function URL: which are Slack's, and what hostile ones come to."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.notifications.slack_signature import Refused, Request
+from tests.fakes.slack import NOW, SIGNING_SECRET, event, example, posted
+
+PRESS = example("slack_block_actions")
+
+
+def is_signed(document: dict[str, Any], now: float = NOW) -> bool:
+    """Whether the request in an event is taken for Slack's."""
+    return Request.of(document).is_signed(SIGNING_SECRET, lambda: now)
+
+
+def status(document: dict[str, Any]) -> int:
+    """The status that a request is refused with before anything is verified."""
+    with pytest.raises(Refused) as refusal:
+        Request.of(document)
+    return refusal.value.status
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_slacks_request_is_understood(plain: bool) -> None:
+    """However the function URL delivers the body, it is verified and read as Slack sent it."""
+    document = posted(PRESS, plain=plain)
+    assert is_signed(document)
+    assert Request.of(document).payload == PRESS
+
+
+def test_slacks_own_example_is_verified() -> None:
+    """The request in Slack's documentation has the signature that is given there."""
+    body = (
+        "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow"
+        "&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner"
+        "&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands"
+        "%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN"
+        "&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c"
+    )
+    signature = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503"
+    request = Request(body, "1531420618", signature)
+    assert request.is_signed("8f742231b10e8888abcd99yyyzzz85a5", lambda: 1531420618.0)
+
+
+@pytest.mark.parametrize("seconds", [-301, 301, 86_400])
+def test_an_old_request_is_not_slacks(seconds: int) -> None:
+    """More than five minutes old, or ahead, it may be one that somebody overheard."""
+    assert is_signed(posted(PRESS), NOW + 299)
+    assert not is_signed(posted(PRESS), NOW + seconds)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-slack-signature": "v0=" + "0" * 64},
+        {"x-slack-signature": "v0=ü"},
+        {"x-slack-signature": ""},
+        {"x-slack-request-timestamp": "now"},
+        {"x-slack-request-timestamp": "9" * 5000},
+        {"x-slack-request-timestamp": ""},
+        {"x-slack-request-timestamp": str(int(NOW) + 1)},
+    ],
+)
+def test_another_signature_is_not_slacks(headers: dict[str, str]) -> None:
+    """Wrong, missing or mad headers are no signature, and no crash."""
+    document = posted(PRESS)
+    document["headers"] |= headers
+    assert not is_signed(document)
+
+
+def test_without_headers_it_is_not_slacks() -> None:
+    """A browser that comes by has signed nothing."""
+    document = posted(PRESS)
+    document["headers"] = {"host": "x"}
+    assert not is_signed(document)
+
+
+def test_a_changed_body_is_not_slacks() -> None:
+    """The signature is over the whole body."""
+    document = posted(PRESS, plain=True)
+    document["body"] += "&x=1"
+    assert not is_signed(document)
+
+
+def test_what_cannot_be_slacks_is_refused_at_once() -> None:
+    """Another method, a huge body and one that is no text are refused unverified."""
+    got = example("function_url")
+    got["requestContext"]["http"]["method"] = "GET"
+    assert status(got) == 405
+    assert status(event("x" * 1_000_001, plain=True)) == 413
+    assert status(event("") | {"body": "*", "isBase64Encoded": True}) == 400
+    latin = base64.b64encode(b"\xff").decode()
+    assert status(event("") | {"body": latin, "isBase64Encoded": True}) == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "payload=",
+        "payload={",
+        "payload=1&payload=2",
+        "document={}",
+        "payload=" + "[" * 100_000,
+        "&".join(f"x{n}=1" for n in range(99)),
+    ],
+)
+def test_without_a_document_it_is_refused(body: str) -> None:
+    """A signed body without one JSON document is none that Slack sends."""
+    with pytest.raises(Refused) as refusal:
+        _ = Request.of(event(body)).payload
+    assert refusal.value.status == 400
+
+
+@given(st.text(max_size=50), st.text(max_size=50), st.text(max_size=50))
+def test_no_signature_is_guessed(body: str, stamp: str, signature: str) -> None:
+    """Whatever is sent, without the secret it is not Slack's."""
+    assert not Request(body, stamp, signature).is_signed(SIGNING_SECRET, lambda: NOW)

@@ -1,0 +1,197 @@
+"""The weekly digest says what happened, and what waits, on one screen."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.digest import review
+from functions.model.alert import (
+    Kind,
+)
+from functions.model.ingestion import State
+from functions.model.ingestion_summary import IngestionSummary
+from functions.notifications.blocks import MOST_BLOCKS, SECTION
+from functions.notifications.email import words
+from functions.notifications.weekly_digest import digest, incomplete
+from infra.local.slack_blocks import problems
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.job import errored, rejected
+
+UNTIL = datetime.fromisoformat("2026-03-09T07:00:00+00:00")
+FAILED = IngestionSummary(
+    id="a" * 32,
+    name="a.csv",
+    table="shop.orders",
+    state=State.REJECTED,
+    rows=10,
+    landed_at="2026-03-03T12:00:00.000+00:00",
+    ended_at="2026-03-03T12:01:00.000+00:00",
+    reason_code="CHECKS_FAILED",
+    branch="ingest/shop.orders/a",
+)
+PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, branch="")
+
+
+def said(landed: list[IngestionSummary], waiting: list[IngestionSummary], page: str = "") -> str:
+    """All that the digest shows."""
+    return "\n".join(
+        words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
+    )
+
+
+def test_it_counts_files_rows_and_causes() -> None:
+    """Files, rows and failures are there, in all, by table and by cause."""
+    other = replace(FAILED, table="", state=State.ERRORED, reason_code="NO_CONTRACT", rows=0)
+    flying = replace(PUBLISHED, state=State.SUBMITTED, ended_at="")
+    text = said([PUBLISHED, PUBLISHED, FAILED, other, flying], [])
+    for part in (
+        "Week in review: 2026-03-02 to 2026-03-09",
+        "5 files landed: 2 published, 1 rejected, 1 errored, 1 on the way. 2,400 rows published.",
+        "`shop.orders` 4 files, 2,400 rows, 1 failed",
+        "`(no contract)` 1 file, 0 rows, 1 failed",
+        "`CHECKS_FAILED` 1 file",
+        "`NO_CONTRACT` 1 file",
+        "Nothing waits for a decision.",
+    ):
+        assert part in text
+
+
+def test_a_batch_counts_with_its_tables() -> None:
+    """A batch is a file of each of its tables, which has the rows that are its own."""
+    parts = {"shop.orders": 7, "shop.returns": 2}
+    batch = replace(PUBLISHED, name="batch 1", table="batch", rows=9, parts=parts)
+    text = said([PUBLISHED, batch], [replace(batch, state=State.REJECTED)])
+    assert "`shop.orders` 2 files, 1,207 rows" in text
+    assert "`shop.returns` 1 file, 2 rows" in text
+    assert "batch 1 `shop.orders, shop.returns`, rejected" in text
+    assert "`batch`" not in text
+
+
+def test_an_end_without_a_time_keeps_its_branch() -> None:
+    """Of what was restored without the time of its end the digest says no wrong thing."""
+    text = said([], [replace(FAILED, ended_at="")])
+    assert "rejected, with its branch" in text
+
+
+def test_it_names_what_waits_and_until_when() -> None:
+    """Each open branch is named, with the day on which it expires; long lists say how long."""
+    text = said([], [FAILED] * 12)
+    assert "No file landed." in text
+    assert "Waiting for a decision: 12 files" in text
+    line = "a.csv `shop.orders`, rejected 2026-03-03, its branch goes 2026-04-02"
+    assert text.count(line) == 10
+    assert "… and 2 more" in text
+
+
+def test_it_names_batches_that_nobody_completed() -> None:
+    """Files whose manifest has not come for a day are told; those of a batch that came are not."""
+    member = replace(PUBLISHED, table="", state=State.IGNORED, reason_code="BATCH_MEMBER", rows=0)
+    whole = replace(PUBLISHED, name="batch 2026-03-01", table="batch", batch="2026-03-01")
+    landed = [
+        *(whole, replace(member, batch="2026-03-01"), PUBLISHED),
+        *(replace(member, batch="2026-03-02"), replace(member, batch="2026-03-02")),
+        replace(member, batch="2026-03-02", reason_code="IGNORED_KEY"),
+        replace(member, batch="2026-03-09", landed_at="2026-03-09T06:00:00.000+00:00"),
+    ]
+    text = said(landed, [])
+    assert "Batches without a manifest, so not ingested" in text
+    assert "`2026-03-02` 2 files" in text
+    assert not any(part in text for part in ("`2026-03-01`", "`2026-03-09`", "(no contract)"))
+
+
+LANDED = "2026-03-03T12:00:00.500+00:00"
+MEMBER = replace(FAILED, state=State.IGNORED, reason_code="BATCH_MEMBER", batch="hourly", table="")
+MANIFEST = replace(PUBLISHED, batch="hourly", table="batch", landed_at=LANDED)
+
+
+@pytest.mark.parametrize(
+    ("landed_at", "files"),
+    [
+        ("2026-03-03T12:00:00.400+00:00", 0),
+        ("2026-03-03T12:00:00.900+00:00", 0),
+        ("2026-03-03T12:00:01.000+00:00", 1),
+    ],
+)
+def test_a_manifest_is_for_what_landed_before_it(landed_at: str, files: int) -> None:
+    """In a folder that is used again, what landed after its last manifest is told of."""
+    earlier = replace(MANIFEST, landed_at="2026-03-03T10:00:00.000+00:00")
+    member = replace(MEMBER, landed_at=landed_at)
+    assert sum(incomplete([MANIFEST, earlier, member], UNTIL).values()) == files
+
+
+def test_a_replayed_manifest_is_for_what_landed_before_that() -> None:
+    """What was missing when the manifest landed, and came with a replay, is not told of."""
+    member = replace(MEMBER, landed_at="2026-03-03T13:00:00.000+00:00")
+    replayed = replace(MANIFEST, replayed_at="2026-03-03T13:01:00.000+00:00")
+    assert incomplete([MANIFEST, member], UNTIL) == {"hourly": 1}
+    assert incomplete([replayed, member], UNTIL) == {}
+
+
+def test_it_leads_to_the_quality_page() -> None:
+    """Where there is a quality page the digest links to it."""
+    assert "<https://page|The quality page>" in said([], [], "https://page")
+    assert "<" not in said([], [])
+
+
+@given(st.text(max_size=4000), st.text(max_size=4000), st.text(max_size=4000))
+def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
+    """Whatever files, tables and causes are called, Slack takes it and nothing links or pings."""
+    odd = replace(FAILED, name=name, table=table, reason_code=cause)
+    told = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
+    assert problems([dict(block) for block in told.blocks]) == []
+    assert len(told.blocks) <= MOST_BLOCKS
+    for text in (told.text, *words(told.blocks)):
+        assert len(text) <= SECTION
+        assert "<" not in text
+
+
+@pytest.mark.parametrize("channel", ["", "#weekly"])
+def test_a_week_is_told_once(channel: str) -> None:
+    """The digest goes to its channel, and not once more where the schedule comes twice."""
+    deployment = Deployment()
+    deployment.land("shop/orders/a.parquet")
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.land("shop/orders/c.parquet", script=errored)
+    deployment.settle()
+    for _ in range(2):
+        assert review(deployment.adapters, channel) == 3
+    told = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
+    ((to, alert),) = told
+    assert to == channel
+    assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
+    assert "Waiting for a decision: 2 files" in str(alert.blocks)
+
+
+def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> None:
+    """Where a folder is used again, and this time without a manifest, the digest names it."""
+    deployment = Deployment()
+    deployment.batch("hourly", {"orders.parquet": TABLE})
+    deployment.clock.pass_(3600)
+    deployment.land("batches/hourly/orders.parquet")
+    deployment.settle()
+    deployment.clock.pass_(2 * 86_400)
+    review(deployment.adapters, "")
+    assert "`hourly` 1 file" in str(deployment.alerts.posted[-1][1].blocks)
+
+
+def test_each_batch_without_a_manifest_is_told_once() -> None:
+    """What landed on the day before a digest is told by the next one, what landed earlier by it."""
+    deployment = Deployment()
+    deployment.land("batches/early/a.parquet")
+    deployment.settle()
+    deployment.clock.pass_(6 * 86_400)
+    deployment.land("batches/late/a.parquet")
+    deployment.settle()
+    told = []
+    for _ in range(3):
+        review(deployment.adapters, "")
+        told.append(str(deployment.alerts.posted[-1][1].blocks))
+        deployment.clock.pass_(7 * 86_400)
+    assert [["early" in each, "late" in each] for each in told] == [
+        [True, False],
+        [False, True],
+        [False, False],
+    ]

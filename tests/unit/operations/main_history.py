@@ -1,0 +1,214 @@
+"""A landing bucket, a ledger and main's log of one table, made by hand, right or wrong."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from json import dumps
+from types import SimpleNamespace
+from typing import Any, cast
+
+from functions.adapters.all import Adapters
+from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
+from functions.adapters.s3 import Missing
+from functions.model.checkpoint import Checkpoint
+from functions.model.commits import Commit
+from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import INGESTIONS, TABLE, Published
+from functions.operations.reconcile import reconciled
+from functions.operations.reconciliation import Reconciliation
+from functions.operations.row_balance import Balance
+from lakegate import times
+from lakegate.landing import LandedObject, ingestion_id
+from lakegate.report import AuditReport, DataFile
+from tests.fakes.examples import REPORT
+from tests.fakes.storage import FakeLake
+
+ORDERS = "shop.orders"
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = START + timedelta(days=1)
+
+
+GRACE = 60
+
+
+@dataclass
+class History:
+    """What happened; `since` is the time after which things may still be under way.
+
+    `reports` are what the audit reports of ingestions name, `files` what commits really added.
+    """
+
+    since: datetime = LATER
+    landed: dict[str, LandedObject] = field(default_factory=dict)
+    ingestions: dict[str, Ingestion] = field(default_factory=dict)
+    log: list[Commit] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+    at: dict[str, TableRows] = field(default_factory=lambda: {"": TableRows()})
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reports: dict[str, AuditReport] = field(default_factory=dict)
+    doubled: tuple[DoubledFile, ...] = ()
+    lake: FakeLake = field(default_factory=FakeLake)
+    reads: list[str] = field(default_factory=list)
+
+    def land(self, at: datetime = START) -> LandedObject:
+        """An object lands, and nobody has noticed it yet."""
+        number = len(self.landed) + 1
+        key = f"shop/orders/{number}.csv"
+        found = LandedObject("landing", key, f"v{number}", "e", 9, landed_at=times.text(at))
+        self.landed[ingestion_id(found)] = found
+        return found
+
+    def taken_in(self, state: State, rows: int = 0, at: datetime = START) -> Ingestion:
+        """An object landed, and the ledger has come so far with it."""
+        landed = self.land(at)
+        made = Ingestion(ingestion_id(landed), landed, state=state, table=ORDERS, rows=rows)
+        self.ingestions[made.id] = made
+        return made
+
+    def publish(
+        self,
+        rows: Sequence[int],
+        gain: int | None = None,
+        replaced: int = 0,
+        at: datetime = START,
+        state: State = State.PUBLISHED,
+    ) -> Commit:
+        """Files of so many rows are published by one commit, which changes main by `gain`.
+
+        Of the first one's earlier version that many rows are `replaced`.
+        """
+        members = [self.taken_in(State.AUDITED, each) for each in rows]
+        named = [_published(each) for each in members]
+        named[0] = replace(named[0], replaced_rows=replaced)
+        right = sum(rows) - replaced
+        commit = self.merge(named, right if gain is None else gain, at)
+        for each in members:
+            done = each.step(state.value, times.text(at), state=state, merge_hash=commit.hash)
+            self.ingestions[each.id] = done
+        return commit
+
+    def merge(self, named: Sequence[Published], gain: int, at: datetime = START) -> Commit:
+        """A commit of ours that names these, and changes main's table by `gain`."""
+        properties = {TABLE: ORDERS, INGESTIONS: dumps([asdict(each) for each in named])}
+        commit = self.commit(gain, properties, at=at)
+        self.changed.add(commit.hash)
+        files = (file.path for each in named for file in self._report(each).files)
+        self.files[commit.hash] = tuple(files)
+        return commit
+
+    def by_others(self, gain: int, *files: str) -> Commit:
+        """Somebody else changes the table."""
+        commit = self.commit(gain, {}, author="ann")
+        self.changed.add(commit.hash)
+        self.files[commit.hash] = files
+        return commit
+
+    def commit(
+        self,
+        gain: int = 0,
+        properties: dict[str, str] | None = None,
+        author: str = "lakegate",
+        at: datetime = START,
+    ) -> Commit:
+        """A commit on main that nobody says has changed the table."""
+        parent = self.log[-1].hash if self.log else ""
+        hash_ = f"{len(self.log) + 1:064x}"
+        made = Commit(hash_, parent, "a commit", properties or {}, author, times.text(at))
+        self.log.append(made)
+        self.at[hash_] = TableRows("uuid", self.at[parent].records + gain)
+        return made
+
+    def put_back(self, to: Commit) -> None:
+        """Somebody sets main back to an earlier commit."""
+        del self.log[self.log.index(to) + 1 :]
+
+    def balance(self, *, thorough: bool = False) -> Balance:
+        """The balance of the table; `reads` are the commits that were asked for."""
+        [found] = self.reconcile(thorough=thorough, full=True).balances
+        return found
+
+    def reconcile(self, *, thorough: bool = False, full: bool = False) -> Reconciliation:
+        """What reconcile makes of it."""
+        self.reads.clear()
+        return reconciled(self.adapters(), thorough=thorough, full=full)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """What the last run wrote."""
+        return self.lake.checkpoint()[0]
+
+    def adapters(self) -> Adapters:
+        """The records as reconcile reads them."""
+        parts: dict[str, Any] = {
+            "settings": SimpleNamespace(grace_seconds=GRACE),
+            "now": lambda: times.text(self.since + timedelta(seconds=2 * GRACE)),
+            "landing": SimpleNamespace(landed=lambda: iter(self.landed.values())),
+            "lake": SimpleNamespace(
+                report=self._read,
+                changes=lambda: iter(()),
+                checkpoint=self.lake.checkpoint,
+                put_checkpoint=self.lake.put_checkpoint,
+                is_gone=self.lake.is_gone,
+            ),
+            "ledger": SimpleNamespace(
+                all=lambda: iter(self.ingestions.values()),
+                together=lambda ids: [self.ingestions[i] for i in ids if i in self.ingestions],
+                known=lambda ids: {i for i in ids if i in self.ingestions},
+            ),
+            "catalog": SimpleNamespace(log=lambda: reversed(self.log), history=self._history),
+            "tables": lambda: SimpleNamespace(
+                rows=self.rows,
+                change=self.change,
+                listed=self.listed,
+                doubled=lambda table, reference: list(self.doubled),
+            ),
+        }
+        return cast(Adapters, SimpleNamespace(**parts))
+
+    def rows(self, table: str, reference: str) -> TableRows:
+        """See Tables.rows."""
+        assert table == ORDERS
+        return self.at[reference.removeprefix("main@")]
+
+    def change(self, table: str, before: str, after: str) -> TableChange:
+        """See Tables.change."""
+        hash_ = after.removeprefix("main@")
+        self.reads.append(hash_)
+        rows = self.rows(table, after).live - self.rows(table, before).live
+        return TableChange(rows, dict.fromkeys(self.files[hash_], 1))
+
+    def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
+        """See Tables.listed."""
+        assert (table, reference) == (ORDERS, f"main@{self.log[-1].hash}")
+        found = [file for commit in self.log for file in self.files.get(commit.hash, ())]
+        yield from found[: most or None]
+
+    def _history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
+        for commit in reversed(self.log):
+            yield commit, frozenset({ORDERS} if commit.hash in self.changed else ())
+
+    def _read(self, key: str) -> AuditReport:
+        if key not in self.reports:
+            raise Missing("MISSING_OBJECT", f"there is no object {key}")
+        return self.reports[key]
+
+    def _report(self, published: Published) -> AuditReport:
+        path = f"s3://lake/{published.object.rpartition('/')[2]}.parquet"
+        files = (DataFile(path, published.rows, 1),) if published.rows else ()
+        found = replace(REPORT, table=ORDERS, rows_written=published.rows, files=files)
+        return self.reports.setdefault(published.report, found)
+
+
+def _published(ingestion: Ingestion) -> Published:
+    """What a commit says of an ingestion."""
+    landed = ingestion.landed
+    return Published(
+        id=ingestion.id,
+        object=landed.uri,
+        version=landed.version,
+        rows=ingestion.rows,
+        report=f"reports/{ingestion.id}.json",
+        contract="contracts/c.yaml@v1",
+        job_run="00run",
+        audited_hash="a" * 64,
+    )

@@ -1,0 +1,180 @@
+"""What is deleted with a branch, over generated histories: never what a reader can reach."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from functions.adapters.nessie import MergeConflict
+from functions.operations.discard import plan, remove
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.promises import check_files
+
+NAMES = [f"{where}/{TABLE}/{n}" for where in ("ingest", "publish") for n in range(3)]
+BRANCH = st.sampled_from(NAMES)
+ANY = st.sampled_from([*NAMES, "main"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("cut"), BRANCH, ANY),
+        st.tuples(st.just("append"), ANY, st.just("")),
+        st.tuples(st.just("append"), BRANCH, st.just("")),
+        st.tuples(st.just("compact"), ANY, st.just("")),
+        st.tuples(st.just("empty"), ANY, st.just("")),
+        st.tuples(st.just("merge"), BRANCH, st.just("")),
+        st.tuples(st.just("rebase"), BRANCH, BRANCH),
+        st.tuples(st.just("delete"), BRANCH, st.just("")),
+        st.tuples(st.just("set back"), st.just("main"), st.just("")),
+        st.tuples(st.just("wait"), BRANCH, st.just("")),
+        st.tuples(st.just("remove"), BRANCH, st.just("")),
+    ),
+    max_size=40,
+)
+
+
+class Story:
+    """A catalog to which things happen; what cannot happen is left out."""
+
+    def __init__(self) -> None:
+        self.deployment = Deployment()
+        self.catalog = self.deployment.catalog
+        self._files = 0
+
+    def tell(self, what: str, name: str, other: str) -> None:
+        references = self.catalog.references()
+        if what == "cut":
+            if name not in references and other in references:
+                self.catalog.fork(name, other)
+        elif name in references:
+            getattr(self, f"_{what.replace(' ', '_')}")(name, other)
+
+    def _table(self, name: str) -> FakeTable:
+        return self.catalog.table(name, TABLE) or FakeTable("one")
+
+    def _append(self, name: str, _: str) -> None:
+        self._files += 1
+        self.catalog.commit(name, TABLE, self._table(name).append(f"file-{self._files}"))
+
+    def _compact(self, name: str, _: str) -> None:
+        self._files += 1
+        one = (f"compact-{self._files}",)
+        self.catalog.commit(
+            name, TABLE, replace(self._table(name), files=one, added=one, manifests=())
+        )
+
+    def _empty(self, name: str, _: str) -> None:
+        self.catalog.commit(name, TABLE, replace(self._table(name), files=(), manifests=()))
+
+    def _merge(self, name: str, _: str) -> None:
+        try:
+            head = self.catalog.head(name)
+            self.catalog.merge(name, head, self.catalog.common_ancestor(head), "Publish", {})
+        except MergeConflict:
+            return
+
+    def _rebase(self, name: str, other: str) -> None:
+        if other in self.catalog.references():
+            added = self._table(name).added
+            self.catalog.commit(other, TABLE, self._table(other).append(*added))
+
+    def _delete(self, name: str, _: str) -> None:
+        self.catalog.delete_branch(name)
+
+    def _set_back(self, name: str, _: str) -> None:
+        parents = list(self.catalog.changes(self.catalog.head(name), TABLE))
+        if len(parents) > 1:
+            self.catalog.reset(name, parents[1].hash)
+
+    def _wait(self, _: str, __: str) -> None:
+        self.deployment.clock.pass_(3000)
+
+    def _remove(self, name: str, _: str) -> None:
+        branches_to_delete = {name: self.catalog.head(name)}
+        planned = plan(
+            self.deployment.adapters, [TABLE], branches_to_delete, ignored=branches_to_delete
+        )
+        assert not set(planned.files) & set(planned.kept)
+        assert remove(self.deployment.adapters, [TABLE], branches_to_delete) == planned
+
+
+@settings(max_examples=400, deadline=None)
+@given(STEPS)
+def test_what_a_reader_can_reach_is_never_deleted(steps: list[tuple[str, str, str]]) -> None:
+    """Whatever was branched, merged, entered anew, compacted or set back before and after."""
+    story = Story()
+    for step in steps:
+        story.tell(*step)
+        check_files(story.deployment)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 3), st.booleans())
+def test_all_that_only_the_branch_reaches_is_deleted(appends: int, moves: bool) -> None:
+    """Of a branch that nobody took anything from, nothing stays."""
+    story = Story()
+    story.tell("append", "main", "")
+    story.tell("cut", NAMES[0], "main")
+    for _ in range(appends):
+        story.tell("append", NAMES[0], "")
+    if moves:
+        story.tell("compact", "main", "")
+    story.tell("remove", NAMES[0], "")
+    names = [key.rpartition("/")[2] for key in story.deployment.lake.deleted]
+    data = [f"file-{n + 2}" for n in range(appends)]
+    assert sorted(name for name in names if name.startswith("file")) == data
+    assert len(names) == 3 * appends
+
+
+def test_what_a_branch_reached_before_stays() -> None:
+    """Who cut a branch off the doomed one can still go back to before they compacted it."""
+    story = Story()
+    story.tell("cut", NAMES[0], "main")
+    story.tell("append", NAMES[0], "")
+    story.tell("cut", NAMES[1], NAMES[0])
+    story.tell("compact", NAMES[1], "")
+    story.tell("remove", NAMES[0], "")
+    assert story.deployment.lake.deleted == {}
+
+
+def test_what_main_had_before_it_was_set_back_stays() -> None:
+    """A branch that was cut off a main that is no more holds main's files, and they are not its."""
+    story = Story()
+    story.tell("cut", NAMES[0], "main")
+    story.tell("append", NAMES[0], "")
+    story.tell("merge", NAMES[0], "")
+    story.tell("delete", NAMES[0], "")
+    story.tell("cut", NAMES[1], "main")
+    story.tell("append", NAMES[1], "")
+    story.tell("set back", "main", "")
+    story.tell("remove", NAMES[1], "")
+    gone = [key for key in story.deployment.lake.deleted if "/data/" in key]
+    assert [key.rpartition("/")[2] for key in gone] == ["file-2"]
+
+
+def test_the_leaves_are_deleted_first() -> None:
+    """What names other files goes after them, so that who begins again still finds them."""
+    story = Story()
+    story.tell("cut", NAMES[0], "main")
+    story.tell("append", NAMES[0], "")
+    story.tell("append", NAMES[0], "")
+    story.tell("remove", NAMES[0], "")
+    kinds = [key.rpartition(".")[2] for key in story.deployment.lake.deleted]
+    ranks = ["avro", "json"]
+    order = [ranks.index(kind) if kind in ranks else -1 for kind in kinds]
+    assert order == sorted(order)
+    assert len(order) == 6
+
+
+def test_what_cannot_be_told_stays() -> None:
+    """Where a table state that somebody reaches cannot be read, nothing is deleted."""
+    story = Story()
+    story.tell("cut", NAMES[0], "main")
+    story.tell("append", NAMES[0], "")
+    story.tell("append", "main", "")
+    lost = story.catalog.metadata(story.catalog.head("main"), TABLE)
+    story.deployment.lake.delete_objects([lost.removeprefix("s3://lake/")])
+    branches_to_delete = {NAMES[0]: story.catalog.head(NAMES[0])}
+    removal = remove(story.deployment.adapters, [TABLE], branches_to_delete)
+    assert removal.files == ()
+    assert all("main reaches cannot be told" in why for why in removal.kept.values())
+    assert len(removal.kept) == 3

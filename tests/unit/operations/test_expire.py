@@ -1,0 +1,213 @@
+"""What the policy removes, and what it never touches."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions.model.ingestion import State
+from functions.operations.expire import Expired, expire
+from functions.operations.failed import replay
+from functions.operations.rebuild_ledger import rebuild
+from lakegate.report import AuditReport
+from tests.fakes.deployment import TABLE, Deployment, share_an_intent, wait_together
+from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.job import errored, passed, rejected
+from tests.fakes.promises import check_files, check_promises, left_behind
+
+KEY = "shop/orders/a.parquet"
+DAY = 86_400
+
+
+def failed(
+    script: Callable[[AuditReport], AuditReport | None] = rejected, days: float = 31
+) -> Deployment:
+    """A deployment with a file on main, and one that failed so many days ago."""
+    deployment = Deployment()
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    deployment.land(KEY, script=script)
+    deployment.settle()
+    deployment.clock.pass_(days * DAY)
+    return deployment
+
+
+def expired(deployment: Deployment, days: int = 30, *, dry_run: bool = False) -> list[Expired]:
+    """What a run of the policy did."""
+    return list(expire(deployment.adapters, days, dry_run=dry_run))
+
+
+@pytest.mark.parametrize("script", [rejected, errored])
+def test_what_failed_long_ago_goes(script: Callable[[AuditReport], AuditReport]) -> None:
+    """Branch and files are deleted, the ledger says so, and a second run finds nothing."""
+    deployment = failed(script)
+    (one,) = expired(deployment)
+    assert (one.table, one.left, len(one.removal.files)) == (TABLE, "", 3)
+    (ingestion,) = [i for i in deployment.ledger.all() if i.id == one.ingestion]
+    assert (ingestion.discarded, ingestion.branches_to_delete) == (True, {})
+    assert deployment.catalog.branches("ingest/") == []
+    assert expired(deployment) == []
+    check_promises(deployment)
+
+
+def test_what_failed_lately_stays() -> None:
+    """Nothing younger than the policy is touched."""
+    deployment = failed(days=29)
+    assert expired(deployment) == []
+    assert deployment.lake.deleted == {}
+
+
+def test_a_dry_run_says_what_a_run_does() -> None:
+    """It changes nothing and names the very branches and files that then go."""
+    deployment = failed()
+    deployment.catalog.fork(f"ingest/{TABLE}/left", deployment.catalog.branches("ingest/")[0])
+    before = deployment.catalog.references()
+    said = expired(deployment, dry_run=True)
+    assert deployment.catalog.references() == before
+    assert deployment.lake.deleted == {}
+    assert len(said) == 2
+    assert sum(len(each.removal.files) for each in said) == 3
+    assert expired(deployment) == said
+    check_promises(deployment)
+
+
+def test_what_nobody_was_told_of_stays() -> None:
+    """Evidence that nobody has heard of yet is kept, however old."""
+    deployment = failed()
+    deployment.journal.strike("alerts.post", Fault(unavailable, times=99))
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.clock.pass_(31 * DAY)
+    assert len(expired(deployment)) == 1
+
+
+def test_what_is_in_flight_stays() -> None:
+    """The branches of a replayed file stay, the replaced one too, however old."""
+    deployment = failed()
+    (ingestion,) = deployment.ledger.in_state(State.REJECTED)
+    replay(deployment.adapters, ingestion)
+    deployment.clock.pass_(31 * DAY)
+    assert expired(deployment, 0) == []
+    assert len(deployment.catalog.branches("ingest/")) == 2
+
+
+def test_both_attempts_go_together() -> None:
+    """Of a file that failed again, the replaced branch goes when the newer one does."""
+    deployment = failed()
+    (ingestion,) = deployment.ledger.in_state(State.REJECTED)
+    replay(deployment.adapters, ingestion)
+    deployment.settle()
+    assert expired(deployment) == []
+    deployment.clock.pass_(31 * DAY)
+    (one,) = expired(deployment)
+    assert len(one.branches) == 2
+    assert len(one.removal.files) == 6
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize(("days", "goes"), [(0.5, False), (2, True)])
+def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) -> None:
+    """What a crash left is removed, but not within a day of when it was written."""
+    deployment = Deployment()
+    deployment.land(KEY)
+    deployment.settle()
+    name = f"publish/{TABLE}/0123456789ab-left"
+    deployment.catalog.fork(name, "main")
+    table = deployment.catalog.table(name, TABLE)
+    assert table
+    deployment.catalog.commit(name, TABLE, table.append("left"))
+    deployment.clock.pass_(days * DAY)
+    assert [each.branches for each in expired(deployment, 0)] == [(name,)] * goes
+    assert (name in deployment.catalog.references()) is not goes
+    check_files(deployment)
+
+
+def test_a_branch_without_a_commit_is_as_old_as_mains_next() -> None:
+    """It was cut before main moved on; where main did not, nothing tells, and it stays."""
+    deployment = Deployment()
+    name = f"publish/{TABLE}/0123456789ab-left"
+    deployment.catalog.fork(name, "main")
+    deployment.clock.pass_(2 * DAY)
+    assert expired(deployment, 1) == []
+    deployment.land(KEY)
+    deployment.settle()
+    assert expired(deployment, 1) == []
+    deployment.clock.pass_(2 * DAY)
+    assert [each.branches for each in expired(deployment, 1)] == [(name,)]
+
+
+def test_branches_of_others_stay() -> None:
+    """A person's own branch is nobody's business, however old."""
+    deployment = failed(passed)
+    deployment.catalog.fork("mine", "main")
+    deployment.clock.pass_(100 * DAY)
+    assert expired(deployment, 1) == []
+    assert "mine" in deployment.catalog.references()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("effect", [unavailable, die])
+def test_a_fault_anywhere_is_made_good_by_the_next_run(
+    effect: Callable[[], None], when: str
+) -> None:
+    """Whichever call fails, and however: the next runs end as an undisturbed one."""
+    whole = failed()
+    start = len(whole.journal.calls)
+    expired(whole)
+    for number in range(start, len(whole.journal.calls)):
+        deployment = failed()
+        deployment.journal.strike_at(
+            number, Fault(effect, "before" if when == "before" else "after")
+        )
+        for _ in range(3):
+            try:
+                expired(deployment)
+            except (ProcessDied, Exception):  # noqa: BLE001, S112 - the next run makes it good
+                continue
+        deployment.settle()  # the sweep tells people what a crash left untold
+        where = f"call {number}, {whole.journal.calls[number]}"
+        assert set(deployment.lake.deleted) == set(whole.lake.deleted), where
+        assert not left_behind(deployment), where
+        check_promises(deployment)
+
+
+def test_one_that_cannot_be_removed_holds_up_no_other() -> None:
+    """The failure is told, and the others go."""
+    deployment = failed()
+    deployment.land("shop/orders/b.parquet", script=rejected)
+    deployment.settle()
+    deployment.clock.pass_(31 * DAY)
+    deployment.journal.strike("catalog.delete_branch", Fault(unavailable))
+    first, second = expired(deployment)
+    assert first.left
+    assert second.left == ""
+    assert [each.left for each in expired(deployment)] == [""]
+    assert deployment.catalog.branches("ingest/") == []
+
+
+@pytest.mark.parametrize(("noted", "many"), [(True, 1), (False, 0)])
+def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
+    """A rebuilt ledger knows when it failed; where an older release noted that not, it stays."""
+    deployment = failed()
+    (branch,) = deployment.catalog.branches("ingest/")
+    before = next(i for i in deployment.ledger.all() if i.branch == branch)
+    deployment.ledger.lose(before.id)
+    deployment.jobs.lose(before.job_run)
+    (restored,) = rebuild(deployment.adapters)
+    if not noted:
+        times = {step: at for step, at in restored.times.items() if step != restored.state}
+        deployment.ledger.save(replace(restored, times=times))
+    deployment.settle()
+    assert len(expired(deployment)) == many
+
+
+def test_a_branch_that_is_to_be_merged_stays(quiet: None) -> None:
+    """However old it is, and whoever it was named for: the ledger may have lost that one."""
+    deployment = Deployment()
+    first, second = share_an_intent(deployment, wait_together(deployment, 2))
+    deployment.ledger.lose(first.id)
+    deployment.clock.pass_(31 * DAY)
+    assert second.branch not in {name for each in expired(deployment) for name in each.branches}
+    assert second.branch in deployment.catalog.branches("publish/")

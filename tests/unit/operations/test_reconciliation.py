@@ -1,0 +1,400 @@
+"""The invariant: every landed object has one end, and main has the rows that were published."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from functions.adapters.iceberg_files import DoubledFile, TableRows
+from functions.model.ingestion import State
+from functions.model.merge_commit import published
+from functions.operations.reconcile import reconciled
+from functions.operations.reconciliation import End
+from functions.operations.row_balance import Finding
+from tests.unit.operations.main_history import LATER, ORDERS, History
+
+NEW = LATER + timedelta(seconds=1)
+
+
+def codes(findings: tuple[Finding, ...]) -> list[str]:
+    return [each.code for each in findings]
+
+
+def ordinary() -> History:
+    """A good file, a bad one, one of each other end, and one that is under way."""
+    history = History()
+    history.publish([3, 4])
+    for state in (State.REJECTED, State.ERRORED, State.IGNORED, State.SUBMITTED):
+        history.taken_in(state)
+    return history
+
+
+def test_every_object_has_one_end() -> None:
+    """Landing is the sum of the ends, with the rows of each, and nothing needs to be said."""
+    found = ordinary().reconcile()
+    assert (found.problems, found.remarks) == ((), ())
+    assert {end: found.ended(end) for end in End} == {
+        End.PUBLISHED: (2, 7),
+        End.REJECTED: (1, 0),
+        End.ERRORED: (1, 0),
+        End.IGNORED: (1, 0),
+        End.IN_FLIGHT: (1, 0),
+        End.NOT_TAKEN_IN: (0, 0),
+    }
+    assert found.landed == 6
+
+
+def test_nothing_at_all_is_all_right() -> None:
+    """A deployment in which nothing ever landed reconciles."""
+    found = History().reconcile()
+    assert (found.landed, found.problems, found.remarks) == (0, (), ())
+
+
+def not_taken_in(history: History) -> str:
+    history.land()
+    return "s3://landing/shop/orders/7.csv (version v7) landed at 2026-03-01T12:00"
+
+
+def published_twice(history: History) -> str:
+    history.merge(published(history.log[0])[:1], gain=3)
+    return f"its 3 rows each time, by these commits on main: {'0' * 63}1, {'0' * 63}2"
+
+
+def not_on_main(history: History) -> str:
+    history.taken_in(State.PUBLISHED, rows=12)
+    return "its 12 rows are missing from shop.orders"
+
+
+def not_recorded(history: History) -> str:
+    history.publish([5], state=State.REJECTED)
+    return "but the ledger calls it rejected"
+
+
+def unknown_to_the_ledger(history: History) -> str:
+    history.publish([5])
+    del history.ingestions[list(history.ingestions)[-1]]
+    history.landed.popitem()
+    return "but the ledger does not know it: `lakegate ledger rebuild`"
+
+
+def rows_disagree(history: History) -> str:
+    first = next(iter(history.ingestions.values()))
+    history.ingestions[first.id] = replace(first, rows=1234)
+    return "says 3 rows of s3://landing/shop/orders/1.csv (version v1), the ledger says 1,234"
+
+
+def lost(history: History) -> str:
+    history.publish([5000], gain=0)
+    return "names 5,000 rows, but shop.orders has +0 rows since: 5,000 missing"
+
+
+def doubled(history: History) -> str:
+    history.publish([5000], gain=10000)
+    return "names 5,000 rows, but shop.orders has +10,000 rows since: 5,000 too many"
+
+
+def unaccounted(history: History) -> str:
+    history.commit(gain=9)
+    return "shop.orders has 16 rows on main: 9 too many, and no commit"
+
+
+def doubled_file(history: History) -> str:
+    history.doubled = (DoubledFile("s3://lake/a.parquet", 3, 2),)
+    return "shop.orders lists the data file s3://lake/a.parquet 2 times: readers see its 3 rows 2"
+
+
+def swapped(history: History) -> str:
+    first = history.files[history.log[0].hash][0]
+    commit = history.publish([3])
+    history.files[commit.hash] = (first,)
+    return f"added to shop.orders {first}, which no audit report of it names"
+
+
+def unreported(history: History) -> str:
+    commit = history.publish([3])
+    history.files[commit.hash] += ("s3://lake/x.parquet",)
+    return "added to shop.orders s3://lake/x.parquet, which no audit report of it names"
+
+
+def gone(history: History) -> str:
+    commit = history.publish([3])
+    history.lake.deleted["7.csv.parquet"] = None
+    [path] = history.files[commit.hash]
+    return f"shop.orders lists the data file {path}, which is not there"
+
+
+PROBLEMS: dict[str, tuple[Callable[[History], str], str]] = {
+    "not taken in": (not_taken_in, "NOT_TAKEN_IN"),
+    "published twice": (published_twice, "PUBLISHED_TWICE"),
+    "not on main": (not_on_main, "NOT_ON_MAIN"),
+    "not recorded": (not_recorded, "NOT_RECORDED"),
+    "unknown to the ledger": (unknown_to_the_ledger, "NOT_RECORDED"),
+    "rows disagree": (rows_disagree, "ROWS_DISAGREE"),
+    "lost": (lost, "WRONG_GAIN"),
+    "doubled": (doubled, "WRONG_GAIN"),
+    "unaccounted": (unaccounted, "UNACCOUNTED_ROWS"),
+    "doubled file": (doubled_file, "DOUBLED_FILE"),
+    "unreported": (unreported, "UNREPORTED_FILES"),
+    "gone": (gone, "FILE_GONE"),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_each_problem_is_told_alone(name: str) -> None:
+    """What goes wrong gives exactly its own problem, with what and where in its sentence."""
+    provoke, code = PROBLEMS[name]
+    history = ordinary()
+    said = provoke(history)
+    found = history.reconcile(thorough=True)
+    assert (codes(found.problems), found.remarks) == ([code], ())
+    assert said in found.problems[0].message
+
+
+def test_a_problem_names_what_a_program_needs() -> None:
+    """Table, ingestion and commit are fields of their own."""
+    history = ordinary()
+    published_twice(history)
+    [problem] = history.reconcile().problems
+    first = published(history.log[0])[0]
+    assert (problem.table, problem.ingestion, problem.commit) == (
+        ORDERS,
+        first.id,
+        history.log[-1].hash,
+    )
+
+
+def test_what_is_new_may_be_under_way() -> None:
+    """An object that just landed is in flight, one that was just merged need not be recorded."""
+    history = ordinary()
+    history.land(at=NEW)
+    history.publish([5], at=NEW, state=State.AUDITED)
+    found = history.reconcile()
+    assert found.problems == ()
+    assert codes(found.remarks) == ["NOT_RECORDED"]
+    assert found.ended(End.IN_FLIGHT)[0] == 3
+
+
+def test_an_object_that_is_no_longer_listed_is_a_remark() -> None:
+    """What a lifecycle rule removed keeps its end, and is no longer of what landed."""
+    history = ordinary()
+    for id_ in list(history.landed)[:3]:
+        del history.landed[id_]
+    found = history.reconcile()
+    assert found.problems == ()
+    assert codes(found.remarks) == ["NO_LONGER_LISTED"]
+    assert "3 more objects" in found.remarks[0].message
+    assert (found.landed, found.ended(End.PUBLISHED)) == (3, (2, 7))
+
+
+def test_what_is_taken_in_meanwhile_is_no_problem() -> None:
+    """An object that the sweep takes in while the records are read is in flight."""
+    history = ordinary()
+    adapters: Any = history.adapters()
+    adapters.ledger.all = lambda: iter(())  # as it was a moment ago
+    found = reconciled(adapters)
+    assert (found.problems, found.landed, found.ended(End.IN_FLIGHT)[0]) == ((), 6, 6)
+
+
+def test_what_others_did_is_a_remark() -> None:
+    """Who, when, what and by which commit: rows that others added or removed."""
+    history = ordinary()
+    added, removed = history.by_others(1000), history.by_others(-1)
+    found = history.reconcile()
+    assert found.problems == ()
+    assert codes(found.remarks) == ["CHANGED_BY_OTHERS"] * 2
+    assert f"ann added 1,000 rows to shop.orders at {added.time}" in found.remarks[0].message
+    assert "ann removed 1 rows of shop.orders" in found.remarks[1].message
+    assert [each.commit for each in found.remarks] == [added.hash, removed.hash]
+
+
+def test_rows_that_cannot_be_counted_are_a_remark() -> None:
+    """Which rows equality deletes hide is said not to be known."""
+    history = ordinary()
+    deleted = history.by_others(0)
+    history.at[deleted.hash] = TableRows("uuid", 7, equality_deletes=2)
+    found = history.reconcile()
+    assert (found.problems, codes(found.remarks)) == ((), ["EQUALITY_DELETES"])
+
+
+def test_a_file_twice_and_another_one_lost_is_found() -> None:
+    """One commit with equal rows that has one file again and lacks another is told both ways."""
+    history = ordinary()
+    said = swapped(history)
+    found = history.reconcile()
+    assert codes(found.problems) == ["UNREPORTED_FILES", "MISSING_FILES"]
+    assert said in found.problems[0].message
+    assert "did not add to shop.orders s3://lake/7.csv.parquet" in found.problems[1].message
+
+
+def test_files_that_others_exchanged_are_a_remark() -> None:
+    """Rows that somebody deleted and as many that he inserted are told, though the sum is right."""
+    history = ordinary()
+    history.by_others(0, "s3://lake/x.parquet")
+    found = history.reconcile()
+    assert (found.problems, codes(found.remarks)) == ((), ["CHANGED_BY_OTHERS"])
+    assert "exchanged 0 data files for 1 of as many rows in shop.orders" in found.remarks[0].message
+
+
+def test_files_that_no_report_names_are_only_counted() -> None:
+    """Where reports are gone rows are compared all the same, and it is told that files are not."""
+    history = ordinary()
+    history.reports.clear()
+    found = history.reconcile()
+    assert (found.problems, codes(found.remarks)) == ((), ["FILES_NOT_COMPARED"])
+    history.publish([5], gain=4)
+    assert codes(history.reconcile().problems) == ["WRONG_GAIN"]
+
+
+def test_the_next_run_begins_where_the_last_one_ended() -> None:
+    """Only commits since then are looked at; the sums are those of all."""
+    history = ordinary()
+    history.by_others(2)
+    first = history.reconcile()
+    assert (first.since, len(history.reads)) == ("", 2)
+    new = history.publish([5])
+    found = history.reconcile()
+    assert (found.problems, found.remarks, found.since) == ((), (), history.log[1].hash)
+    assert history.reads == [new.hash]
+    [balance] = found.balances
+    assert (balance.rows.live, balance.published, balance.gained_by_others) == (14, 12, 2)
+    assert (balance.off, found.ended(End.PUBLISHED)) == (0, (3, 12))
+    assert len(history.reconcile(full=True).balances[0].others) == 1
+    assert len(history.reads) == 3
+
+
+def test_what_is_under_way_is_looked_at_again() -> None:
+    """A checkpoint lies before whatever may still change, and problems leave it where it is."""
+    history = ordinary()
+    history.publish([5], at=NEW)
+    history.reconcile()
+    assert history.checkpoint
+    assert history.checkpoint.hash == history.log[0].hash
+    history.publish([6], gain=0, at=NEW)
+    history.since += timedelta(days=1)
+    assert codes(history.reconcile().problems) == ["WRONG_GAIN"]
+    assert history.checkpoint.hash == history.log[0].hash
+    assert len(history.reconcile().problems) == 1
+
+
+def test_a_main_that_was_put_back_is_looked_at_from_the_beginning() -> None:
+    """A checkpoint that main no longer has counts for nothing; what is missing is named."""
+    history = ordinary()
+    first, second = history.log[0], history.publish([5])
+    history.reconcile()
+    history.put_back(first)
+    found = history.reconcile()
+    assert (codes(found.problems), codes(found.remarks)) == (["NOT_ON_MAIN"], ["MAIN_PUT_BACK"])
+    assert (found.since, found.problems[0].commit) == ("", second.hash)
+    for command in ("replay", "discard"):
+        assert f"`lakegate {command} {found.problems[0].ingestion}`" in found.problems[0].message
+
+
+def test_what_was_put_back_behind_the_checkpoint_is_found() -> None:
+    """What was published since the checkpoint and taken back from main is missing."""
+    history = ordinary()
+    history.reconcile()
+    history.publish([5], at=NEW)
+    history.reconcile()
+    history.put_back(history.log[0])
+    found = history.reconcile()
+    assert (codes(found.problems), found.since) == (["NOT_ON_MAIN"], history.log[0].hash)
+
+
+def test_a_second_publication_since_the_checkpoint_is_found() -> None:
+    """Also where the first one lies before it: the ledger names another commit."""
+    history = ordinary()
+    history.reconcile()
+    history.merge(published(history.log[0])[:1], gain=3)
+    assert codes(history.reconcile().problems) == ["PUBLISHED_TWICE"]
+
+
+def test_a_table_that_becomes_ours_begins_with_what_others_left() -> None:
+    """Rows that were there before Lakegate published to a table are those of others."""
+    history = History()
+    history.by_others(9)
+    history.reconcile()
+    history.publish([5])
+    found = history.reconcile()
+    [balance] = found.balances
+    assert (found.problems, balance.gained_by_others, balance.off) == ((), 9, 0)
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("publish"), st.lists(st.integers(1, 50), min_size=1, max_size=4)),
+    st.tuples(st.just("replace"), st.tuples(st.integers(1, 50), st.integers(1, 50))),
+    st.tuples(st.just("others"), st.integers(-60, 60)),
+    st.tuples(st.just("elsewhere"), st.none()),
+    st.tuples(st.just("land"), st.sampled_from([*State])),
+)
+
+
+def tell(steps: list[tuple[str, object]], history: History | None = None) -> History:
+    """A history of correct steps; the table never has less than no rows."""
+    history = history or History()
+    for step in steps:
+        rows = history.at[history.log[-1].hash].records if history.log else 0
+        match step:
+            case ("publish", list(files)):
+                history.publish(files)
+            case ("replace", (int(new), int(old))):
+                history.publish([new], replaced=min(old, rows))
+            case ("others", int(gain)):
+                history.by_others(max(gain, -rows))
+            case ("elsewhere", _):
+                history.commit()
+            case ("land", State.PUBLISHED):
+                history.publish([1])
+            case ("land", State() as state):
+                history.taken_in(state)
+    return history
+
+
+@given(st.lists(STEPS, max_size=30), st.booleans())
+def test_correct_steps_reconcile(steps: list[tuple[str, object]], thorough: bool) -> None:
+    """Whatever landed, was published, rejected or replaced, and whatever others did: all right.
+
+    Whether an earlier run had looked at the first half of it makes no difference.
+    """
+    history = tell(steps[: len(steps) // 2])
+    history.reconcile()
+    tell(steps[len(steps) // 2 :], history)
+    found = history.reconcile(thorough=thorough)
+    full = history.reconcile(thorough=thorough, full=True)
+    assert found.problems == full.problems == ()
+    assert [replace(each, others=()) for each in found.balances] == [
+        replace(each, others=()) for each in full.balances
+    ]
+    assert sum(found.ended(end)[0] for end in End) == found.landed == len(history.landed)
+
+
+@given(st.lists(STEPS, max_size=15), st.lists(STEPS, max_size=15), st.data())
+def test_one_lost_or_doubled_file_does_not(
+    before: list[tuple[str, object]], after: list[tuple[str, object]], data: st.DataObject
+) -> None:
+    """One file's rows lost or doubled, in whichever commit, are found, and only that commit."""
+    history = tell([*before, ("publish", [data.draw(st.integers(1, 60))]), *after])
+    wrong = data.draw(st.sampled_from([commit for commit in history.log if published(commit)]))
+    file = data.draw(st.sampled_from(published(wrong)))
+    assume(file.rows)
+    sign = data.draw(st.sampled_from([-1, 1]))
+    for commit in history.log[history.log.index(wrong) :]:
+        rows = history.at[commit.hash]
+        history.at[commit.hash] = replace(rows, records=rows.records + sign * file.rows)
+    found = history.reconcile(thorough=data.draw(st.booleans()))
+    assert [(each.code, each.commit) for each in found.problems] == [("WRONG_GAIN", wrong.hash)]
+
+
+@given(st.lists(STEPS, min_size=1, max_size=20), st.data())
+def test_a_forgotten_object_does_not(steps: list[tuple[str, object]], data: st.DataObject) -> None:
+    """Any one landed object that vanishes from the ledger is found."""
+    history = tell(steps)
+    assume(history.ingestions)
+    forgotten = data.draw(st.sampled_from(sorted(history.ingestions)))
+    del history.ingestions[forgotten]
+    found = history.reconcile()
+    assert {each.ingestion for each in found.problems} == {forgotten}
+    assert found.ended(End.NOT_TAKEN_IN)[0] == 1

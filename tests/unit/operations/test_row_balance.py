@@ -1,0 +1,101 @@
+"""Where the rows of a table on main come from, and which commit is to blame for wrong ones."""
+
+import pytest
+
+from functions.adapters.iceberg_files import TableRows
+from tests.unit.operations.main_history import History
+
+
+def test_what_was_published_is_there() -> None:
+    """Where main has what was published, each commit is looked at once."""
+    history = History()
+    for _ in range(100):
+        history.publish([3, 4])
+    found = history.balance()
+    assert (found.rows.live, found.published, found.off) == (700, 700, 0)
+    assert not found.wrong
+    assert len(history.reads) == 100
+
+
+def test_others_may_add_and_remove() -> None:
+    """What others did is told commit by commit, and is nobody's fault; what changed none is not."""
+    history = History()
+    history.publish([10])
+    more, same, less = history.by_others(5), history.by_others(0), history.by_others(-7)
+    history.publish([3])
+    found = history.balance()
+    assert [(gain.commit.hash, gain.rows) for gain in found.others] == [
+        (more.hash, 5),
+        (less.hash, -7),
+    ]
+    assert same.hash not in [gain.commit.hash for gain in found.others]
+    assert (found.rows.live, found.published, found.gained_by_others, found.off) == (11, 13, -2, 0)
+    assert not found.wrong
+    assert found.unaccounted == 0
+
+
+@pytest.mark.parametrize("gain", [0, 6, 20])
+@pytest.mark.parametrize("others", [0, 8])
+def test_the_commit_that_is_wrong_is_named(gain: int, others: int) -> None:
+    """Of many commits the one that lost or doubled rows is found, whatever others did since."""
+    history, commits = History(), []
+    for number in range(64):
+        commits.append(history.publish([3], gain=gain if number == 40 else 3))
+        if number % 16 == 0 and others:
+            history.by_others(-1)
+    found = history.balance()
+    [wrong] = found.wrong
+    assert wrong.commit.hash == commits[40].hash
+    assert (wrong.rows, wrong.claimed) == (gain, 3)
+    assert (found.off, found.unaccounted) == (gain - 3, 0)
+
+
+def test_errors_that_cancel_each_other_out_are_found() -> None:
+    """One file lost and another doubled leave the total right; every commit's gain is not."""
+    history = History()
+    lost = history.publish([3], gain=0)
+    history.publish([3])
+    doubled = history.publish([3], gain=6)
+    found = history.balance()
+    assert [each.commit.hash for each in found.wrong] == [lost.hash, doubled.hash]
+    assert (found.off, found.unaccounted) == (0, 0)
+
+
+def test_an_error_is_not_made_good_by_somebody_elses_change() -> None:
+    """Rows that others removed do not hide as many that were doubled."""
+    history = History()
+    doubled = history.publish([3], gain=6)
+    history.by_others(-3)
+    found = history.balance()
+    assert [each.commit.hash for each in found.wrong] == [doubled.hash]
+
+
+def test_rows_that_no_commit_brought_are_unaccounted_for() -> None:
+    """Where the table changed at a commit that says nothing of it, that is what is left over."""
+    history = History()
+    history.publish([3])
+    history.commit(gain=5)
+    history.publish([3])
+    found = history.balance()
+    assert not found.wrong
+    assert found.unaccounted == 5
+
+
+def test_replaced_rows_are_no_loss() -> None:
+    """A newer version's commit gains its rows less those of the earlier version."""
+    history = History()
+    history.publish([10])
+    history.publish([4], replaced=10)
+    found = history.balance()
+    assert (found.rows.live, found.published, found.off) == (4, 4, 0)
+
+
+def test_rows_that_delete_files_name_are_gone() -> None:
+    """A row-level delete by position takes rows away, though the data files keep them."""
+    history = History()
+    history.publish([10])
+    deleted = history.by_others(0)
+    history.at[deleted.hash] = TableRows("uuid", 10, position_deletes=4)
+    found = history.balance()
+    assert [gain.rows for gain in found.others] == [-4]
+    assert found.off == 0

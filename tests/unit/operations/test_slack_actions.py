@@ -1,0 +1,324 @@
+"""What people press in Slack is done once, and told: in any order, by several, with crashes."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from functions.adapters.ledger import UnknownIngestion
+from functions.adapters.nessie import UnknownBranch
+from functions.model import merge_commit
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
+from functions.model.ingestion import State
+from functions.notifications.alert_text import (
+    seen,
+)
+from functions.notifications.interactions import ActionRequest
+from functions.notifications.slack_buttons import Seen, Verb
+from functions.operations.expire import expire
+from functions.operations.failed import replay
+from functions.operations.slack_actions import act
+from lakegate.errors import Permanent, Transient
+from lakegate.landing import LandedObject
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.job import errored, passed, rejected
+from tests.fakes.promises import check_promises, ends
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+ADA, BOB = "ada (U0ADA)", "bob (U0BOB)"
+KEY = "shop/orders/a.parquet"
+WHAT = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD)
+
+
+def failed(script: Callable[..., object] = rejected) -> tuple[Deployment, LandedObject]:
+    """A deployment with a file on main and one that failed, whose next run would pass."""
+    deployment = Deployment()
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    landed = deployment.land(KEY, script=script)  # type: ignore[arg-type]
+    deployment.settle()
+    deployment.script(landed, passed)
+    return deployment, landed
+
+
+def wish(
+    deployment: Deployment, landed: LandedObject, what: Verb = Verb.REPLAY, by: str = ADA
+) -> str:
+    """What somebody wants of what the newest alert shows, as the queue holds it."""
+    now = deployment.ingestion(landed)
+    reason = "it is known" if what is Verb.PUBLISH else ""
+    return ActionRequest(what, Seen(now.id, seen(now)), by, reason).text()
+
+
+def come_to_rest(deployment: Deployment) -> None:
+    """Everything goes on to its end, and the daily clean-up comes by."""
+    deployment.settle()
+    assert not [each.left for each in expire(deployment.adapters, 30) if each.left]
+    check_promises(deployment)
+
+
+def answers(deployment: Deployment) -> list[Alert]:
+    """What was answered in threads."""
+    return [alert for _, alert in deployment.alerts.posted if alert.kind is Kind.ANSWER]
+
+
+def test_a_replay_is_carried_out_and_told() -> None:
+    """The job runs again, the thread says who wanted it, and the ledger keeps it."""
+    deployment, landed = failed()
+    act(deployment.adapters, wish(deployment, landed))
+    now = deployment.ingestion(landed)
+    assert (now.state, now.attempt) == (State.SUBMITTED, 2)
+    (action,) = now.actions
+    assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
+    (told,) = answers(deployment)
+    assert told.text.startswith(f"{ADA} has a.parquet replayed: it is submitted now, in attempt 2")
+    assert (told.ingestion, told.token) == (now.id, seen(now))
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    check_promises(deployment)
+
+
+def test_rows_are_published_anyway() -> None:
+    """Main's log names who wanted it, by name and id, and why; the thread tells its end once."""
+    deployment, landed = failed()
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
+    now = deployment.ingestion(landed)
+    (entry,) = merge_commit.published(merge_commit.commit_of(deployment.catalog.log(), now))
+    assert (entry.approved_by, entry.approved_because) == (ADA, "it is known")
+    told = [alert.kind for _, alert in deployment.alerts.posted]
+    assert told == [Kind.FAILED, Kind.RECOVERED]
+
+
+def test_what_is_discarded_waits_for_the_clean_up() -> None:
+    """It is written down at once; who acts for people on the internet deletes nothing."""
+    deployment, landed = failed()
+    act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
+    now = deployment.ingestion(landed)
+    assert (now.discarded, list(now.branches_to_delete)) == (True, [now.branch])
+    assert now.branch in deployment.catalog.branches("ingest/")
+    assert not deployment.lake.deleted
+    (told,) = answers(deployment)
+    assert (told.text, told.token) == (
+        f"{ADA} discarded a.parquet: its branch and files go with the next daily clean-up",
+        "",
+    )
+    come_to_rest(deployment)
+    assert now.branch not in deployment.catalog.branches("ingest/")
+
+
+def test_what_moved_since_the_alert_is_left_alone() -> None:
+    """An alert that shows an earlier attempt is old: nothing is done, and its thread says so."""
+    deployment, landed = failed()
+    old = wish(deployment, landed, Verb.DISCARD)
+    deployment.script(landed, rejected)
+    replay(deployment.adapters, deployment.ingestion(landed))
+    deployment.settle()
+    before = deployment.ingestion(landed)
+    act(deployment.adapters, old)
+    assert deployment.ingestion(landed) == before
+    (told,) = answers(deployment)
+    assert "not any more what the alert shows: it is rejected now" in told.text
+    assert told.token == seen(before)
+
+
+def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
+    """A refusal for another reason than that it moved leaves the alert's buttons."""
+    deployment, landed = failed()
+    now = deployment.ingestion(landed)
+    deployment.catalog.delete_branch(now.branch)
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
+    (told,) = answers(deployment)
+    assert "is gone" in told.text
+    assert told.token == seen(now)
+
+
+def test_what_could_not_be_judged_is_not_published() -> None:
+    """Where no audit came to a verdict, a forged or old button publishes nothing."""
+    deployment, landed = failed(errored)
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
+    assert deployment.ingestion(landed).state is State.ERRORED
+    assert len(answers(deployment)) == 1
+
+
+def test_who_is_late_hears_who_was_faster() -> None:
+    """The second person's wish is not done, and told once, however often they press."""
+    deployment, landed = failed()
+    bobs = wish(deployment, landed, Verb.DISCARD, BOB)
+    act(deployment.adapters, wish(deployment, landed))
+    act(deployment.adapters, bobs)
+    act(deployment.adapters, bobs)
+    assert [told.text.partition(":")[0] for told in answers(deployment)] == [
+        f"{ADA} has a.parquet replayed",
+        f"{BOB} asked to discard a.parquet, and it was not done",
+    ]
+
+
+def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
+    """Who published in vain is told so, may do what the new alert says, and press once more."""
+    deployment, landed = unreplaceable()
+    old = wish(deployment, landed, Verb.PUBLISH)
+    for _ in range(2):
+        act(deployment.adapters, old)
+    now = deployment.ingestion(landed)
+    assert (now.state, now.attempt, now.reason and now.reason.code) == (
+        State.REJECTED,
+        1,
+        "CANNOT_REPLACE",
+    )
+    (told,) = answers(deployment)
+    assert told.text.startswith(f"{ADA} asked to publish a.parquet, and it was not done: the")
+    act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+    rejections = [said for said in deployment.announcements.sent if said.ingestion == now.id][:2]
+    assert [said.state for said in rejections] == [State.REJECTED] * 2
+    assert len({said.id for said in rejections}) == 2
+
+
+def unreplaceable() -> tuple[Deployment, LandedObject]:
+    """A deployment with a bad version of a key, whose earlier rows nobody can tell from others."""
+    deployment = Deployment()
+    deployment.ask(onNewVersion="replace")
+    deployment.land(KEY)
+    deployment.settle()
+    table = deployment.catalog.table("main", TABLE)
+    assert table
+    deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
+    landed = deployment.land(KEY, script=rejected)
+    deployment.settle()
+    return deployment, landed
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
+    """A button from before a discard does nothing; on the command line it can be replayed."""
+    deployment, landed = failed()
+    old = wish(deployment, landed, by=BOB)
+    act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
+    if later:
+        come_to_rest(deployment)
+    before = deployment.ingestion(landed)
+    act(deployment.adapters, old)
+    assert deployment.ingestion(landed) == before
+    assert "and was discarded" in answers(deployment)[-1].text
+    assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
+    come_to_rest(deployment)
+    replay(deployment.adapters, deployment.ingestion(landed))
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_what_was_refused_and_is_done_later_is_told() -> None:
+    """Pressed again once nothing is in its way any more, it is done, and the thread says that."""
+    deployment, landed = failed()
+    pressed = wish(deployment, landed, Verb.PUBLISH)
+
+    def gone() -> None:
+        raise UnknownBranch("UNKNOWN_BRANCH", "it is not there")
+
+    deployment.journal.strike("catalog.head", Fault(gone))
+    act(deployment.adapters, pressed)
+    deployment.journal.strike("catalog.merge", Fault(unavailable))
+    act(deployment.adapters, pressed)
+    refused, done = (told.text for told in answers(deployment))
+    assert "is gone" in refused
+    assert done.startswith(f"{ADA} has a.parquet published anyway: it is audited now")
+
+
+def test_buttons_of_an_older_release_are_understood() -> None:
+    """They say attempt and hash alone: what stands so is done once, but not what was discarded."""
+    for decided in (False, True):
+        deployment, landed = failed()
+        now = deployment.ingestion(landed)
+        old = ActionRequest(Verb.REPLAY, Seen(now.id, f"1:{now.audited_hash}"), ADA).text()
+        if decided:
+            act(deployment.adapters, wish(deployment, landed, Verb.DISCARD, BOB))
+        for _ in range(2):
+            act(deployment.adapters, old)
+        assert deployment.ingestion(landed).attempt == (1 if decided else 2)
+        assert len(answers(deployment)) == 1 + decided
+
+
+def test_names_ping_nobody() -> None:
+    """A person's name is text in the thread, whatever they call themselves."""
+    deployment, landed = failed()
+    act(deployment.adapters, wish(deployment, landed, by="<!channel> (U0EVE)"))
+    (told,) = answers(deployment)
+    assert "<!channel>" not in str((told.text, told.blocks))
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"what": "drop", "seen": {}}', "nonsense"])
+def test_what_is_no_wish_is_refused(body: str) -> None:
+    """A message that is no wish is an error that says so, and ends among the dead letters."""
+    with pytest.raises(Permanent, match="BAD_WISH"):
+        act(Deployment().adapters, body)
+
+
+def test_what_nobody_knows_is_refused() -> None:
+    """A wish about an ingestion that there is not has no thread: the dead letters keep it."""
+    with pytest.raises(UnknownIngestion):
+        act(Deployment().adapters, ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), ADA).text())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(WHAT), st.sampled_from((ADA, BOB))), min_size=1))
+def test_however_many_press_one_thing_is_done(pressed: list[tuple[Verb, str]]) -> None:
+    """Of any presses of one alert's buttons, in any order, the first is done, and it alone."""
+    deployment, landed = failed()
+    bodies = [wish(deployment, landed, what, by) for what, by in pressed]
+    for body in bodies:
+        act(deployment.adapters, body)
+    deployment.settle()
+    for body in bodies:  # and once more, late
+        act(deployment.adapters, body)
+    come_to_rest(deployment)
+    now = deployment.ingestion(landed)
+    assert [(action.what, action.by) for action in now.actions] == pressed[:1]
+    assert len(deployment.jobs.runs()) == 2 + (pressed[0][0] is Verb.REPLAY)
+    assert (now.state is State.PUBLISHED) is (pressed[0][0] is not Verb.DISCARD)
+
+
+KINDS = {
+    "unavailable": Fault(unavailable, "before"),
+    "died before": Fault(die, "before"),
+    "timed out although done": Fault(unavailable, "after"),
+    "died after": Fault(die, "after"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("what", WHAT)
+def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
+    """Whichever call fails, and however: the wish comes again, and all ends as undisturbed."""
+
+    def told(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
+        deployment, landed = failed()
+        body = wish(deployment, landed, what)
+        before = len(deployment.journal.calls)
+        if number >= 0:
+            deployment.journal.strike_at(before + number, KINDS[kind])
+        for _ in range(3):
+            with suppress(Transient, ProcessDied):
+                act(deployment.adapters, body)
+                break
+        calls = deployment.journal.calls[before:]
+        come_to_rest(deployment)
+        return deployment, landed, calls
+
+    undisturbed, _, calls = told()
+    for number, call in enumerate(calls):
+        disturbed, again, _ = told(number)
+        where = f"{kind} at call {number}, {call}"
+        assert ends(disturbed) == ends(undisturbed), where
+        done = disturbed.ingestion(again).actions
+        assert [(each.what, each.by) for each in done] == [(what.value, ADA)], where
+        assert len(disturbed.jobs.runs()) == len(undisturbed.jobs.runs()), where
+        assert len(answers(disturbed)) >= len(answers(undisturbed)), where

@@ -1,0 +1,133 @@
+"""Rows that could not be read, when a person has their file published all the same."""
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.actions_plan import ActionRequest, Verb, has_unreadable, plan
+from functions.model.ingestion import State
+from functions.model.unreadable import must_run_again, named
+from functions.notifications.slack_buttons import Seen, buttons, modal
+from functions.operations.failed import publish_anyway, replay
+from lakegate.landing import LandedObject
+from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
+from tests.fakes.deployment import Deployment
+from tests.fakes.job import PASSED, Script, crashed
+from tests.fakes.promises import check_promises
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+CELLS = ({"unreadable": "amount 'x'", "row": "4,x"}, {"unreadable": "the row as a whole"})
+CHECK = CheckResult(
+    id=READABLE,
+    metric="file",
+    columns=(),
+    severity="error",
+    status=Status.FAIL,
+    expected="every row has all its cells",
+    found="2 of 5 rows do not",
+    samples=CELLS,
+)
+WORDS = "2 of 5 rows could not be read: amount 'x'; the row as a whole. They will be"
+
+
+def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:
+    """The report of a file with two rows that could not be read."""
+    return replace(
+        report,
+        verdict=Verdict.REJECTED,
+        reason=Reason("BAD_ROWS", "1 of 2 checks failed"),
+        checks=(PASSED, CHECK),
+        rows_read=report.rows_written + (0 if nulled else 2),
+        rows_rejected=0 if nulled else 2,
+        rows_unreadable=2,
+        rows_nulled=2 if nulled else 0,
+    )
+
+
+def older(report: AuditReport) -> AuditReport:
+    """The report of an older release, which wrote such rows with nulls and did not count them."""
+    told = unreadable(report, nulled=False)
+    return replace(told, rows_read=3, rows_rejected=0, rows_unreadable=0)
+
+
+def as_told(deployment: Deployment) -> Script:
+    """The run that leaves such rows out, or nulls their cells, as its job is told."""
+
+    def script(report: AuditReport) -> AuditReport:
+        wanted = report.ingestion, report.attempt
+        specs = [deployment.jobs.spec(run.id) for run in deployment.jobs.runs()]
+        told = next(spec for spec in specs if (spec.ingestion, spec.attempt) == wanted)
+        return unreadable(report, nulled=told.null_unreadable)
+
+    return script
+
+
+def failed(script: Script | None = None) -> tuple[Deployment, LandedObject]:
+    """A deployment with a file of which two rows could not be read."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=script or as_told(deployment))
+    deployment.settle()
+    deployment.script(landed, as_told(deployment))
+    return deployment, landed
+
+
+@pytest.mark.parametrize(
+    ("script", "nulls", "attempts"),
+    [(None, False, 1), (None, True, 2), (older, False, 2), (older, True, 1)],
+)
+def test_such_rows_are_left_out_unless_a_person_wants_them(
+    script: Script | None, nulls: bool, attempts: int
+) -> None:
+    """The job runs once more only where the branch has them otherwise; the approval still holds."""
+    deployment, landed = failed(script)
+    before = deployment.ingestion(landed)
+    publish_anyway(deployment.adapters, before, "Ann", "it is known", null_unreadable=nulls)
+    deployment.settle()
+    now = deployment.ingestion(landed)
+    assert (now.state, now.attempt) == (State.PUBLISHED, attempts)
+    assert now.approval
+    assert now.approval.by == "Ann"
+    assert deployment.lake.report(now.report_key).holds_nulls is nulls
+    check_promises(deployment)
+
+
+def test_a_replay_leaves_them_out_again() -> None:
+    """What a person wanted of one attempt does not hold for the next one."""
+    deployment, landed = failed()
+    adapters = deployment.adapters
+    publish_anyway(adapters, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
+    assert deployment.ingestion(landed).null_unreadable
+    deployment.script(landed, crashed)
+    deployment.settle()
+    assert deployment.ingestion(landed).state is State.ERRORED
+    assert not replay(adapters, deployment.ingestion(landed)).ingestion.null_unreadable
+
+
+def test_a_person_is_told_of_them_before_they_decide() -> None:
+    """The button's form and the page say how many, which cells, and what becomes of the rows."""
+    deployment, landed = failed()
+    now = deployment.ingestion(landed)
+    (_, alert) = deployment.alerts.posted[0]
+    assert alert.unreadable == f"{WORDS} left out (quarantined)."
+    told = replace(alert, token="1:hash:now")
+    assert "2 of 5 rows could not be read" in str(buttons(told))
+    words = modal(Seen(now.id, told.token), "a.csv", told.unreadable)["blocks"][0]["text"]["text"]
+    assert alert.unreadable in words
+    assert f"lakegate publish {now.id} --null-unreadable" in words
+    assert has_unreadable(deployment.adapters, now)
+    left_out = plan(deployment.adapters, now, ActionRequest(Verb.PUBLISH)).lines
+    assert any(f"{WORDS} left out" in line for line in left_out)
+    nulled = plan(deployment.adapters, now, ActionRequest(Verb.PUBLISH, null_unreadable=True)).lines
+    assert any(f"{WORDS} published, with null" in line for line in nulled)
+    assert any("the job runs once more" in line for line in nulled)
+
+
+def test_a_file_without_such_rows_needs_no_word() -> None:
+    """Nothing is said, and nothing is read again, where every row could be read."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv")
+    deployment.settle()
+    report = deployment.lake.report(deployment.ingestion(landed).report_key)
+    assert (named(report), named(None)) == ("", "")
+    assert not must_run_again(report, null_unreadable=True)

@@ -1,0 +1,160 @@
+"""Main is put back behind a publication: people have the rows come back, once, or give them up."""
+
+from functools import partial
+
+import pytest
+
+from functions.model.ingestion import Ingestion, State
+from functions.operations.failed import Outcome, discard, replay
+from functions.operations.reconcile import reconciled
+from lakegate.errors import LakegateError
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.promises import check_promises, unwatched
+
+KEY = "shop/orders/b.parquet"
+
+
+def put_back() -> tuple[Deployment, Ingestion]:
+    """A deployment whose main was put back behind the second of two files, and that file."""
+    deployment = Deployment()
+    deployment.land("shop/orders/a.parquet")
+    deployment.settle()
+    landed = deployment.land(KEY)
+    deployment.settle()
+    lost = deployment.ingestion(landed)
+    log = {commit.hash: commit for commit in deployment.catalog.log()}
+    deployment.catalog.reset("main", log[lost.merge_hash].parent)
+    sent = deployment.announcements.sent  # of commits that main has lost there is nothing to check
+    sent[:] = [told for told in sent if told.ingestion != lost.id]
+    deployment.clock.pass_(24 * 3600)
+    return deployment, lost
+
+
+def codes(deployment: Deployment) -> list[str]:
+    """What reconcile finds wrong."""
+    return [each.code for each in reconciled(unwatched(deployment)).problems]
+
+
+def test_a_replay_brings_the_rows_back_once() -> None:
+    """Reconcile names the file and the command; after that everything is as it should be."""
+    deployment, lost = put_back()
+    [problem] = reconciled(unwatched(deployment)).problems
+    assert (problem.code, problem.ingestion) == ("NOT_ON_MAIN", lost.id)
+    assert f"`lakegate replay {lost.id}`" in problem.message
+    replay(deployment.adapters, lost, by="Ann")
+    deployment.settle()
+    found = deployment.ledger.get(lost.id)
+    assert (found.state, found.attempt, found.cleaned) == (State.PUBLISHED, 2, True)
+    assert len(deployment.published_files()) == 2
+    assert codes(deployment) == []
+    check_promises(deployment)
+    failed, recovered = (alert.text for _, alert in deployment.alerts.posted)
+    assert failed == "Errored: b.parquet (WITHDRAWN)"
+    assert recovered == "Published after replay: b.parquet"
+
+
+def test_who_discards_it_accepts_that_the_rows_are_gone() -> None:
+    """It is an error that people were told of and settled; reconcile has nothing to say."""
+    deployment, lost = put_back()
+    discard(deployment.adapters, lost, by="Ann")
+    deployment.settle()
+    found = deployment.ledger.get(lost.id)
+    assert (found.state, found.discarded, found.rows) == (State.ERRORED, True, 0)
+    assert found.reason
+    assert found.reason.code == "WITHDRAWN"
+    assert len(deployment.published_files()) == 1
+    assert codes(deployment) == []
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("act", [replay, discard])
+def test_what_is_on_main_stays_published(act: partial[Outcome]) -> None:
+    """Neither replays nor discards what main's log names."""
+    deployment = Deployment()
+    landed = deployment.land(KEY)
+    deployment.settle()
+    before = deployment.ingestion(landed)
+    with pytest.raises(LakegateError, match="NOT_FAILED"):
+        act(deployment.adapters, before)
+    assert deployment.ingestion(landed) == before
+
+
+@pytest.mark.parametrize("act", [replay, discard])
+def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[Outcome]) -> None:
+    """Where main lists a data file of its under a commit of somebody else, that must go first."""
+    deployment, lost = put_back()
+    table = deployment.catalog.table("main", TABLE)
+    assert isinstance(table, FakeTable)
+    [file] = deployment.lake.report(lost.report_key).files
+    deployment.catalog.commit("main", TABLE, table.append(file.path))
+    with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*take that file out first"):
+        act(deployment.adapters, lost)
+    assert deployment.ledger.get(lost.id) == lost
+
+
+def test_what_nobody_can_tell_is_not_brought_again() -> None:
+    """Without its audit report nobody knows which data files are its own."""
+    deployment, lost = put_back()
+    deployment.lake.lose(lost.report_key)
+    with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*report is gone"):
+        replay(deployment.adapters, lost)
+
+
+@pytest.mark.parametrize("effect", [unavailable, die])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -> None:
+    """Whichever call fails, the command given again and the sweep bring the rows back once."""
+    undisturbed, lost = put_back()
+    undisturbed.journal.calls.clear()
+    replay(undisturbed.adapters, lost)
+    for number in range(len(undisturbed.journal.calls)):
+        deployment, lost = put_back()
+        deployment.journal.strike_at(
+            len(deployment.journal.calls) + number,
+            Fault(effect, when),  # type: ignore[arg-type]
+        )
+        for _ in range(2):
+            deployment.journal.part()
+            try:
+                replay(deployment.adapters, deployment.ledger.get(lost.id))
+            except (LakegateError, ProcessDied):
+                continue
+        deployment.settle()
+        assert len(deployment.published_files()) == 2
+        check_promises(deployment)
+        assert codes(deployment) == []
+
+
+def test_of_two_who_replay_at_once_one_is_late() -> None:
+    """The second one's knowledge is outdated, and it changes nothing."""
+    deployment, lost = put_back()
+    replay(deployment.adapters, lost)
+    with pytest.raises(LakegateError, match=r"LEDGER_MOVED|MOVED_ON"):
+        replay(deployment.adapters, lost)
+    deployment.settle()
+    assert len(deployment.published_files()) == 2
+
+
+def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
+    """Who was on his way while main was put back is published alone; a replay then doubles none."""
+    deployment = Deployment()
+    first, lost = (deployment.land(f"shop/orders/{name}.parquet") for name in "ab")
+    deployment.settle()
+    late = deployment.land("shop/orders/c.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    gone = deployment.ingestion(lost)
+    log = {commit.hash: commit for commit in deployment.catalog.log()}
+    deployment.catalog.reset("main", log[gone.merge_hash].parent)
+    sent = deployment.announcements.sent
+    sent[:] = [told for told in sent if told.ingestion != gone.id]
+    deployment.settle()
+    assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, late)]
+    assert codes(deployment) == ["NOT_ON_MAIN"]
+    replay(deployment.adapters, gone)
+    deployment.settle()
+    assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, lost, late)]
+    assert codes(deployment) == []
+    check_promises(deployment)

@@ -1,0 +1,460 @@
+"""Batches over fakes: several tables by one commit, or not at all."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from functions.model import merge_commit
+from functions.model.ingestion import State
+from functions.operations.expire import expire
+from functions.operations.failed import discard, publish_anyway, replay
+from functions.operations.reconcile import reconciled
+from functions.operations.reconciliation import End
+from lakegate.batch import together
+from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
+from lakegate.report import AuditReport
+from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
+from tests.fakes.faults import Fault, unavailable
+from tests.fakes.job import ROWS, crashed_once, errored, passed, rejected
+from tests.fakes.promises import check_promises, publishing
+
+FILES = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
+MANIFEST = json.dumps({"files": [{"key": "orders.parquet", "table": TABLE}]}).encode()
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment where nothing has landed."""
+    return Deployment()
+
+
+def rows(deployment: Deployment) -> dict[str, list[str]]:
+    """The landed objects whose rows are on main, by table."""
+    return {table: deployment.published_files(table) for table in (TABLE, OTHER_TABLE)}
+
+
+def test_a_good_batch_is_published_by_one_commit(deployment: Deployment) -> None:
+    """Its files are in their tables, main has one commit more, and its branches are gone."""
+    landed = deployment.batch("monday", FILES)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert (batch.state, batch.rows, batch.tables) == (
+        State.PUBLISHED,
+        2 * ROWS,
+        (TABLE, OTHER_TABLE),
+    )
+    assert rows(deployment) == {
+        TABLE: ["s3://landing/batches/monday/orders.parquet@v1"],
+        OTHER_TABLE: ["s3://landing/batches/monday/returns.parquet@v1"],
+    }
+    assert [commit.hash for commit in publishing(deployment)] == [batch.merge_hash]
+    assert deployment.catalog.branches("") == ["main"]
+    assert deployment.alerts.posted == []
+
+
+def test_the_commit_names_files_tables_and_rows(deployment: Deployment) -> None:
+    """Main's log tells people and programs what the batch brought to which table."""
+    landed = deployment.batch("monday", FILES)
+    deployment.settle()
+    (commit,) = publishing(deployment)
+    assert commit.message == (
+        "Publish 6 rows of 2 files of batch monday to shop.orders, shop.returns"
+    )
+    (one,) = merge_commit.published(commit)
+    assert one.object == landed.uri
+    assert [(part.key, part.table, part.rows) for part in one.parts] == [
+        ("orders.parquet", TABLE, ROWS),
+        ("returns.parquet", OTHER_TABLE, ROWS),
+    ]
+    assert merge_commit.gains(commit) == {TABLE: ROWS, OTHER_TABLE: ROWS}
+
+
+def test_a_file_that_fails_keeps_all_of_its_batch_from_main(deployment: Deployment) -> None:
+    """One file is rejected: nothing is on main, and one alert names it and the branch."""
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.state is State.REJECTED
+    assert batch.reason is not None
+    assert batch.reason.message.startswith("orders.parquet for shop.orders: ")
+    assert rows(deployment) == {TABLE: [], OTHER_TABLE: []}
+    ((_, alert),) = deployment.alerts.posted
+    for words in (batch.branch, "orders.parquet: id.required", "shop.returns", "batch monday"):
+        assert words in str(alert.blocks)
+
+
+def test_a_file_that_cannot_be_read_ends_its_batch(deployment: Deployment) -> None:
+    """The batch is errored with that file's reason, and nothing of it is on main."""
+    landed = deployment.batch("monday", FILES, errored)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.reason is not None
+    assert (batch.state, batch.reason.code) == (State.ERRORED, "CORRUPT_FILE")
+
+
+def test_what_lies_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) -> None:
+    """Each file of the folder ends ignored, by a rule that says what brings it in."""
+    file = deployment.land("batches/monday/orders.parquet")
+    deployment.settle()
+    reason = deployment.ingestion(file).reason
+    assert reason is not None
+    assert (reason.code, reason.message) == (
+        "BATCH_MEMBER",
+        "its batch's _manifest.json brings it in",
+    )
+
+
+def test_a_new_manifest_is_another_batch(deployment: Deployment) -> None:
+    """The same manifest put again brings its files once more, in the versions that are there."""
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    check_promises(deployment)
+    assert len(publishing(deployment)) == 2
+    assert rows(deployment)[TABLE] == [
+        f"s3://landing/batches/monday/orders.parquet@v{n}" for n in (1, 2)
+    ]
+
+
+def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
+    """Manifests of the same text, in two folders, are of two days: nobody is told of doubt."""
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    deployment.batch("tuesday", FILES)
+    deployment.settle()
+    assert len(publishing(deployment)) == 2
+    assert deployment.alerts.posted == []
+
+
+def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
+    """A file that is replaced after its manifest was taken in is published as it was then.
+
+    Also where the job runs again.
+    """
+    deployment.batch("monday", FILES, crashed_once)
+    deployment.deliver()
+    deployment.land("batches/monday/orders.parquet", b"newer")
+    deployment.settle()
+    assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
+
+
+@pytest.mark.parametrize("first", ["earlier", "later"])
+def test_each_manifest_brings_what_was_there_when_it_landed(
+    deployment: Deployment, first: str
+) -> None:
+    """Whenever a manifest is taken in, and after which: newer files are those of the next one."""
+    deployment.loses_events = first == "later"
+    deployment.batch("hourly", FILES)
+    deployment.loses_events = False
+    deployment.clock.pass_(3600)
+    deployment.batch("hourly", FILES)
+    deployment.settle()
+    check_promises(deployment)
+    for table, name in zip((TABLE, OTHER_TABLE), FILES, strict=True):
+        landed = f"s3://landing/batches/hourly/{name}"
+        assert rows(deployment)[table] == [f"{landed}@v1", f"{landed}@v2"]
+
+
+def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Deployment) -> None:
+    """It may be the next manifest's: nothing is published before a person replays this one."""
+    manifest = deployment.land("batches/monday/_manifest.json", MANIFEST)
+    deployment.clock.pass_(60)
+    deployment.land("batches/monday/orders.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    reason = deployment.ingestion(manifest).reason
+    assert reason is not None
+    assert reason.code == "FILE_NOT_THERE"
+    assert "orders.parquet" in reason.message
+
+
+def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deployment) -> None:
+    """Two manifests that name one version of a file: the later one is held, and not doubled."""
+    first = deployment.batch("monday", FILES)
+    text, _ = deployment.landing.manifest(first)
+    second = deployment.land("batches/monday/_manifest.json", text)
+    deployment.settle()
+    check_promises(deployment)
+    held = deployment.ingestion(second)
+    assert deployment.ingestion(first).state is State.PUBLISHED
+    assert held.reason is not None
+    assert (held.state, held.reason.code) == (State.REJECTED, "LIKELY_DUPLICATE")
+    assert len(deployment.published_files()) == 1
+
+
+def test_of_two_manifests_the_one_that_waits_for_main_comes_first(deployment: Deployment) -> None:
+    """Where the earlier one is taken in late, it is held, and not doubled."""
+    deployment.loses_events = True
+    late = deployment.batch("monday", FILES)
+    deployment.loses_events = False
+    text, _ = deployment.landing.manifest(late)
+    waits = deployment.land("batches/monday/_manifest.json", text)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("catalog.merge", Fault(unavailable, times=5))
+    deployment.deliver()
+    assert deployment.ingestion(waits).state is State.AUDITED
+    deployment.send_upload(late)
+    deployment.settle()
+    check_promises(deployment)
+    states = [deployment.ingestion(each).state for each in (late, waits)]
+    assert states == [State.REJECTED, State.PUBLISHED]
+
+
+def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(
+    deployment: Deployment,
+) -> None:
+    """One file is corrected and the manifest put again: the version that was good is taken now."""
+    first = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet", b"corrected")
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(second).state is State.PUBLISHED
+    assert rows(deployment)[OTHER_TABLE] == ["s3://landing/batches/monday/returns.parquet@v1"]
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "words"),
+    [
+        ([], "BAD_MANIFEST", "names no file"),
+        ([{"key": "gone.parquet", "table": TABLE}], "FILE_NOT_THERE", "gone.parquet"),
+        ([{"key": "orders.parquet", "table": "shop.nothing"}], "NO_CONTRACT", "shop.nothing"),
+        ([{"key": "../orders.parquet", "table": TABLE}], "BAD_MANIFEST", "out of its folder"),
+        ([{"key": "empty.parquet", "table": TABLE}], "EMPTY_OBJECT", "empty.parquet"),
+        ([{"key": "orders.parquet", "table": TABLE}] * 2, "BAD_MANIFEST", "more than once"),
+    ],
+)
+def test_a_manifest_that_cannot_be_kept_ends_errored(
+    deployment: Deployment, files: list[dict[str, str]], code: str, words: str
+) -> None:
+    """It says at once what is wrong with it; no job is started, nothing is on main."""
+    deployment.land("batches/monday/orders.parquet")
+    deployment.land("batches/monday/empty.parquet", b"")
+    manifest = json.dumps({"files": files}).encode()
+    landed = deployment.land("batches/monday/_manifest.json", manifest)
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.reason is not None
+    assert (batch.state, batch.reason.code) == (State.ERRORED, code)
+    assert words in batch.reason.message
+    assert deployment.jobs.runs() == []
+
+
+@pytest.mark.parametrize(
+    "setting", [{"onNewVersion": "replace"}, {"onDuplicate": "hold"}], ids=lambda s: next(iter(s))
+)
+def test_what_a_batch_cannot_keep_is_refused(
+    deployment: Deployment, setting: dict[str, str]
+) -> None:
+    """A contract that looks back at a key's or a file's past takes no file of a batch."""
+    deployment.ask(**setting)
+    landed = deployment.batch("monday", FILES)
+    deployment.settle()
+    reason = deployment.ingestion(landed).reason
+    assert reason is not None
+    assert reason.code == "NOT_IN_BATCH"
+    assert next(iter(setting)) in reason.message
+
+
+def test_a_file_that_came_first_is_no_hindrance(deployment: Deployment) -> None:
+    """Main moved one of its tables: the batch's files are entered anew, no job runs again."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+    deployment.land("shop/returns/first.parquet")
+    deployment.settle()
+    landed = deployment.batch("monday", FILES)
+    deployment.deliver()
+    deployment.land("shop/orders/second.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert (batch.state, batch.attempt) == (State.PUBLISHED, 1)
+    assert len(deployment.published_files()) == 3
+
+
+def test_two_batches_of_the_same_tables_are_both_published(deployment: Deployment) -> None:
+    """Whichever comes first, the other one follows, each by one commit of its own."""
+    deployment.batch("sunday", FILES)
+    deployment.settle()
+    for day in ("monday", "tuesday"):
+        deployment.batch(day, FILES)
+    deployment.settle()
+    check_promises(deployment)
+    assert len(publishing(deployment)) == 3
+    assert len(deployment.published_files()) == 3
+
+
+def test_several_files_of_one_table(deployment: Deployment) -> None:
+    """A table may have several files in a batch; entered anew, all of them come along."""
+    deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    landed = deployment.batch("monday", {"a.parquet": TABLE, "b.parquet": TABLE})
+    deployment.deliver()
+    deployment.land("shop/orders/second.parquet")
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).attempt == 1
+    assert len(deployment.published_files()) == 4
+
+
+def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deployment) -> None:
+    """What main gained is looked at by a run of the whole job, on a fresh branch."""
+    deployment.look_beyond()
+    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.settle()
+    landed = deployment.batch("monday", FILES)
+    deployment.deliver()
+    deployment.land_with("shop/orders/second.parquet", "2")
+    deployment.settle()
+    check_promises(deployment)
+    batch = deployment.ingestion(landed)
+    assert batch.state is State.PUBLISHED
+
+
+def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> None:
+    """With a name and a reason all of its files come to main by one commit, which names both."""
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "it is right")
+    deployment.settle()
+    check_promises(deployment)
+    (commit,) = publishing(deployment)
+    (one,) = merge_commit.published(commit)
+    assert (one.approved_by, one.approved_because) == ("Ann", "it is right")
+    assert all(rows(deployment).values())
+
+
+def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
+    """A rejected batch whose good file came with a later manifest is published by nobody."""
+    first = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet", b"corrected")
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
+    deployment.settle()
+    with pytest.raises(LakegateError, match=ingestion_id(second)) as refused:
+        publish_anyway(deployment.adapters, deployment.ingestion(first), "Ann", "it is right")
+    assert refused.value.code == "LIKELY_DUPLICATE"
+    deployment.settle()
+    check_promises(deployment)
+
+
+def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deployment) -> None:
+    """Who was told that it comes twice, and wants it twice, has it."""
+    first = deployment.batch("monday", FILES)
+    deployment.settle()
+    second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
+    deployment.settle()
+    publish_anyway(deployment.adapters, deployment.ingestion(second), "Ann", "it is right")
+    deployment.settle()
+    assert deployment.ingestion(second).state is State.PUBLISHED
+
+
+def without_rows(report: AuditReport) -> AuditReport:
+    """The file whose columns are wrong: it was rejected before it was written."""
+    return replace(rejected(report), audited_hash="", rows_written=0, files=())
+
+
+def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
+    """Where a file's rows are not on the branch, a person's word does not bring the others."""
+    landed = deployment.batch("monday", FILES, without_rows)
+    deployment.settle()
+    with pytest.raises(LakegateError, match="before any row was written"):
+        publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "never mind")
+    assert publishing(deployment) == []
+
+
+def test_a_report_that_leaves_a_file_out_is_none(deployment: Deployment) -> None:
+    """A run that tells of one of two files publishes nothing."""
+    landed = deployment.batch("monday", FILES)
+    deployment.deliver()
+    told = deployment.jobs.spec(deployment.ingestion(landed).job_run)
+    deployment.run_jobs()
+    report = deployment.lake.report(told.report_key)
+    cut = together(told.landed, report.parts[:1])
+    deployment.lake.put_text(told.report_key, cut.to_json().encode())
+    deployment.settle()
+    reason = deployment.ingestion(landed).reason
+    assert reason is not None
+    assert reason.code == "FOREIGN_REPORT"
+    assert publishing(deployment) == []
+
+
+def test_a_replay_finds_the_file_that_was_missing(deployment: Deployment) -> None:
+    """A manifest that came too early is replayed once its files are there."""
+    landed = deployment.land("batches/monday/_manifest.json", MANIFEST)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet")
+    replay(deployment.adapters, deployment.ingestion(landed))
+    deployment.settle()
+    check_promises(deployment)
+    assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_a_replay_takes_the_other_files_as_they_were(deployment: Deployment) -> None:
+    """Of what was there when the manifest landed, no later version is taken for it."""
+    deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+    deployment.land("batches/monday/orders.parquet")
+    listed = [{"key": key, "table": table} for key, table in FILES.items()]
+    text = json.dumps({"files": listed}).encode()
+    landed = deployment.land("batches/monday/_manifest.json", text)
+    deployment.settle()
+    deployment.clock.pass_(60)
+    deployment.land("batches/monday/orders.parquet", b"the next one's")
+    deployment.land("batches/monday/returns.parquet")
+    replay(deployment.adapters, deployment.ingestion(landed))
+    deployment.settle()
+    check_promises(deployment)
+    assert [part.version for part in deployment.ingestion(landed).parts] == ["v1", "v1"]
+    assert all(rows(deployment).values())
+
+
+def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
+    """By the current contracts or by the original ones."""
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    deployment.land("batches/monday/orders.parquet", b"newer")
+    deployment.script(landed, passed)
+    replay(deployment.adapters, deployment.ingestion(landed), original=True)
+    deployment.settle()
+    check_promises(deployment)
+    assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
+
+
+@pytest.mark.parametrize("expires", [True, False])
+def test_what_is_discarded_goes_from_all_tables(deployment: Deployment, expires: bool) -> None:
+    """With the branch the data files of each table go, and nothing that others reach."""
+    deployment.batch("sunday", FILES)
+    deployment.settle()
+    landed = deployment.batch("monday", FILES, rejected)
+    deployment.settle()
+    if expires:
+        deployment.clock.pass_(31 * 24 * 3600)
+        (outcome,) = expire(deployment.adapters, 30)
+        assert outcome.table == f"{TABLE}, {OTHER_TABLE}"
+    else:
+        discard(deployment.adapters, deployment.ingestion(landed))
+    check_promises(deployment)
+    gone = [key for key in deployment.lake.deleted if "/data/" in key]
+    assert len(gone) == 2
+    assert all("batches/monday/" in key for key in gone)
+    assert deployment.catalog.branches("ingest/") == []
+
+
+def test_reconcile_counts_a_batch_in_each_of_its_tables(deployment: Deployment) -> None:
+    """Each table's rows are those that the batch's commit names for it."""
+    deployment.batch("monday", FILES)
+    deployment.settle()
+    found = reconciled(deployment.adapters, OTHER_TABLE, thorough=True)
+    assert found.problems == ()
+    ((balance),) = found.balances
+    assert (balance.table, balance.published) == (OTHER_TABLE, ROWS)
+    assert found.ended(End.PUBLISHED) == (1, 2 * ROWS)

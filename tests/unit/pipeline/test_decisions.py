@@ -1,0 +1,199 @@
+"""Only a run that succeeded, with a report that passed and is its own, leads to main."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.adapters.emr import JobRun, RunState
+from functions.model.ingestion import State
+from functions.pipeline.complete import Publish, Refuse, RunAgain, decide, with_findings
+from lakegate.landing import run_name
+from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+from tests.fakes import examples
+
+ENDS = [RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED]
+INGESTION = replace(
+    examples.INGESTION, state=State.SUBMITTED, base_hash="base", audited_hash="", reason=None
+)
+WHY = Reason("CHECKS_FAILED", "1 of 2 checks failed")
+
+
+def check(status: Status) -> CheckResult:
+    """A check with that outcome."""
+    return replace(examples.FAILED, status=status)
+
+
+PASSED = replace(
+    examples.REPORT,
+    verdict=Verdict.PASSED,
+    reason=None,
+    base_hash="base",
+    audited_hash="audited",
+    checks=(check(Status.PASS), check(Status.WARN)),
+)
+
+
+def run(state: RunState, details: str = "ExitCode: 3.") -> JobRun:
+    """The ingestion's job run, ended like this."""
+    return JobRun("00run", run_name(INGESTION.id, 1), state, details)
+
+
+def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
+    """Where the decision leads, and the reason's code."""
+    decision = decide(INGESTION, run(state), report, tries=1)
+    assert isinstance(decision, Refuse)
+    return decision.state, decision.reason.code
+
+
+@pytest.mark.parametrize("found", ["audited", "something else"])
+def test_what_is_audited_again_is_what_was_entered(found: str) -> None:
+    """A look at what main gained passes for the hash that was entered, and for no other."""
+    again = replace(INGESTION, reaudit_base="earlier", audited_hash="audited")
+    report = replace(PASSED, audited_hash=found)
+    decision = decide(with_findings(again, report), run(RunState.SUCCESS), report, tries=1)
+    assert isinstance(decision, Publish) == (found == "audited")
+
+
+def test_success_and_a_passed_report_publish() -> None:
+    """A run that succeeded and a report that passed lead to main; warnings do not block."""
+    assert decide(INGESTION, run(RunState.SUCCESS), PASSED, tries=2) == Publish(PASSED)
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (RunState.SUCCESS, "NO_REPORT"),
+        (RunState.FAILED, "JOB_FAILED"),
+        (RunState.CANCELLED, "JOB_CANCELLED"),
+    ],
+)
+def test_without_a_report_nothing_passes(state: RunState, code: str) -> None:
+    """A run that left no report is an error, whatever EMR says of it."""
+    assert refusal(state, None) == (State.ERRORED, code)
+
+
+@pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
+def test_what_emr_says_of_a_failed_run_is_told(state: RunState) -> None:
+    """The reason of a run without a report carries EMR's own word on it."""
+    decision = decide(INGESTION, run(state, "Out of memory"), None, tries=1)
+    assert isinstance(decision, Refuse)
+    assert "Out of memory" in decision.reason.message
+
+
+@pytest.mark.parametrize(("failures", "is_enough"), [(0, False), (1, False), (2, True), (3, True)])
+def test_a_run_that_failed_without_a_word_is_tried_again(failures: int, is_enough: bool) -> None:
+    """What made a run crash may have passed: it is tried again, until that was tried enough."""
+    ingestion = replace(INGESTION, failures=failures)
+    decision = decide(ingestion, run(RunState.FAILED), None, tries=3)
+    assert isinstance(decision, Refuse if is_enough else RunAgain)
+    assert decision.reason.code == "JOB_FAILED"
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.CANCELLED])
+def test_only_a_crash_is_tried_again(state: RunState) -> None:
+    """A run that was cancelled, timed out or forgot its report is told at once."""
+    assert isinstance(decide(INGESTION, run(state), None, tries=9), Refuse)
+
+
+@pytest.mark.parametrize("state", ENDS)
+@pytest.mark.parametrize(
+    ("verdict", "end"), [(Verdict.REJECTED, State.REJECTED), (Verdict.ERRORED, State.ERRORED)]
+)
+def test_a_refusing_report_decides(state: RunState, verdict: Verdict, end: State) -> None:
+    """A report that says no is heeded with its reason, whatever the exit code was."""
+    report = replace(PASSED, verdict=verdict, reason=WHY)
+    assert decide(INGESTION, run(state), report, tries=2) == Refuse(end, WHY)
+
+
+@pytest.mark.parametrize("state", ENDS)
+@pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.ERRORED])
+def test_a_refusal_without_a_reason_is_no_pass(state: RunState, verdict: Verdict) -> None:
+    """A report that says no and forgets to say why still keeps its rows off main."""
+    assert refusal(state, replace(PASSED, verdict=verdict)) == (State.ERRORED, "CONTRADICTION")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(PASSED, checks=(check(Status.PASS), check(Status.FAIL))),
+        replace(PASSED, checks=(check(Status.ERROR),)),
+        replace(PASSED, checks=()),
+        replace(PASSED, audited_hash=""),
+        replace(PASSED, audited_hash="base"),
+        replace(PASSED, rows_written=1),
+    ],
+    ids=[
+        "failed check",
+        "check not evaluated",
+        "no check",
+        "no hash",
+        "nothing written",
+        "other rows in the files",
+    ],
+)
+def test_a_pass_that_contradicts_itself_is_an_error(changed: AuditReport) -> None:
+    """A report that says passed, while its own content says otherwise, is alerted."""
+    assert refusal(RunState.SUCCESS, changed) == (State.ERRORED, "CONTRADICTION")
+
+
+@pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
+def test_a_pass_of_a_failed_run_is_an_error(state: RunState) -> None:
+    """The exit code gates: a passed report of a run that did not succeed is alerted."""
+    assert refusal(state, PASSED) == (State.ERRORED, "CONTRADICTION")
+
+
+@pytest.mark.parametrize("state", ENDS)
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(PASSED, ingestion="b" * 32),
+        replace(PASSED, attempt=2),
+        replace(PASSED, branch="ingest/shop.orders/b"),
+    ],
+    ids=["ingestion", "attempt", "branch"],
+)
+def test_another_runs_report_is_an_error(state: RunState, other: AuditReport) -> None:
+    """A report about another ingestion, attempt or branch decides nothing here."""
+    assert refusal(state, other) == (State.ERRORED, "FOREIGN_REPORT")
+
+
+@given(
+    state=st.sampled_from(ENDS),
+    verdict=st.sampled_from(Verdict),
+    reason=st.sampled_from([None, WHY]),
+    statuses=st.lists(st.sampled_from(Status), max_size=3),
+    audited_hash=st.sampled_from(["", "base", "audited"]),
+    attempt=st.sampled_from([1, 2]),
+    tries=st.sampled_from([1, 3]),
+)
+def test_only_one_way_leads_to_main(
+    state: RunState,
+    verdict: Verdict,
+    reason: Reason | None,
+    statuses: list[Status],
+    audited_hash: str,
+    attempt: int,
+    tries: int,
+) -> None:
+    """Publishing is decided if, and only if, run and report agree in everything."""
+    report = replace(
+        PASSED,
+        verdict=verdict,
+        reason=reason,
+        checks=tuple(map(check, statuses)),
+        audited_hash=audited_hash,
+        attempt=attempt,
+    )
+    agrees = (
+        state is RunState.SUCCESS
+        and verdict is Verdict.PASSED
+        and not set(statuses) <= {Status.SKIPPED}
+        and set(statuses) <= {Status.PASS, Status.WARN, Status.SKIPPED}
+        and audited_hash == "audited"
+        and attempt == 1
+    )
+    decision = decide(INGESTION, run(state), report, tries)
+    assert isinstance(decision, Publish) == agrees
+    assert not isinstance(decision, RunAgain)

@@ -1,0 +1,161 @@
+"""Events as AWS delivers them become our values; anything else is refused."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from functions.pipeline.events import ended_run, landed_objects
+from lakegate.errors import Permanent
+from lakegate.landing import LandedObject
+from tests.fakes.messages import upload
+
+EVENTS = Path(__file__).parents[2] / "events"
+PUT = LandedObject(
+    bucket="lakegate-dev-landing-123456789012",
+    key="nyc/flights/2013-01-01.parquet",
+    version="096fKKXTRTtl3on89fVO.nfljtsv6qko",
+    etag="d41d8cd98f00b204e9800998ecf8427e",
+    size=20874,
+    sequencer="0065E1B2C3D4E5F607",
+    landed_at="2026-03-01T12:34:56.789+00:00",
+)
+
+
+def body(event: str, message: int = 0) -> str:
+    """The body of one message of an event document."""
+    document = json.loads((EVENTS / f"{event}.json").read_text())
+    return str(document["Records"][message]["body"])
+
+
+def test_a_put_names_what_landed() -> None:
+    """S3's notification tells bucket, key, version, etag, size, order and time."""
+    assert landed_objects(body("s3_put")) == [PUT]
+
+
+def test_a_key_is_decoded() -> None:
+    """A key with spaces, plus signs, percent signs and umlauts arrives as the uploader named it."""
+    (landed,) = landed_objects(body("s3_put_encoded_key"))
+    assert landed.key == "nyc/flights/Flüge aus New York 2013+01 (100%).parquet"
+
+
+def test_a_multipart_upload_is_an_upload() -> None:
+    """A large file, uploaded in parts, is announced like any other."""
+    (landed,) = landed_objects(body("s3_multipart_upload"))
+    assert landed.size == 104857600
+
+
+def test_without_versions_the_etag_is_the_version() -> None:
+    """In a bucket that keeps no versions, the content's etag tells one upload from the next."""
+    (landed,) = landed_objects(body("s3_put_unversioned"))
+    assert landed.version == landed.etag == PUT.etag
+
+
+@pytest.mark.parametrize("version", [None, "null"])
+def test_a_null_version_is_no_version(version: str | None) -> None:
+    """A bucket that stopped keeping versions gives the version `null`: the etag stands for it."""
+    notification = json.loads(body("s3_put"))
+    notification["Records"][0]["s3"]["object"]["versionId"] = version
+    (landed,) = landed_objects(json.dumps(notification))
+    assert landed.version == PUT.etag
+
+
+def test_the_test_event_names_nothing() -> None:
+    """The message that S3 sends when notifications are set up is worked off without an effect."""
+    assert landed_objects(body("s3_test_event")) == []
+
+
+def test_a_time_is_told_in_utc() -> None:
+    """Times compare as text, whichever zone they were written in."""
+    text = body("s3_put").replace("2026-03-01T12:34:56.789Z", "2026-03-01T14:34:56.789+02:00")
+    assert landed_objects(text) == [PUT]
+
+
+@given(st.lists(st.text(min_size=1, max_size=200), max_size=3))
+@example([os.urandom(8).hex() * 64, "é" * 512, "\U0001f600" * 256])
+@example(["../../etc/passwd", "/", "a//b", ".", "%2F%00", "\0", "a\n\x1b[31m\u202e.csv"])
+def test_every_key_survives_the_way(keys: list[str]) -> None:
+    """Any keys, encoded as S3 encodes them, come back the same and in order."""
+    landed = [LandedObject("landing", key, "v1", "e1", 1) for key in keys]
+    assert [found.key for found in landed_objects(upload(*landed))] == keys
+
+
+@pytest.mark.parametrize("event", ["emr_success", "emr_failed"])
+def test_a_state_change_names_its_run(event: str) -> None:
+    """EMR's event tells which job run changed; all else is asked of EMR itself."""
+    assert ended_run(body(event)) == "00f1cbn5g4bb0c01"
+
+
+BROKEN = [
+    "",
+    "not JSON",
+    "null",
+    "1",
+    '"text"',
+    "[]",
+    "{}",
+    '{"Records": 1}',
+    '{"Records": [null]}',
+    '{"Records": [{"s3": {}}]}',
+    '{"detail": null}',
+    '{"detail": {}}',
+    '{"detail": {"jobRunId": null}}',
+    '{"detail": {"jobRunId": ["x"]}}',
+    '{"detail": {"jobRunId": ""}}',
+    '{"detail": {"jobRunId": ".."}}',
+    '{"detail": {"jobRunId": "../../00other"}}',
+    '{"detail": {"jobRunId": "00run?x=1"}}',
+    f'{{"detail": {{"jobRunId": "{"0" * 65}"}}}}',
+    '{"Records": [' + ", ".join(["{}"] * 101) + "]}",
+    '{"Records": [' * 100_000,
+    "9" * 5000,
+]
+
+
+@pytest.mark.parametrize("text", [*BROKEN, body("emr_success")])
+def test_no_notification_is_refused(text: str) -> None:
+    """A message that is no S3 notification is refused, and shown."""
+    with pytest.raises(Permanent, match="BAD_EVENT") as refusal:
+        landed_objects(text)
+    assert text[:300] in refusal.value.message
+
+
+@pytest.mark.parametrize("text", [*BROKEN, body("s3_put")])
+def test_no_state_change_is_refused(text: str) -> None:
+    """A message that is no change of a job run's state is refused, and shown."""
+    with pytest.raises(Permanent, match="BAD_EVENT") as refusal:
+        ended_run(text)
+    assert text[:300] in refusal.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("size", size) for size in ("many", None, "7", 1.5, True, -1, 1 << 63, math.inf)],
+        *[("key", key) for key in (None, "", ["a"], "%ff", "%C3", "\ud800", "a" * 1025)],
+        ("key", "%F0%9F%98%80" * 257),
+        *[(name, value) for name in ("eTag", "versionId") for value in (7, ["x"], "x" * 1025)],
+        ("eTag", None),
+        ("versionId", "\udfff"),
+        *[("sequencer", value) for value in (7, None, "0" * 1025)],
+    ],
+)
+def test_half_a_notification_is_refused(name: str, value: object) -> None:
+    """A notification whose parts are not what they should be is refused as a whole."""
+    notification = json.loads(body("s3_put"))
+    notification["Records"][0]["s3"]["object"][name] = value
+    with pytest.raises(Permanent, match="BAD_EVENT"):
+        landed_objects(json.dumps(notification))
+
+
+@pytest.mark.parametrize("time", ["", "soon", "0001-01-01T00:00:00+23:59", 7, None])
+def test_a_time_that_is_none_is_refused(time: object) -> None:
+    """Neither a time of another shape nor one before all others stops the queue."""
+    notification = json.loads(body("s3_put"))
+    notification["Records"][0]["eventTime"] = time
+    with pytest.raises(Permanent, match="BAD_EVENT"):
+        landed_objects(json.dumps(notification))

@@ -1,0 +1,488 @@
+"""A key that lands again: its versions add up, or the newest one's rows stand alone on main."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import permutations
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.failed import publish_anyway, replay
+from functions.operations.reconcile import reconciled
+from functions.pipeline.complete import conclude
+from functions.pipeline.publish import publish
+from functions.pipeline.versions import is_newer, standing
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject, ingestion_id
+from tests.fakes.catalog import FakeTable
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.job import ROWS, rejected
+from tests.fakes.promises import check_promises, left_behind, publishing
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+KEY = "shop/orders/a.parquet"
+When = Literal["before", "after"]
+WHENS: list[When] = ["before", "after"]
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment whose table has a file of another key, and replaces versions."""
+    return replacing()
+
+
+def replacing(*, first: bool = True) -> Deployment:
+    """Such a deployment; without `first` there is no table yet."""
+    deployment = Deployment()
+    deployment.ask(onNewVersion="replace")
+    if first:
+        deployment.land("shop/orders/other.parquet")
+        deployment.settle()
+    return deployment
+
+
+def published(deployment: Deployment, **options: Any) -> Ingestion:
+    """The next version of the key, after everything has taken its course."""
+    landed = deployment.land(KEY, **options)
+    deployment.settle()
+    return deployment.ingestion(landed)
+
+
+def on_main(deployment: Deployment) -> list[str]:
+    """The versions of the key whose rows a reader of main sees."""
+    return [f.partition("@")[2] for f in deployment.published_files() if f"/{KEY}@" in f]
+
+
+def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
+    """How far each is."""
+    return [deployment.ingestion(each).state for each in landed]
+
+
+def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
+    """Its rows take the earlier one's place in one commit, which says so; its log keeps both."""
+    first, second, third = (published(deployment) for _ in range(3))
+    check_promises(deployment)
+    assert on_main(deployment) == ["v3"]
+    assert (second.replaced, second.replaced_rows) == ((first.id,), ROWS)
+    assert (third.replaced, third.replaced_rows) == ((second.id,), ROWS)
+    said = [merge_commit.published(c)[0] for c in publishing(deployment)[:2]]
+    assert [(each.id, each.replaced, each.replaced_rows) for each in said] == [
+        (third.id, (second.id,), ROWS),
+        (second.id, (first.id,), ROWS),
+    ]
+    assert deployment.alerts.posted == []
+    assert left_behind(deployment) == []
+
+
+def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> None:
+    """Landing, ledger, log and rows still agree: what was replaced is no row that is missing."""
+    for _ in range(3):
+        published(deployment)
+    found = reconciled(deployment.adapters, thorough=True)
+    assert found.problems == ()
+    (table,) = found.balances
+    assert (table.published, table.rows.live, table.off) == (2 * ROWS, 2 * ROWS, 0)
+
+
+def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> None:
+    """Without the contract's word for it no version takes another's rows away."""
+    deployment.ask()
+    published(deployment)
+    published(deployment)
+    check_promises(deployment)
+    assert on_main(deployment) == ["v1", "v2"]
+
+
+def test_all_earlier_versions_are_replaced(deployment: Deployment) -> None:
+    """A contract that replaces from now on replaces what added up before."""
+    deployment.ask()
+    earlier = [published(deployment) for _ in range(2)]
+    deployment.ask(onNewVersion="replace")
+    newest = published(deployment)
+    check_promises(deployment)
+    assert on_main(deployment) == ["v3"]
+    assert set(newest.replaced) == {each.id for each in earlier}
+    assert newest.replaced_rows == 2 * ROWS
+
+
+def test_an_older_version_that_comes_late_is_ignored(deployment: Deployment) -> None:
+    """A newer one is published already, so it ends superseded, with nothing of it left over."""
+    deployment.loses_events = True
+    late = deployment.land(KEY)
+    deployment.loses_events = False
+    newer = deployment.land(KEY)
+    for _ in range(2):
+        deployment.deliver()
+        deployment.run_jobs()
+    deployment.settle()
+    assert deployment.ingestion(newer).state is State.PUBLISHED
+    check_promises(deployment)
+    ended = deployment.ingestion(late)
+    assert (ended.state, on_main(deployment)) == (State.IGNORED, ["v2"])
+    assert ended.reason is not None
+    assert ended.reason.code == "SUPERSEDED"
+    assert deployment.alerts.posted == []
+    assert left_behind(deployment) == []
+
+
+def test_a_rejected_version_replaces_nothing(deployment: Deployment) -> None:
+    """What did not pass its audit leaves the earlier version's rows where they are."""
+    published(deployment)
+    published(deployment, script=rejected)
+    assert on_main(deployment) == ["v1"]
+    published(deployment)
+    check_promises(deployment)
+    assert on_main(deployment) == ["v3"]
+
+
+def test_the_same_bytes_again_replace_their_like(deployment: Deployment) -> None:
+    """A version that was dropped twice is no duplicate: its rows are on main once."""
+    deployment.ask(onNewVersion="replace", onDuplicate="hold")
+    for _ in range(2):
+        assert published(deployment, body=b"the same").state is State.PUBLISHED
+    check_promises(deployment)
+    assert on_main(deployment) == ["v2"]
+    assert deployment.alerts.posted == []
+
+
+def test_a_crowded_table_keeps_what_others_do(deployment: Deployment) -> None:
+    """Files of other keys that are published meanwhile, alone or together, all stay."""
+    published(deployment)
+    deployment.ask()
+    others = [deployment.land(f"shop/orders/{n}.parquet") for n in range(3)]
+    deployment.deliver()
+    deployment.ask(onNewVersion="replace")
+    newer = deployment.land(KEY)
+    deployment.settle()
+    check_promises(deployment)
+    assert set(states(deployment, [*others, newer])) == {State.PUBLISHED}
+    assert on_main(deployment) == ["v2"]
+    assert len(deployment.published_files()) == 5
+
+
+def moved(deployment: Deployment) -> None:
+    """Somebody else changes the table on main."""
+    table = deployment.catalog.table("main", TABLE)
+    assert table
+    deployment.catalog.commit("main", TABLE, table.append())
+
+
+def test_a_first_version_that_main_refuses_is_entered_anew(deployment: Deployment) -> None:
+    """It has nothing to replace, and is published by metadata alone as any other file."""
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    moved(deployment)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 1)
+    assert on_main(deployment) == ["v1"]
+
+
+def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
+    """Where somebody deleted the version's branch, a fresh attempt replaces the earlier rows."""
+    published(deployment)
+    landed = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
+    deployment.settle()
+    check_promises(deployment)
+    ingestion = deployment.ingestion(landed)
+    assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 2)
+    assert on_main(deployment) == ["v2"]
+
+
+def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
+    """Files that are published together leave a waiting version to itself: it must replace."""
+    published(deployment)
+    deployment.ask()
+    other = deployment.land("shop/orders/b.parquet")
+    deployment.deliver()
+    deployment.ask(onNewVersion="replace")
+    version = deployment.land(KEY)
+    deployment.deliver()
+    deployment.ask()
+    quick = deployment.land("shop/orders/c.parquet")
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.journal.strike("ledger.versions", Fault(die))
+    deployment.journal.strike("catalog.merge", Fault(die))
+    deployment.deliver()
+    assert states(deployment, [other, version]) == [State.AUDITED] * 2
+    assert states(deployment, [quick]) == [State.PUBLISHED]
+    publish(deployment.adapters, deployment.ingestion(other))
+    assert states(deployment, [other, version]) == [State.PUBLISHED, State.AUDITED]
+    deployment.settle()
+    check_promises(deployment)
+    assert on_main(deployment) == ["v2"]
+
+
+def compacted(deployment: Deployment) -> None:
+    """Somebody rewrites all of the table's files on main into one."""
+    table = deployment.catalog.table("main", TABLE)
+    assert table
+    deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
+
+
+def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -> None:
+    """After a compaction nothing is published, and people are told what to do."""
+    published(deployment)
+    compacted(deployment)
+    held = published(deployment)
+    assert (held.state, deployment.published_files()) == (State.REJECTED, ["compacted"])
+    assert held.reason is not None
+    assert held.reason.code == "CANNOT_REPLACE"
+    ((_, alert),) = deployment.alerts.posted
+    assert held.branch in str(alert.blocks)
+    assert f"lakegate publish {held.id}" in str(alert.blocks)
+    assert deployment.catalog.head(held.branch) == held.audited_hash
+    assert deployment.catalog.branches("publish/") == []
+
+
+def test_a_version_of_a_dropped_table_is_left_to_a_person(deployment: Deployment) -> None:
+    """Where the earlier rows went with their table, people are told after one job run."""
+    published(deployment)
+    newer = deployment.land(KEY)
+    deployment.deliver()
+    deployment.run_jobs()
+    runs = len(deployment.jobs.runs())
+    deployment.others.drop(TABLE)
+    deployment.settle()
+    ended = deployment.ingestion(newer)
+    assert ended.reason is not None
+    assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
+    assert len(deployment.jobs.runs()) == runs
+    check_promises(deployment)
+
+
+def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
+    """Published anyway, it removes what is still there, and the next version is as any other."""
+    published(deployment)
+    compacted(deployment)
+    held = published(deployment)
+    settled = publish_anyway(deployment.adapters, held, "Ada", "old rows are deleted").ingestion
+    assert settled.state is State.PUBLISHED
+    said = merge_commit.published(publishing(deployment)[0])
+    assert [each.approved_by for each in said] == ["Ada"]
+    assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v2"]
+    assert settled.replaced_rows == 0
+    assert published(deployment).state is State.PUBLISHED
+    assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v3"]
+
+
+def test_a_replay_asks_again(deployment: Deployment) -> None:
+    """A version that is only replayed is held again: nobody has answered for the old rows."""
+    published(deployment)
+    compacted(deployment)
+    held = published(deployment)
+    replay(deployment.adapters, held)
+    deployment.run_jobs()
+    deployment.settle()
+    ended = deployment.ledger.get(held.id)
+    assert (ended.state, ended.attempt) == (State.REJECTED, 2)
+    assert deployment.published_files() == ["compacted"]
+
+
+def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) -> None:
+    """Who publishes rows that break a check has not answered for rows that cannot be told."""
+    published(deployment)
+    compacted(deployment)
+    bad = published(deployment, script=rejected)
+    ended = publish_anyway(deployment.adapters, bad, "Ada", "known").ingestion
+    assert ended.reason is not None
+    assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
+    assert deployment.published_files() == ["compacted"]
+
+
+def test_a_report_that_names_no_files_is_left_to_a_person(deployment: Deployment) -> None:
+    """Of a version that an older release published it is not known which files are its own."""
+    published(deployment, script=lambda report: replace(report, files=()))
+    held = published(deployment)
+    assert held.reason is not None
+    assert held.reason.code == "CANNOT_REPLACE"
+    assert on_main(deployment) == ["v1"]
+
+
+def audited(deployment: Deployment, versions: int) -> dict[str, str]:
+    """Versions of the key whose jobs have all run, unheard of: the job run of each."""
+    landed = [deployment.land(KEY) for _ in range(versions)]
+    deployment.deliver()
+    deployment.run_jobs()
+    runs = {run.name: run.id for run in deployment.jobs.runs()}
+    return {each.version: runs[f"{ingestion_id(each)}-1"] for each in landed}
+
+
+def concluded(deployment: Deployment, run: str) -> None:
+    """A process hears of the job run's end; what it cannot do is left to others."""
+    try:
+        conclude(deployment.adapters, run)
+    except (LakegateError, ProcessDied):
+        return
+
+
+def check(deployment: Deployment, newest: str, where: str) -> None:
+    """At rest the newest version's rows are on main, no other's, and every promise is kept."""
+    deployment.settle()
+    check_promises(deployment)
+    assert on_main(deployment) == [newest], where
+    assert len(deployment.published_files()) == len(on_main(deployment)) + 1, where
+
+
+@pytest.mark.parametrize("versions", [2, 3, 4])
+def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
+    """However their audits end one after the other, the newest version's rows stand alone."""
+    names = [f"v{n + 1}" for n in range(versions)]
+    for order in permutations(names):
+        deployment = replacing()
+        runs = audited(deployment, versions)
+        for version in order:
+            concluded(deployment, runs[version])
+        check(deployment, names[-1], str(order))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("order", list(permutations(["v1", "v2", "v3"])), ids="-".join)
+def test_versions_that_meet_anywhere_leave_the_newest(
+    order: tuple[str, ...], when: When, *, begun: bool
+) -> None:
+    """One publisher hangs at any of its calls while the next one works, its verdict in or not."""
+    for number, call, paused in _struck(order, when, begun=begun):
+        check(paused, "v3", f"a pause {when} call {number}, {call}")
+
+
+@pytest.mark.parametrize("kind", [die, unavailable])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_versions_that_crash_anywhere_leave_the_newest(
+    when: When, kind: Callable[[], None]
+) -> None:
+    """One publisher dies or is told of an error at any of its calls, then the next one works."""
+    for order in permutations(["v1", "v2", "v3"]):
+        for number, call, crashed in _struck(order, when, kind):
+            check(crashed, "v3", f"{order}: {kind} {when} call {number}, {call}")
+
+
+HANGS = st.tuples(st.sampled_from(["v1", "v2", "v3"]), st.integers(0, 24), st.sampled_from(WHENS))
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.lists(HANGS, min_size=2, max_size=5))
+def test_publishers_that_hang_within_each_other_leave_the_newest(
+    hangs: list[tuple[str, int, When]],
+) -> None:
+    """Each hangs at some call while the next one works, also two of one version."""
+    deployment = replacing()
+    runs = audited(deployment, 3)
+
+    def work(left: list[tuple[str, int, When]]) -> None:
+        if left:
+            version, number, when = left[0]
+            pause = Fault(partial(work, left[1:]), when)
+            deployment.journal.strike_at(len(deployment.journal.calls) + number, pause)
+            concluded(deployment, runs[version])
+
+    work(hangs)
+    check(deployment, "v3", str(hangs))
+
+
+def _struck(
+    order: tuple[str, ...],
+    when: When,
+    kind: Callable[[], None] | None = None,
+    *,
+    begun: bool = False,
+) -> Iterator[tuple[int, str, Deployment]]:
+    """For each call of the second publisher: that call struck, by `kind` or by the third one.
+
+    Where the third one has `begun`, its version is audited, and it died before it published it.
+    """
+    number, left = 0, True
+    while left:
+        deployment = replacing()
+        runs = audited(deployment, 3)
+        first, second, third = (runs[version] for version in order)
+        concluded(deployment, first)
+        if begun:
+            deployment.journal.strike("ledger.versions", Fault(die))
+            concluded(deployment, third)
+        start = len(deployment.journal.calls)
+        met: list[str] = []
+        effect = partial(_meet, deployment, met, kind or partial(concluded, deployment, third))
+        deployment.journal.strike_at(start + number, Fault(effect, when))
+        concluded(deployment, second)
+        left = bool(met)
+        concluded(deployment, third)
+        if left:
+            yield number, met[0], deployment
+        number += 1
+
+
+def _meet(deployment: Deployment, met: list[str], effect: Callable[[], None]) -> None:
+    met.append(deployment.journal.calls[-1])
+    effect()
+
+
+def test_first_files_of_a_table_that_is_not_there_yet() -> None:
+    """Two versions of the first file of all, whose tables are not the same one, end as any do."""
+    for order in permutations(["v1", "v2"]):
+        deployment = replacing(first=False)
+        runs = audited(deployment, 2)
+        for version in order:
+            concluded(deployment, runs[version])
+        deployment.settle()
+        check_promises(deployment)
+        assert on_main(deployment) == ["v2"]
+
+
+def version(number: int, sequencer: str, landed_at: str, name: str = "") -> Ingestion:
+    """A version of the key."""
+    landed = LandedObject("landing", KEY, name or f"{number}", "e", 1, sequencer, landed_at)
+    return Ingestion(id=f"{number}", landed=landed)
+
+
+def test_sequencers_are_numbers() -> None:
+    """They are compared as hexadecimal numbers, whatever their length, case and the clock say."""
+    assert is_newer(version(1, "10", "2026"), version(2, "F", "2027"))
+    assert not is_newer(version(1, "0a", "2027"), version(2, "0B", "2026"))
+    assert not is_newer(version(1, "00F", "2026"), version(1, "F", "2026"))
+
+
+def test_without_sequencers_the_time_tells() -> None:
+    """A version that was found by listing has no sequencer; times tell, and at last the names."""
+    assert is_newer(version(1, "", "2027"), version(2, "F", "2026"))
+    assert is_newer(version(1, "", "2026", "b"), version(2, "", "2026", "a"))
+
+
+VERSIONS = st.builds(
+    version,
+    st.integers(0, 9),
+    st.sampled_from(["", "A", "0B", "10"]),
+    st.sampled_from(["2026", "2027"]),
+)
+
+
+@given(VERSIONS, VERSIONS)
+def test_one_of_two_is_newer(one: Ingestion, other: Ingestion) -> None:
+    """Of two versions exactly one is newer, unless they are the same in all that tells."""
+    if one.landed.version != other.landed.version:
+        assert is_newer(one, other) != is_newer(other, one)
+    assert not is_newer(one, one)
+
+
+def test_what_was_replaced_is_not_live() -> None:
+    """Of the earlier versions only those are to be replaced that no other one has replaced."""
+    older = [version(n, f"{n}", "2026") for n in range(1, 4)]
+    older[1] = replace(older[1], replaced=("1",))
+    seen = standing(version(4, "4", "2026"), older)
+    assert [each.id for each in seen.live] == ["2", "3"]
+    assert not seen.newer
+    assert standing(older[0], older[1:]).newer

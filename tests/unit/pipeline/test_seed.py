@@ -1,0 +1,113 @@
+"""A deployment's catalog gets what it lacks, once, whoever else is at it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from functions.adapters.nessie import MAIN, MergeConflict
+from functions.pipeline.seed import Seeded, seed
+from lakegate.audit_tables import QUARANTINE, RESULTS
+from lakegate.errors import Transient
+from tests.fakes.deployment import Deployment
+from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+
+BOTH = (RESULTS.name, QUARANTINE.name)
+
+
+@pytest.fixture
+def virgin() -> Deployment:
+    """A deployment whose main has no commit yet."""
+    return Deployment(virgin=True)
+
+
+def on_main(deployment: Deployment) -> set[str]:
+    return deployment.catalog.names(MAIN)
+
+
+def test_a_virgin_main_gets_all(virgin: Deployment) -> None:
+    """The first time there is a first commit, and both tables come to main by one more."""
+    assert seed(virgin.adapters) == Seeded(first_commit=True, tables=BOTH)
+    assert on_main(virgin) == set(BOTH)
+    assert next(virgin.catalog.log()).message.startswith("Make ops.")
+    assert virgin.catalog.branches("publish/") == []
+
+
+def test_the_second_time_nothing_is_done(virgin: Deployment) -> None:
+    """What is there is left as it is."""
+    seed(virgin.adapters)
+    head = virgin.catalog.head(MAIN)
+    assert seed(virgin.adapters) == Seeded(first_commit=False, tables=())
+    assert virgin.catalog.head(MAIN) == head
+
+
+def test_a_table_that_is_there_stays(virgin: Deployment) -> None:
+    """Where a run was recorded before, only what it did not need is made."""
+    virgin.catalog.begin("ops")
+    virgin.land("shop/orders/a.parquet")
+    virgin.settle()
+    recorded = virgin.catalog.table(MAIN, RESULTS.name)
+    assert seed(virgin.adapters) == Seeded(first_commit=False, tables=(QUARANTINE.name,))
+    assert virgin.catalog.table(MAIN, RESULTS.name) == recorded
+
+
+@pytest.mark.parametrize("point", ["catalog.begin", "catalog.create_branch", "catalog.merge"])
+def test_two_at_once_make_everything_once(virgin: Deployment, point: str) -> None:
+    """Whoever is overtaken finds it done: neither fails, and main has one of each."""
+    done: list[Seeded] = []
+    virgin.journal.strike(point, Fault(lambda: done.append(seed(virgin.adapters))))
+    done.append(seed(virgin.adapters))
+    assert sorted(each.first_commit for each in done) == [False, True]
+    assert sorted(name for each in done for name in each.tables) == sorted(BOTH)
+    assert virgin.catalog.branches("publish/") == []
+
+
+@pytest.mark.parametrize("point", ["catalog.create_branch", "tables.make", "catalog.head"])
+def test_a_sweep_meanwhile_leaves_it_alone(virgin: Deployment, point: str) -> None:
+    """The branch on which the tables are made is not taken for one that somebody left behind."""
+    virgin.journal.strike(point, Fault(virgin.sweep, "after", times=2))
+    assert seed(virgin.adapters).tables == BOTH
+    assert on_main(virgin) == set(BOTH)
+
+
+def test_what_a_dead_one_left_is_swept(virgin: Deployment) -> None:
+    """Once main has its tables nobody needs another branch that they were made on."""
+    virgin.journal.strike("catalog.delete_branch", Fault(die))
+    with suppress(ProcessDied):
+        seed(virgin.adapters)
+    assert virgin.catalog.branches("publish/")
+    virgin.sweep()
+    assert virgin.catalog.branches("publish/") == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("effect", [unavailable, die])
+def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[], None]) -> None:
+    """A call that fails, or a process that dies at it, leaves nothing to stumble over."""
+    for number in range(_calls()):
+        virgin = Deployment(virgin=True)
+        virgin.journal.strike_at(number, Fault(effect, when))
+        with suppress(Transient, ProcessDied):
+            seed(virgin.adapters)
+        seed(virgin.adapters)
+        assert on_main(virgin) == set(BOTH)
+        assert virgin.catalog.table(MAIN, RESULTS.name)
+
+
+def test_a_main_that_never_rests_is_tried_later(virgin: Deployment) -> None:
+    """Where every merge is refused, that is transient, and no branch is left."""
+    virgin.journal.strike("catalog.merge", Fault(_refuse, times=float("inf")))
+    with pytest.raises(Transient, match="TABLE_BUSY"):
+        seed(virgin.adapters)
+    assert virgin.catalog.branches("publish/") == []
+
+
+def _refuse() -> None:
+    raise MergeConflict("MERGE_CONFLICT", "main moved on")
+
+
+def _calls() -> int:
+    """How many calls a seeding makes."""
+    virgin = Deployment(virgin=True)
+    seed(virgin.adapters)
+    return len(virgin.journal.calls)

@@ -1,0 +1,119 @@
+"""A file that is published with warnings: people are told, once, and calmly."""
+
+from dataclasses import replace
+
+import pytest
+
+from functions.model.alert import (
+    Alert,
+    Kind,
+)
+from functions.model.ingestion import Ingestion, State
+from functions.operations.failed import replay
+from functions.pipeline.complete import with_findings
+from lakegate.report import AuditReport
+from tests.fakes.deployment import Deployment
+from tests.fakes.examples import INGESTION, REPORT
+from tests.fakes.job import NOTED, PASSED, WARNED, Script, rejected, warned
+from tests.fakes.promises import check_promises
+
+KEY, OTHER = "shop/orders/a.parquet", "shop/orders/b.parquet"
+
+
+def noted(report: AuditReport) -> AuditReport:
+    """The run that finds something of severity info."""
+    return replace(report, checks=(PASSED, NOTED))
+
+
+def elsewhere(report: AuditReport) -> AuditReport:
+    """The run that warns because of another check."""
+    return replace(report, checks=(PASSED, replace(WARNED, id="few_lost")))
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """A deployment where nothing has landed."""
+    return Deployment()
+
+
+def ended(deployment: Deployment, script: Script, key: str = KEY) -> Ingestion:
+    """What became of a file whose run goes as scripted."""
+    landed = deployment.land(key, script=script)
+    deployment.settle()
+    check_promises(deployment)
+    return deployment.ingestion(landed)
+
+
+def told(deployment: Deployment) -> list[Alert]:
+    """What people were told, in the contract's channel."""
+    assert {channel for channel, _ in deployment.alerts.posted} <= {"#orders"}
+    return [alert for _, alert in deployment.alerts.posted]
+
+
+def test_people_are_told_once_of_a_file_that_is_published_with_warnings(
+    deployment: Deployment,
+) -> None:
+    """The notice names the file, the check, what was expected and what was found."""
+    found = ended(deployment, warned)
+    assert (found.state, found.alerted) == (State.PUBLISHED, True)
+    (notice,) = told(deployment)
+    assert (notice.kind, notice.ingestion) == (Kind.WARNING, found.id)
+    assert notice.text == "Published with a warning: a.parquet"
+    text = str(notice.blocks)
+    assert "*few_late* on `id`: expected less than 10 rows" in text
+    assert "found 7 rows" in text
+    assert NOTED.id not in text
+    deployment.send_all_again()
+    deployment.settle()
+    assert deployment.journal.calls.count("alerts.post") == 1
+
+
+def test_what_is_only_informative_is_in_the_report_alone(deployment: Deployment) -> None:
+    """A check of severity info tells nobody."""
+    found = ended(deployment, noted)
+    assert (found.state, found.warnings) == (State.PUBLISHED, ())
+    assert told(deployment) == []
+
+
+def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> None:
+    """Files of one table with the same warnings have the same cause, others another one."""
+    for number in range(3):
+        ended(deployment, warned, f"shop/orders/{number}.parquet")
+    ended(deployment, elsewhere)
+    causes = [(alert.table, alert.cause) for alert in told(deployment)]
+    assert len(causes) == 4
+    assert len(set(causes)) == 2
+
+
+def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Deployment) -> None:
+    """Both are told at once: what it likely doubles, and what its audit warns of."""
+    for key in (KEY, OTHER):
+        deployment.land(key, body=b"the same", script=warned)
+        deployment.settle()
+    check_promises(deployment)
+    first, again = told(deployment)
+    assert "duplicate" not in first.text
+    assert again.text == "Published, but likely a duplicate: b.parquet"
+    assert "*few_late* on `id`" in str(again.blocks)
+
+
+def test_what_recovered_with_warnings_is_told_in_its_thread(deployment: Deployment) -> None:
+    """A replay that is published with warnings tells both, as the answer to the alert."""
+    failed = ended(deployment, rejected)
+    deployment.script(failed.landed, warned)
+    replay(deployment.adapters, failed)
+    deployment.settle()
+    check_promises(deployment)
+    _, recovery = told(deployment)
+    assert recovery.kind is Kind.RECOVERED
+    assert "*few_late* on `id`" in str(recovery.blocks)
+
+
+def test_no_number_of_other_findings_hides_a_warning() -> None:
+    """What the ledger keeps of a report begins with what blocks, then what people are told of."""
+    many = [replace(NOTED, id=f"noted {number}") for number in range(30)]
+    found = with_findings(INGESTION, replace(REPORT, checks=(*many, WARNED, *REPORT.checks)))
+    published = found.but(state=State.PUBLISHED, alerted=False)
+    assert [check["status"] for check in found.checks[:3]] == ["fail", "warn", "warn"]
+    assert [check["id"] for check in published.warnings] == [WARNED.id]
+    assert published.needs_alert

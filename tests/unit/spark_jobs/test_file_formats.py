@@ -1,0 +1,135 @@
+"""What is found out of a file's bytes without Spark: its kind, its rows, its size unpacked."""
+
+import gzip
+import io
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakegate.errors import Permanent
+from spark_jobs.files.avro import count_rows as count_avro
+from spark_jobs.files.csv import Rows, complete_line, count_rows, header
+from spark_jobs.files.sniff import check_binary, check_text
+from spark_jobs.files.source import LocalFile
+from spark_jobs.files.text_lines import check_gzip
+
+OPTIONS = {"delimiter": ",", "quote": '"', "escape": '"', "encoding": "UTF-8"}
+CELLS = st.text(st.sampled_from('ab,"\n é'), max_size=6)
+
+
+def rows_in(body: bytes, **options: str) -> Rows:
+    return count_rows(lambda: nullcontext(io.BytesIO(body)), OPTIONS | options)
+
+
+def code_of(act: Callable[[], object]) -> str:
+    with pytest.raises(Permanent) as caught:
+        act()
+    return caught.value.code
+
+
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=3), max_size=5))
+def test_rows_are_counted_whatever_their_cells_hold(rows: list[list[str]]) -> None:
+    """Quoted cells may hold delimiters, quotes and line ends."""
+    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+    found = rows_in("\r\n".join(quoted).encode())
+    assert (found.count, found.undecodable) == (len(rows), False)
+    assert found.ends <= {"\r\n"}
+
+
+@pytest.mark.parametrize("text", ['1,"a\n2,b\n', '1,"a\n2,b\n3,"c"\n', '1,"a"b"\n'])
+def test_a_quote_that_is_not_closed_is_found(text: str) -> None:
+    """Where a quote is not closed at the end of its cell, rows cannot be counted."""
+    assert code_of(lambda: rows_in(text.encode())) == "CORRUPT_FILE"
+
+
+def test_bytes_that_are_no_text_are_told() -> None:
+    """Latin-1 that is called UTF-8 is counted all the same, and told."""
+    ends = frozenset("\n")
+    assert rows_in(b"1,caf\xe9\n2,x\n") == Rows(2, ends, undecodable=True)
+    assert rows_in(b"1,caf\xe9\n", encoding="ISO-8859-1") == Rows(1, ends, undecodable=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "whole"),
+    [
+        ("1,a", True), ("", True), ('1,"a"', True), ('"a ""b"", c",2', True), ('1,5" pipe', True),
+        ('1,"a', False), ('a",1', True), ('1,"a"b', False), ('"a""', False), ('5" x,"a', False),
+    ],
+)  # fmt: skip
+def test_a_line_is_a_whole_row_or_may_go_on(line: str, whole: bool) -> None:
+    """A line counts as a whole row only if no cell in it can go on in the next line."""
+    assert bool(re.search(_python(complete_line(OPTIONS)), line)) is whole
+
+
+@given(st.lists(st.text(st.sampled_from('a,"'), max_size=8), min_size=1, max_size=4))
+def test_lines_that_are_whole_are_as_many_rows(lines: list[str]) -> None:
+    """Where every line is a whole row, there are as many rows as lines that are not empty."""
+    whole = re.compile(_python(complete_line(OPTIONS)))
+    if all(whole.search(line) for line in lines):
+        assert rows_in("\n".join(lines).encode()).count == sum(map(bool, lines))
+
+
+def _python(java: str) -> str:
+    """Java's expression as Python's: only the names of characters and of the end differ."""
+    named = re.sub(r"\\x\{([0-9a-f]+)\}", lambda m: re.escape(chr(int(m[1], 16))), java)
+    return named.replace(r"\z", r"\Z")
+
+
+def test_a_header_is_the_first_row_that_is_there() -> None:
+    """Names come from the first line with anything in it, without a byte order mark."""
+    assert header(b'\xef\xbb\xbf\r\nid,"a,b"\r\n1,2', OPTIONS) == (("id", "a,b"), 'id,"a,b"')
+
+
+@pytest.mark.parametrize(
+    ("head", "described"),
+    [
+        (b"PK\x03\x04", "ZIP"), (b"\x1f\x8b\x08", "gzip"), (b"<!DOCTYPE html>", "HTML"),
+        (b"\xff\xfei\x00", "UTF-16"), (b"ORC\x00\x08", "an ORC file"), (bytes(50), "binary data"),
+        (b"PAR1\x15\x04", "Parquet"), (b"SQLite format 3\0", "SQLite"),
+    ],
+)  # fmt: skip
+def test_what_is_no_text_is_named(head: bytes, described: str) -> None:
+    """A file of another kind is refused with the kind that it is."""
+    with pytest.raises(Permanent, match=described) as caught:
+        check_text("csv", head, "UTF-8")
+    assert caught.value.code == "NOT_CSV"
+
+
+@pytest.mark.parametrize("head", [b"ORCHARD,trees\n", b"PAR1,PAR2\n", b"a\0b,c\n" + b"x" * 50])
+def test_text_is_not_taken_for_something_else(head: bytes) -> None:
+    """A header that begins like a magic number is a header, and one NUL makes no binary file."""
+    check_text("csv", head, "UTF-8")
+
+
+def test_a_binary_file_without_its_end_was_cut_short() -> None:
+    """Parquet and ORC are known to be whole by their last bytes."""
+    assert code_of(lambda: check_binary("orc", b"ORC\x08", b"1234")) == "TRUNCATED_FILE"
+    assert code_of(lambda: check_binary("parquet", b"PAR1\x08", b"1234")) == "TRUNCATED_FILE"
+    assert code_of(lambda: check_binary("avro", b"PAR1\x08", b"PAR1")) == "NOT_AVRO"
+    check_binary("orc", b"ORC\x08", b"ORC\x17")
+
+
+def test_gzip_may_unpack_to_a_multiple_of_its_size(tmp_path: Path) -> None:
+    """A file that unpacks to more than the contract allows is refused, and read no further."""
+    file = tmp_path / "file.gz"
+    file.write_bytes(gzip.compress(bytes(80 << 20)))
+    assert code_of(lambda: check_gzip(LocalFile(file), 200)) == "ZIP_BOMB"
+    check_gzip(LocalFile(file), 2000)
+    file.write_bytes(gzip.compress(b"id\n1\n") * 2)
+    check_gzip(LocalFile(file), 1)
+
+
+def test_avro_rows_are_counted_by_blocks() -> None:
+    """The blocks' counts are added up; a block that ends wrongly, or not at all, is found."""
+    sync = bytes(range(16))
+    head = b"Obj\x01\x02\x02k\x02v\x00" + sync
+    body = head + b"\x06\x04ab" + sync + b"\x02\x02c" + sync
+    assert count_avro(io.BytesIO(body)) == 4
+    assert count_avro(io.BytesIO(head)) == 0
+    assert code_of(lambda: count_avro(io.BytesIO(body[:-1]))) == "TRUNCATED_FILE"
+    assert code_of(lambda: count_avro(io.BytesIO(body[:-1] + b"!"))) == "CORRUPT_FILE"

@@ -1,0 +1,206 @@
+"""Files that were made to do harm are found out before anything believes them. No Spark."""
+
+import gzip
+import io
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
+from spark_jobs.files.avro import count_rows as count_avro
+from spark_jobs.files.csv import count_rows
+from spark_jobs.files.limits import Compact, check_array, check_columns, check_parquet, check_rows
+from spark_jobs.files.sniff import check_text
+from spark_jobs.files.source import LocalFile
+from spark_jobs.files.text_lines import Unpacked, check_gzip
+from tests.fakes.lying_parquet import TERA, parquet, placed, promising
+from tests.unit.spark_jobs.test_file_formats import OPTIONS, code_of
+
+PYARROW = sorted((Path(pa.__file__).parent / "tests" / "data").rglob("*.parquet"))
+HONEST = parquet()
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Callable[..., str]:
+    """The code for which a Parquet file is refused by its footer, "" where it is not."""
+
+    def tell(body: bytes, limits: Limits = DEFAULTS) -> str:
+        file = tmp_path / "file.parquet"
+        file.write_bytes(body)
+        try:
+            check_parquet(LocalFile(file), limits)
+        except Permanent as refusal:
+            return refusal.code
+        return ""
+
+    return tell
+
+
+@pytest.mark.parametrize("file", PYARROW, ids=lambda file: file.name)
+def test_honest_parquet_is_taken(told: Callable[..., str], file: Path) -> None:
+    """Files of real writers, old ones too, have footers that can be true."""
+    assert told(file.read_bytes()) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (promising(TERA, TERA), "TOO_MANY_ROWS"),
+        (promising(TERA, 3), "CORRUPT_FILE"),
+        (promising(4, 3), "CORRUPT_FILE"),
+        (promising(-1, 3), "CORRUPT_FILE"),
+        (placed(packed=-5), "CORRUPT_FILE"),
+        (placed(unpacked=-5), "CORRUPT_FILE"),
+        (placed(packed=1 << 40), "CORRUPT_FILE"),
+        (placed(data=10**9), "CORRUPT_FILE"),
+        (placed(data=-10), "CORRUPT_FILE"),
+        (placed(unpacked=1 << 60), "ZIP_BOMB"),
+        (HONEST[:-8] + b"\xff\xff\xff\x7fPAR1", "CORRUPT_FILE"),
+        (HONEST[:-8] + b"\xff\xff\xff\xffPAR1", "CORRUPT_FILE"),
+        (HONEST[:-8] + b"\0\0\0\0PAR1", "CORRUPT_FILE"),
+        (b"PAR1\x19\xfc\xff\xff\xff\xff\x07\x07\0\0\0PAR1", "CORRUPT_FILE"),  # a list of 2^31
+        (b"PAR1\x18\xff\xff\xff\xff\x07\x06\0\0\0PAR1", "CORRUPT_FILE"),  # a text of 2^31
+        (b"PAR1" + b"\x1c" * 10**5 + (10**5).to_bytes(4, "little") + b"PAR1", "CORRUPT_FILE"),
+    ],
+)
+def test_a_footer_that_cannot_be_true_is_refused(
+    told: Callable[..., str], body: bytes, code: str
+) -> None:
+    """Rows without values, places outside of the file, sizes below zero: none comes to a reader."""
+    assert told(body) == code
+
+
+def test_parquet_has_limits(told: Callable[..., str]) -> None:
+    """As many rows and bytes as are taken are taken, and not one more."""
+    assert told(HONEST, Limits(most_rows=3)) == ""
+    assert told(HONEST, Limits(most_rows=2)) == "TOO_MANY_ROWS"
+    assert told(placed(unpacked=500), Limits(largest_unpacked=1000)) == ""
+    assert told(placed(unpacked=500), Limits(largest_unpacked=999)) == "ZIP_BOMB"
+
+
+@given(st.binary(max_size=60))
+def test_any_footer_is_read_or_refused(text: bytes) -> None:
+    """Whatever bytes stand in a footer's place, reading them ends, with ValueError if at all."""
+    try:
+        for _ in Compact(text).items(4):
+            pass
+    except ValueError:
+        pass
+
+
+def test_rows_columns_and_arrays_have_limits() -> None:
+    """What is at the limit is taken, what is one beyond is not."""
+    limits = Limits(most_rows=5, most_columns=6, largest_array=7)
+    check_rows(5, limits)
+    check_columns(6, limits)
+    check_array(7, limits)
+    assert code_of(lambda: check_rows(6, limits)) == "TOO_MANY_ROWS"
+    assert code_of(lambda: check_rows(-1, limits)) == "TOO_MANY_ROWS"
+    assert code_of(lambda: check_columns(7, limits)) == "TOO_MANY_COLUMNS"
+    assert code_of(lambda: check_array(8, limits)) == "TOO_LARGE"
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Callable[..., Unpacked]:
+    """What is found of a file of gzip."""
+
+    def unpack(body: bytes, limits: Limits = DEFAULTS) -> Unpacked:
+        file = tmp_path / "file.gz"
+        file.write_bytes(body)
+        return check_gzip(LocalFile(file), 200, limits)
+
+    return unpack
+
+
+def test_gzip_has_a_limit_of_its_own(packed: Callable[..., Unpacked]) -> None:
+    """However well it is packed, a file unpacks to as many bytes as are taken, and no more."""
+    body = gzip.compress(b"x" * 1000)
+    assert packed(body, Limits(largest_unpacked=1000)) == Unpacked(1000, 1000)
+    assert code_of(lambda: packed(body, Limits(largest_unpacked=999))) == "ZIP_BOMB"
+
+
+def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> None:
+    """A gigabyte of zeros, in many members or packed twice, is refused once it is too much."""
+    member = gzip.compress(bytes(32 << 20))
+    assert code_of(lambda: packed(member * 32)) == "ZIP_BOMB"
+    twice = gzip.compress(member)
+    assert packed(twice).size == len(member)
+    assert code_of(lambda: check_text("csv", member, "UTF-8")) == "NOT_CSV"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        gzip.compress(b"id\n1\n")[:-3],
+        gzip.compress(b"id\n1\n") + b"garbage",
+        gzip.compress(b"id\n1\n") + gzip.compress(b"2\n")[:-9],
+        b"\x1f\x8b\x08\x08" + bytes(6) + b"a name without an end",
+    ],
+    ids=["cut", "more after it", "a second one cut", "a name without an end"],
+)
+def test_broken_gzip_is_refused(packed: Callable[..., Unpacked], body: bytes) -> None:
+    """What is cut short, has something after it or never begins is refused."""
+    assert code_of(lambda: packed(body)) == "CORRUPT_FILE"
+
+
+@given(st.lists(st.sampled_from([b"", b"ab", b"x" * 9]), max_size=6), st.sampled_from(b"\n\r"))
+def test_the_longest_line_is_found(lines: list[bytes], end: int) -> None:
+    """The longest line of a packed text is known, however its lines end and are packed."""
+    members = [gzip.compress(line + bytes([end])) for line in lines]
+    found = check_gzip(Packed(b"".join(members) or gzip.compress(b"")), 200)
+    assert found.longest_line == max(map(len, lines), default=0)
+
+
+class Packed:
+    """A file's bytes in memory."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body, self.size = body, len(body)
+
+    def head(self, length: int) -> bytes:
+        return self.body[:length]
+
+    def tail(self, length: int) -> bytes:
+        return self.body[-length:]
+
+    def open(self) -> io.BytesIO:
+        return io.BytesIO(self.body)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [("1,aaa\n", True), ("1,aaaa\n", False), ('"a\nb\nc"\n', True), ('"a\nb\nc\nd"\n', False)],
+)
+def test_a_csv_line_or_cell_has_a_limit(text: str, *, fits: bool) -> None:
+    """A line, or a cell with line ends in it, is as long as is taken, and no longer."""
+    opened = lambda: nullcontext(io.BytesIO(text.encode()))  # noqa: E731
+    if fits:
+        assert count_rows(opened, OPTIONS, Limits(longest_line=5)).count == 1
+    else:
+        code = code_of(lambda: count_rows(opened, OPTIONS, Limits(longest_line=5)))
+        assert code == "LINE_TOO_LONG"
+
+
+def test_avro_blocks_of_nothing_are_counted() -> None:
+    """A block may say that it has 10^12 rows of no bytes: they are counted, and then too many."""
+    sync, tera = bytes(16), bytes([0x80, 0xC0, 0xCA, 0xF3, 0x84, 0xA3, 0x02])
+    rows = count_avro(io.BytesIO(b"Obj\x01\0" + sync + tera + b"\0" + sync))
+    assert rows > DEFAULTS.most_rows
+    assert code_of(lambda: check_rows(rows, DEFAULTS)) == "TOO_MANY_ROWS"
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x01", b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\xff" * 11]
+)
+def test_avro_that_lies_about_lengths_is_refused(head: bytes) -> None:
+    """A length below zero, behind the file's end, or without an end is no reason to wait."""
+    assert code_of(lambda: count_avro(io.BytesIO(b"Obj\x01" + head + bytes(40)))) in (
+        "CORRUPT_FILE",
+        "TRUNCATED_FILE",
+    )
