@@ -26,15 +26,17 @@ browser: setup ## See that there is a Chromium for the tests, and have one insta
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
-# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each.
+# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each. A
+# folder of tests with servers is one lane's (tests/conftest.py), so that each is started once.
 ALONE = not spark and not stack and not deploy
 SPARK = spark and not stack
-LANES = -n 2 --dist loadfile --durations 20
+SERVED = tests/contract tests/deploy tests/e2e
+LANES = -n 2 --durations 20
 
 test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
-	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES)
-	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES)
+	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
+	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope $(SERVED)
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
@@ -43,15 +45,18 @@ test-unit: setup ## Run the tests that need no Java and no server
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
-test-long: setup ## Tell ten times as many stories of what may happen, others each time
+test-long: export LAKEGATE_MATRIX := 1
+test-long: setup ## Tell many more stories, others each time, and strike each call in every way
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
-	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py -n auto
+	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py \
+		tests/unit/pipeline/test_crashes.py tests/unit/operations/test_rebuild_ledger.py -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy
 
-check: setup ## Lint, check the formatting and the types
+check: setup ## Lint, check the formatting, the directions of imports and the types
 	@.venv/bin/ruff check
+	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 
@@ -115,4 +120,4 @@ lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest ver
 
 clean: ## Remove what was made here; the jars, shared by all clones, stay
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,1 +1,1 @@
-"""The quality page: what someone who was just alerted, or who owns a table, wants to know."""
+"""The quality page: for owners of tables and for everyone who just received an alert."""

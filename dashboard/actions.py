@@ -1,4 +1,4 @@
-"""Replay, publish anyway, discard: each says what will happen, and is done on a person's yes."""
+"""Replay, publish anyway, discard: each action is explained first, and confirmed by a person."""
 
 import getpass
 from collections.abc import MutableMapping
@@ -17,8 +17,9 @@ from dashboard.actions_plan import (
     plan,
 )
 from dashboard.formatting import code, count
-from dashboard.session import Opened, tell
-from functions.model.ingestion import ALERTED, Ingestion, standing
+from dashboard.session import Opened, show_error
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
 from lakegate.text import visible
@@ -39,10 +40,10 @@ _CONTRACTS = {False: "the contract in force now", True: "the contract of the las
 
 @dataclass(frozen=True)
 class _Done:
-    """What became, in sentences, of a verb that was `pressed` for a revision.
+    """The outcome, in sentences, of a verb that was `pressed` for a revision.
 
-    `refused` where it was not done. `since` is how the ingestion stood when a person was first told
-    of it, None before that.
+    `refused` if it was not carried out. `since` is the ingestion's revision when the page first
+    showed the outcome, None before that.
     """
 
     words: tuple[str, ...]
@@ -52,7 +53,7 @@ class _Done:
 
 
 def show(opened: Opened, ingestion: Ingestion) -> None:
-    """The buttons for what may be done with it, and what became of what was pressed last."""
+    """Show the buttons for the possible actions, and the outcome of the last one."""
     _tell_last(ingestion)
     if ingestion.state not in ALERTED:
         return
@@ -72,7 +73,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
 
 
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
-    """Return why a verb is not offered, None where that needs no words."""
+    """Return why a verb is not offered, None if that needs no words."""
     if verb is not Verb.DISCARD and ingestion.superseded_by:
         command = "replay" if verb is Verb.REPLAY else "publish"
         return _NOT_NEWEST.format(command, ingestion.id, ingestion.superseded_by)
@@ -80,22 +81,22 @@ def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
 
 
 def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
-    """Ask in a dialog, which holds on to the ingestion as it is seen now."""
+    """Ask in a dialog, which keeps the ingestion as the page shows it."""
     st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
 
 
 def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
-    """Say what would happen to the ingestion as it is seen, and do it on a yes."""
+    """Explain the effect on the ingestion as shown, and carry it out on confirmation."""
     which = f"{code(ingestion.name)}, ingestion {code(ingestion.id[:ID_PART])}"
     st.markdown(f"{which} of {code(opened.name)}")
     try:
         original = verb is Verb.REPLAY and _which_contract(ingestion)
         nulls = verb is Verb.PUBLISH and _wants_nulls(opened, ingestion)
         with st.spinner("Looking at what would happen"):
-            wish = ActionRequest(verb, original=original, null_unreadable=nulls)
-            found = plan(opened.adapters, ingestion, wish)
+            request = ActionRequest(verb, original=original, null_unreadable=nulls)
+            found = plan(opened.adapters, ingestion, request)
     except LakegateError as error:
-        tell(error, "This cannot be done now")
+        show_error(error, "Not possible now")
         return
     _describe(found)
     with st.form(f"confirm {ingestion.id}", border=False):
@@ -104,18 +105,18 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
         if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
-            _act(opened, ingestion, replace(wish, by=by, reason=reason))
+            _act(opened, ingestion, replace(request, by=by, reason=reason))
 
 
 def _which_contract(ingestion: Ingestion) -> bool:
-    """Whether to go by the original contract."""
+    """Ask if the original contract applies."""
     if not all(version for _, version in ingestion.contracts):
         return False
     return st.radio("By", list(_CONTRACTS), format_func=_CONTRACTS.__getitem__, horizontal=True)
 
 
 def _wants_nulls(opened: Opened, ingestion: Ingestion) -> bool:
-    """Return whether rows with cells that could not be read are to be published as well."""
+    """Ask if rows with unparseable cells are to be published as well."""
     if not has_unreadable(opened.adapters, ingestion):
         return False
     return st.checkbox("Publish also the rows that could not be read, with null in such cells")
@@ -130,14 +131,14 @@ def _describe(found: Plan) -> None:
                 st.text("\n".join(map(visible, files)))
 
 
-def _act(opened: Opened, ingestion: Ingestion, wish: ActionRequest) -> None:
-    """Carry it out once: a second press finds that it was done, and tries again what was not."""
+def _act(opened: Opened, ingestion: Ingestion, request: ActionRequest) -> None:
+    """Carry out the request once: a second press finds it done, and retries what failed."""
     outcomes = _outcomes()
-    last, pressed = outcomes.get(ingestion.id), (wish.verb, ingestion.revision)
+    last, pressed = outcomes.get(ingestion.id), (request.verb, ingestion.revision)
     if not last or last.refused or last.pressed != pressed:
         with st.spinner("Under way"):
             try:
-                done = _Done(carry_out(opened.adapters, ingestion, wish), pressed)
+                done = _Done(carry_out(opened.adapters, ingestion, request), pressed)
             except LakegateError as error:
                 if error.code == "NAME_NEEDED":
                     st.warning("Say who publishes it and why: main's log keeps both.")
@@ -152,19 +153,19 @@ def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tupl
         session.opened.clear()
         return error.message, _AGAIN
     try:
-        return error.message, standing(opened.adapters.ledger.get(ingestion.id))
+        return error.message, status_text(opened.adapters.ledger.get(ingestion.id))
     except LakegateError:
         return (error.message,)
 
 
 def _outcomes() -> MutableMapping[str, _Done]:
-    """What came of the last press for each ingestion since the page was opened, by their ids."""
+    """Return the outcome of the last press for each ingestion id of this session."""
     found: MutableMapping[str, _Done] = st.session_state.setdefault("outcomes", {})
     return found
 
 
 def _tell_last(ingestion: Ingestion) -> None:
-    """Say what came of the last press, at least once, until the ingestion stands otherwise."""
+    """Show the outcome of the last press, at least once, until the ingestion changes."""
     outcomes = _outcomes()
     done = outcomes.get(ingestion.id)
     now = (ingestion.attempt, ingestion.ended and ingestion.state, ingestion.is_settled)

@@ -1,7 +1,7 @@
-"""What an action on a failed ingestion would do, told before anybody does it.
+"""The plan of an action on a failed ingestion: its effect, before it is carried out.
 
-It is told of the ingestion as a person sees it. What has changed by the time that they say yes,
-functions/operations/failed.py finds out: it alone decides.
+It describes the ingestion as the page shows it. Later changes are found by
+functions/operations/failed.py on confirmation: it alone decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations import failed
 from functions.operations.discard import plan as removal_plan
 from functions.operations.preconditions import require_newest, require_publishable
+from functions.pipeline.contracts import contract_for
 from functions.pipeline.finish import report_of
-from functions.pipeline.intake import contract_for
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 
@@ -25,7 +25,7 @@ _HASH, _MOST_LINES = 12, 12
 
 
 class Verb(StrEnum):
-    """What a person may do."""
+    """An action that a person may take."""
 
     REPLAY = "Replay"
     PUBLISH = "Publish anyway"
@@ -34,10 +34,10 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """What a person, `by` name, asks for: a publication for a `reason`, a replay by a contract.
+    """A request by a named person: a publication for a `reason`, or a replay by a contract.
 
-    `original` is the contract of the last attempt. With `null_unreadable` rows with cells that
-    could not be read are published as well.
+    `original` is the contract of the last attempt. With `null_unreadable`, rows with unparseable
+    cells are published as well.
     """
 
     verb: Verb
@@ -49,7 +49,7 @@ class ActionRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would happen: sentences in Markdown; `files` are those that would go, `kept` why not."""
+    """The effect in Markdown sentences; `files` are to be deleted, `kept` says why not."""
 
     lines: tuple[str, ...]
     files: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Plan:
 
 
 def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
-    """What may be done with it as it stands."""
+    """Return the actions that its state allows."""
     if ingestion.state not in ALERTED:
         return ()
     whole, newest = not ingestion.discarded, not ingestion.superseded_by
@@ -70,37 +70,42 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     return tuple(verb for verb, fits in verbs.items() if fits)
 
 
-def plan(adapters: Adapters, ingestion: Ingestion, wish: ActionRequest) -> Plan:
-    """What a wish would do. Raises LakegateError where that cannot be told, or cannot be done."""
-    match wish.verb:
+def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Plan:
+    """Return the effect of a request. Raises LakegateError for an impossible one."""
+    match request.verb:
         case Verb.REPLAY:
             require_newest(adapters, ingestion, "", f"replay {ingestion.id}")
-            return Plan(tuple(_replay(adapters, ingestion, original=wish.original)))
+            return Plan(tuple(_replay(adapters, ingestion, original=request.original)))
         case Verb.PUBLISH:
             _require_publishable(adapters, ingestion)
-            report, nulls = report_of(adapters, ingestion), wish.null_unreadable
+            report, nulls = report_of(adapters, ingestion), request.null_unreadable
             return Plan(tuple(_publish(ingestion, report, null_unreadable=nulls)))
         case Verb.DISCARD:
             return _discard(adapters, ingestion)
 
 
-def carry_out(adapters: Adapters, ingestion: Ingestion, wish: ActionRequest) -> tuple[str, ...]:
-    """Do what was asked for, once; returns what became of it, in sentences.
+def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> tuple[str, ...]:
+    """Carry out the request, once; return the outcome in sentences.
 
-    `ingestion` is what the person saw: where somebody was faster, a LakegateError says what became
-    of it.
+    `ingestion` is as the page showed it: if it changed meanwhile, a LakegateError says how.
     """
-    match wish.verb:
+    match request.verb:
         case Verb.REPLAY:
-            done = failed.replay(adapters, ingestion, by=wish.by, original=wish.original)
-            return _told(outcomes.replayed(done), outcomes.left(done))
+            done = failed.replay(adapters, ingestion, by=request.by, original=request.original)
+            return _sentences(outcomes.replayed(done), outcomes.left(done))
         case Verb.PUBLISH:
             done = failed.publish_anyway(
-                adapters, ingestion, wish.by, wish.reason, null_unreadable=wish.null_unreadable
+                adapters,
+                ingestion,
+                request.by,
+                request.reason,
+                null_unreadable=request.null_unreadable,
             )
-            return _told(outcomes.approved(done, wish.by.strip()), outcomes.left(done))
+            return _sentences(outcomes.approved(done, request.by.strip()), outcomes.left(done))
         case Verb.DISCARD:
-            return _told(*outcomes.discarded(failed.discard(adapters, ingestion, by=wish.by)))
+            return _sentences(
+                *outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))
+            )
 
 
 def _require_publishable(adapters: Adapters, ingestion: Ingestion) -> None:
@@ -124,7 +129,7 @@ def _replay(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iter
 
 
 def _contracts(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
-    """The contract, or those of a batch's files; where one is new, that is said."""
+    """Yield the contract, or those of a batch's files, and mark newer versions."""
     before = sorted(set(ingestion.contracts))
     if original:
         found = [adapters.lake.contract_at(*each) for each in before if all(each)]
@@ -139,7 +144,7 @@ def _contracts(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> I
 
 
 def has_unreadable(adapters: Adapters, ingestion: Ingestion) -> bool:
-    """Return whether a person may choose what becomes of rows that could not be read."""
+    """Return if there are rows with unparseable cells to decide about."""
     return bool(unreadable.named(report_of(adapters, ingestion)))
 
 
@@ -208,5 +213,5 @@ def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in shown)
 
 
-def _told(*words: str) -> tuple[str, ...]:
+def _sentences(*words: str) -> tuple[str, ...]:
     return tuple(text for text in words if text)

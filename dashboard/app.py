@@ -1,4 +1,4 @@
-"""The quality page's script, which Streamlit runs for each view: which page, and of what."""
+"""The page's script, which Streamlit runs for each view."""
 
 import json
 import sys
@@ -10,19 +10,19 @@ from access.deployment import Choice
 from dashboard import formatting, ingestion_page, overview_page, table_page
 from dashboard.compare import comparison_page
 from dashboard.formatting import code
-from dashboard.session import Opened, opened, told
+from dashboard.session import Opened, errors_shown, opened
 
 Show = Callable[[Opened], None]
 
 
 def main(choice: Choice) -> None:
-    """Show the page that the address names, of the deployment that was chosen."""
+    """Show the page in the address, of the chosen deployment."""
     st.set_page_config(page_title=f"Lakegate: {choice.name}", layout="wide")
 
     def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:
         def run() -> None:
             st.caption(code(choice.name), text_alignment="right")
-            with told():
+            with errors_shown():
                 show(opened(choice))
 
         return st.Page(run, title=title, url_path=path, default=first)

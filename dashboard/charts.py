@@ -1,4 +1,4 @@
-"""What the page's pictures share: bars over time, whole numbers, the colours of results."""
+"""Parts of all charts: bars over time, whole numbers, the colours of results."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,10 +11,9 @@ import altair as alt
 from lakegate import times
 from lakegate.report import Status
 
-# Colours: those of the page, light and dark, and those that an outcome has everywhere.
-#
-# The five of the outcomes are told apart by people who are colour-blind and stand out from both
-# backgrounds by 3 to 1 at least (Okabe and Ito, "Color Universal Design"; WCAG 2.2, 1.4.11).
+# Colours of the page, light and dark, and those of the outcomes. The five colours of the outcomes
+# suit colour-blind readers, and contrast with both backgrounds by at least 3 to 1 (Okabe and Ito,
+# "Color Universal Design"; WCAG 2.2, 1.4.11).
 
 GREEN, ORANGE, PINK, BLUE, GREY = "#0c9b78", "#d55e00", "#c0609c", "#3987c9", "#868c95"
 
@@ -47,7 +46,7 @@ _DARK = {
 
 
 def theme() -> Mapping[str, str]:
-    """Streamlit's options of both themes; the reader's system says which one is shown."""
+    """Return Streamlit's options of both themes; the reader's system chooses one."""
     kinds = {"light": _LIGHT, "dark": _DARK}
     return {
         f"theme.{kind}.{name}": value
@@ -71,7 +70,7 @@ RESULT_WORDS = {
     Status.SKIPPED: "skipped",
 }
 _FILLED = 0.84  # of a bar's place
-# Up to how long a time is labelled how, and about how often, so that no label comes twice.
+# The label format up to each length of time, and the number of labels, so that none repeats.
 _TICKS: Sequence[tuple[timedelta, str, Any]] = (
     (timedelta(minutes=7), "%H:%M:%S", 5),
     (timedelta(hours=30), "%H:%M", 7),
@@ -83,25 +82,25 @@ _TICKS: Sequence[tuple[timedelta, str, Any]] = (
 
 @dataclass(frozen=True)
 class Span:
-    """The time that a picture is of, from `since` to `until`, and what one `step` of it is."""
+    """The time of a chart, from `since` to `until`, and the length of one `step`."""
 
     since: str
     until: str
     step: timedelta
 
     def bar(self, begin: str) -> dict[str, str]:
-        """Where the bar of the step that begins then lies: from, to, and its middle."""
+        """Return the bar of the step that begins then: its start, its end and its middle."""
         first = datetime.fromisoformat(begin)
         ends = {"time": 0.0, "end": _FILLED, "middle": _FILLED / 2}
         return {name: times.text(first + self.step * share) for name, share in ends.items()}
 
     def axis(self, field: str) -> alt.X:
-        """The whole span, however little of it there is something to see of."""
+        """Return an axis of the whole span, even if most of it is empty."""
         return time_axis(field, self.since, self.until)
 
 
 def time_axis(field: str, since: str, until: str) -> alt.X:
-    """An axis of the time from `since` to `until`, in UTC."""
+    """Return an axis of the time from `since` to `until`, in UTC."""
     length = datetime.fromisoformat(until) - datetime.fromisoformat(since)
     shown, ticks = next(how for most, *how in _TICKS if length <= most)
     scale = alt.Scale(type="utc", domain=[since, until], nice=False)
@@ -110,10 +109,10 @@ def time_axis(field: str, since: str, until: str) -> alt.X:
 
 
 def bars(parts: Sequence[Mapping[str, Any]], what: str, span: Span) -> alt.Chart:
-    """Bars over time, each of parts that lie upon each other in their order.
+    """Return bars over time, each of stacked parts in their order.
 
-    A part has when its bar begins (`begin`), its colour's field, and how many things (`many`) it
-    stands for. Vega stacks no bars that begin and end at times, so that is done here.
+    A part has the start of its bar (`begin`), the field of its colour, and a count (`many`). Vega
+    cannot stack bars that begin and end at times, so this function does.
     """
     heights: Counter[str] = Counter()
     rows = []
@@ -134,32 +133,32 @@ def bars(parts: Sequence[Mapping[str, Any]], what: str, span: Span) -> alt.Chart
 
 
 def chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """A chart of rows."""
+    """Return a chart of rows."""
     return alt.Chart(alt.Data(values=list(rows)))
 
 
 def time() -> alt.Tooltip:
-    """When, on pointing at something."""
+    """Return a tooltip with a time."""
     return alt.Tooltip("time:T", title="from, UTC", format="%-d %b %H:%M", formatType="utc")
 
 
 def number(field: str, title: str = "") -> alt.Tooltip:
-    """How many, on pointing at something."""
+    """Return a tooltip with a count."""
     return alt.Tooltip(f"{field}:Q", title=title or field, format=",")
 
 
 def whole_numbers() -> alt.Axis:
-    """An axis of things that are counted."""
+    """Return an axis of counts."""
     return alt.Axis(format=",d", tickMinStep=1, tickCount=5)
 
 
 def legend() -> alt.Legend:
-    """What the colours mean, as narrow as a phone."""
+    """Return the legend of the colours, narrow enough for a phone."""
     return alt.Legend(title=None, orient="top", columns=3)
 
 
 def by_result(there: Collection[Status]) -> alt.Color:
-    """The colours of those results that there are."""
+    """Return the colours of the results that occur."""
     shown = [status for status in RESULT_COLOURS if status in there]
     scale = alt.Scale(
         domain=[RESULT_WORDS[status] for status in shown],

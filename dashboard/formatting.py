@@ -1,4 +1,4 @@
-"""Numbers, times and names as people read them."""
+"""Format numbers, times and names for people."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ _SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def code(text: str) -> str:
-    """Text of others as Markdown that shows it as it is, on one line, in the font of code.
+    """Return foreign text as inline code of Markdown, unchanged and on one line.
 
-    In inline code nothing is looked for: no link, no image, no formula, no emoji, no colour
-    (CommonMark 0.31, section 6.1). The fence is longer than any that the text has.
+    Inline code has no links, images, formulas, emoji or colours (CommonMark 0.31, section 6.1). The
+    fence is longer than any in the text.
     """
     shown = one_line(text).replace("\t", " ") or " "
     fence = "`" * (1 + max(map(len, _FENCE.findall(shown)), default=0))
@@ -26,7 +26,7 @@ def code(text: str) -> str:
 
 
 def harmless(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of others as a table shows them: no character in a name or a value acts."""
+    """Return foreign rows for a table, without acting characters in names and values."""
     return [
         {visible(name): visible(value) if isinstance(value, str) else value for name, value in each}
         for each in map(Mapping.items, rows)
@@ -34,17 +34,17 @@ def harmless(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tables(names: Iterable[str]) -> str:
-    """The tables of an ingestion on one line: `shop.orders, shop.returns`; `no table`."""
+    """Return the tables of an ingestion on one line: `shop.orders, shop.returns`; `no table`."""
     return one_line(", ".join(names)) or "no table"
 
 
 def moment(time: str) -> str:
-    """A time of the ledger: `22 Nov 2026, 01:40:12 UTC`; "" for none."""
+    """Return a time of the ledger: `22 Nov 2026, 01:40:12 UTC`; "" for none."""
     return f"{datetime.fromisoformat(time):%-d %b %Y, %H:%M:%S} UTC" if time else ""
 
 
 def ago(time: str, now: str) -> str:
-    """How long ago a time was, roughly: `3 min ago`."""
+    """Return the time since then, roughly: `3 min ago`."""
     if not time:
         return "at an unknown time"
     past = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
@@ -52,7 +52,7 @@ def ago(time: str, now: str) -> str:
 
 
 def duration(seconds: float, parts: int = 2) -> str:
-    """Some time as `0.4 s`, `3 min 12 s`, `2 d 4 h`: the largest `parts` units of it."""
+    """Return a duration as `0.4 s`, `3 min 12 s`, `2 d 4 h`: its largest `parts` units."""
     if seconds < 59.95:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     whole = timedelta(seconds=round(seconds))
@@ -65,7 +65,7 @@ def duration(seconds: float, parts: int = 2) -> str:
 
 
 def size(number: float) -> str:
-    """A number of bytes: `88.2 MB` (of 1,000 KB each)."""
+    """Return a number of bytes: `88.2 MB` (of 1,000 KB each)."""
     unit = 0
     while number >= 999.5 and unit < len(_SIZES) - 1:
         number, unit = number / 1000, unit + 1
@@ -73,30 +73,30 @@ def size(number: float) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A number of things: `1 file`, `2,300 files`."""
+    """Return a number of things: `1 file`, `2,300 files`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-# The addresses of the page's parts, which alerts lead to as well.
+# The addresses of the views, to which alerts link as well.
 
 INGESTION, BRANCH, TABLE = "ingestion", "branch", "table"
 
 
 def ingestion(id_: str, label: str, icon: str | None = None) -> None:
-    """A link to an ingestion; `label` is Markdown, names of others in it as `words.code` has it."""
+    """Return a link to an ingestion; `label` is Markdown, with foreign names in `code`."""
     st.page_link(_page(INGESTION), label=label, icon=icon, query_params={"id": id_})
 
 
 def branch(id_: str, label: str, icon: str | None = None) -> None:
-    """A link to the comparison of an ingestion's branch with main."""
+    """Return a link to the comparison of an ingestion's branch with main."""
     st.page_link(_page(BRANCH), label=label, icon=icon, query_params={"id": id_})
 
 
 def table(name: str, label: str, icon: str | None = None) -> None:
-    """A link to a table."""
+    """Return a link to a table."""
     st.page_link(_page(TABLE), label=label, icon=icon, query_params={"name": name})
 
 
 def _page(path: str) -> StreamlitPage:
-    """A page as links need it: its address alone."""
+    """Return a page as links need it: its address alone."""
     return st.Page(lambda: None, title=path, url_path=path)

@@ -1,4 +1,4 @@
-"""One ingestion as people see it: facts, timeline, and its report check by check."""
+"""One ingestion: facts, timeline, and its report check by check."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.report import ADDRESS, AuditReport, CheckResult, Status
 
-# An ingestion's way in time: its steps, and what each of its phases took.
+# The timeline of an ingestion: its steps, and the duration of each phase.
 
-# What the ledger notes that is nothing to whoever follows a file.
+# Steps of the ledger that the timeline leaves out.
 _ASIDE = ("recorded", "removed", "reported late")
-# What comes first of what is done in the same millisecond.
+# The order of steps in the same millisecond.
 _ORDER = ("landed", "branched", "submitted", "started", "written", "audited")
-# How a phase is called, by the step that ends it.
+# The name of each phase, by the step that ends it.
 _PHASES = {
     "branched": "in the queue",
     "submitted": "handed to a job",
@@ -30,11 +30,11 @@ _PHASES = {
     "published": "merged into main",
     "rejected": "judged",
     "errored": "judged",
-    "alerted": "people told",
+    "alerted": "alerted",
     "cleaned": "branch deleted",
-    "approved": "a person decided",
-    "discarded": "a person decided",
-    "replayed": "a person decided",
+    "approved": "waited for a decision",
+    "discarded": "waited for a decision",
+    "replayed": "waited for a decision",
     "superseded": "a newer version was published",
 }
 _WRITES = ("append", "change")
@@ -42,7 +42,7 @@ _WRITES = ("append", "change")
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the way: its name, when it was done, and the seconds since the one before."""
+    """One step: its name, its time, and the seconds since the step before."""
 
     name: str
     at: str
@@ -50,17 +50,17 @@ class Step:
 
     @property
     def phase(self) -> str:
-        """What the time before it was spent on."""
+        """Return the name of the phase before it."""
         return _PHASES.get(self.name, self.name)
 
     @property
     def began(self) -> str:
-        """When that time began."""
+        """Return the start of that phase."""
         return times.text(datetime.fromisoformat(self.at) - timedelta(seconds=self.seconds))
 
 
 def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ...]:
-    """The steps that were done, in the order of their times; of a step done again, the last."""
+    """Return the steps in the order of their times; for a repeated step, the last."""
     noted = {name: at for name, at in ingestion.times.items() if name not in _ASIDE}
     noted = _in_job(report, noted) | noted if report else noted
     ordered = sorted(noted.items(), key=lambda step: (step[1], _rank(step[0])))
@@ -69,13 +69,13 @@ def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ..
 
 
 def total(ingestion: Ingestion) -> float:
-    """The seconds from landing to the end; none while it is on its way, be it once more."""
+    """Return the seconds from landing to the final state; None before it."""
     end = ingestion.ended_at
     return _between(ingestion.landed.landed_at, end) if end else 0.0
 
 
 def _in_job(report: AuditReport, noted: Mapping[str, str]) -> dict[str, str]:
-    """What the job did between its submission and its report."""
+    """Return the job's own steps between its submission and its report."""
     if report.started_at < noted.get("submitted", ""):
         return {}  # of an earlier attempt
     job = {"started": report.started_at, "audited": report.finished_at}
@@ -111,7 +111,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Account:
-    """An ingestion, its last attempt's report if there is one, and why there is none if not."""
+    """An ingestion, its last attempt's report, or the reason why there is none."""
 
     ingestion: Ingestion
     report: AuditReport | None
@@ -119,29 +119,29 @@ class Account:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Its way in time."""
+        """Return its timeline."""
         return timeline(self.ingestion, self.report)
 
     @property
     def checks(self) -> tuple[CheckResult, ...]:
-        """The report's checks, those that block first."""
+        """Return the report's checks, blocking ones first."""
         ranked = list(MARKS)
         found = self.report.checks if self.report else ()
         return tuple(sorted(found, key=lambda check: ranked.index(check.status)))
 
     @property
     def is_failed(self) -> bool:
-        """Whether a person was told, and may decide."""
+        """Return if an alert was sent and a person may decide."""
         return self.ingestion.state in ALERTED
 
     @property
     def is_comparable(self) -> bool:
-        """Whether its rows wait on a branch to be compared with main's."""
+        """Return if its rows are on a branch and can be compared with main's."""
         return self.is_failed and bool(self.ingestion.audited_hash) and not self.ingestion.discarded
 
 
 def account(adapters: Adapters, ingestion: Ingestion) -> Account:
-    """What is known of an ingestion."""
+    """Return the known facts of an ingestion."""
     if not ingestion.report_key:
         return Account(ingestion, None, "It has not come as far as to be audited.")
     try:
@@ -155,7 +155,7 @@ def account(adapters: Adapters, ingestion: Ingestion) -> Account:
 
 
 def facts(told: Account) -> dict[str, tuple[str, ...]]:
-    """Names and the lines of their values, without those that there are none of."""
+    """Return names and the lines of their values, without empty ones."""
     one = told.ingestion
     landed = one.landed
     found: dict[str, str | tuple[str, ...]] = {
@@ -194,7 +194,7 @@ def _missing(ingestion: Ingestion, code: str) -> str:
 
 
 def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
-    """The checks as a table's rows."""
+    """Return the checks as a table's rows."""
     return [
         {
             "result": MARKS[check.status],
@@ -209,7 +209,7 @@ def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
 
 
 def sample_rows(samples: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
-    """Rows as a table shows them: without their address in the lake."""
+    """Return sample rows for a table: without their address in the lake."""
     return [{k: v for k, v in row.items() if k not in ADDRESS} for row in samples]
 
 

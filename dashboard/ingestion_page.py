@@ -1,4 +1,4 @@
-"""The view of one ingestion."""
+"""The page of one ingestion."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,17 @@ from dashboard.formatting import code, count, duration, harmless, moment
 from dashboard.ingestion import Account, Step, account, facts, rows, sample_rows, total
 from dashboard.overview import Window, bounds
 from dashboard.session import Opened
-from functions.model.ingestion import Ingestion, State, standing
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import visible
 
-# The pictures of one ingestion.
+# The charts of one ingestion.
 
 
 def checks(results: Sequence[CheckResult]) -> alt.Chart:
-    """How many checks ended in which way, as one bar."""
+    """Return the number of checks by status, as one bar."""
     many = Counter(check.status for check in results)
     rows = [
         {"result": charts.RESULT_WORDS[status], "checks": many[status], "order": number}
@@ -45,7 +46,7 @@ def checks(results: Sequence[CheckResult]) -> alt.Chart:
 
 
 def way(steps: Sequence[Step]) -> alt.Chart:
-    """The phases between the steps, one under the other, as long as each of them took."""
+    """Return the phases between the steps, one below the other, as long as each took."""
     first = datetime.fromisoformat(steps[0].at)
     rows = [
         {
@@ -79,19 +80,19 @@ _RECENT = 10
 
 
 def show(opened: Opened) -> None:
-    """Show the ingestion that the address names, or ask for one."""
+    """Show the ingestion in the address, or ask for one."""
     wanted = st.query_params.get("id", "").strip()
     if not wanted:
         _ask(opened)
         return
-    told = account(opened.adapters, identified(opened.adapters.ledger, wanted))
-    _head(told)
-    _under_way(told.ingestion)
-    actions.show(opened, told.ingestion)
-    _checks(told)
-    _way(told)
-    with st.expander("Everything that is known", expanded=not told.report):
-        _facts(facts(told))
+    known = account(opened.adapters, identified(opened.adapters.ledger, wanted))
+    _head(known)
+    _under_way(known.ingestion)
+    actions.show(opened, known.ingestion)
+    _checks(known)
+    _way(known)
+    with st.expander("Details", expanded=not known.report):
+        _facts(facts(known))
 
 
 def _ask(opened: Opened) -> None:
@@ -110,15 +111,15 @@ def _ask(opened: Opened) -> None:
         formatting.ingestion(brief.id, f"{code(brief.name)} {brief.state}")
 
 
-def _head(told: Account) -> None:
-    one = told.ingestion
+def _head(known: Account) -> None:
+    one = known.ingestion
     st.header(code(one.name), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(one.state, color=_COLOURS.get(one.state, "blue"))
         for table in one.tables:
             formatting.table(table, code(table), ":material/table:")
-        if told.is_comparable:
-            formatting.branch(one.id, "Its rows beside main's", ":material/compare_arrows:")
+        if known.is_comparable:
+            formatting.branch(one.id, "Compare with main", ":material/compare_arrows:")
     if one.reason:
         with st.container(border=True):
             st.text(visible(one.reason.message))
@@ -130,36 +131,36 @@ def _head(told: Account) -> None:
     with st.container(horizontal=True):
         st.metric("rows", f"{one.rows:,}", width=140)
         if took := total(one):
-            st.metric("from landing to its end", duration(took), width=200)
-        if told.report:
-            passed = sum(check.status is Status.PASS for check in told.checks)
-            st.metric("checks passed", f"{passed:,} of {len(told.checks):,}", width=180)
+            st.metric("Duration", duration(took), width=200)
+        if known.report:
+            passed = sum(check.status is Status.PASS for check in known.checks)
+            st.metric("checks passed", f"{passed:,} of {len(known.checks):,}", width=180)
 
 
 def _under_way(one: Ingestion) -> None:
     if not one.ended:
-        st.text(visible(f"It has not ended yet: {standing(one)}."))
+        st.text(visible(f"It has not ended yet: {status_text(one)}."))
         st.button("Reload", icon=":material/refresh:", help="Look again how far it is")
 
 
-def _checks(told: Account) -> None:
+def _checks(known: Account) -> None:
     st.subheader("Checks", anchor=False)
-    if not told.report:
-        st.text(visible(told.no_report))
+    if not known.report:
+        st.text(visible(known.no_report))
         return
-    if not told.checks:
+    if not known.checks:
         st.text("No check was asked.")
         return
-    st.altair_chart(checks(told.checks), alt="Checks by result")
-    for check in told.report.failed:
-        _failed(check, told)
-    with st.expander(f"All {count(len(told.checks), 'check')}", expanded=not told.report.failed):
+    st.altair_chart(checks(known.checks), alt="Checks by result")
+    for check in known.report.failed:
+        _failed(check, known)
+    with st.expander(f"All {count(len(known.checks), 'check')}", expanded=not known.report.failed):
         st.dataframe(
-            harmless(rows(told.checks)), hide_index=True, alt="Every check, expected and found"
+            harmless(rows(known.checks)), hide_index=True, alt="Every check, expected and found"
         )
 
 
-def _failed(check: CheckResult, told: Account) -> None:
+def _failed(check: CheckResult, known: Account) -> None:
     with st.container(border=True):
         st.markdown(f":material/close: **{code(check.id)}**")
         expected, found = st.columns(2)
@@ -172,22 +173,22 @@ def _failed(check: CheckResult, told: Account) -> None:
         if check.samples:
             st.caption("Some of its rows")
             _rows(sample_rows(check.samples))
-        elif check.columns and told.is_comparable:
-            _looked_up(check, told)
+        elif check.columns and known.is_comparable:
+            _looked_up(check, known)
 
 
-def _looked_up(check: CheckResult, told: Account) -> None:
-    """Where the rows are found that the audit did not note, as of keys that are there twice."""
-    one = told.ingestion
+def _looked_up(check: CheckResult, known: Account) -> None:
+    """Show where to find the rows that the report lacks, as of duplicate keys."""
+    one = known.ingestion
     asked = code(f"lakegate inspect {one.id} --check {quote(check.id)}")
     st.caption(f"The audit noted no rows of it. {asked} looks for them on the branch.")
-    if told.report and not told.report.parts:
-        formatting.branch(one.id, "Find all such rows, beside main's", ":material/search:")
+    if known.report and not known.report.parts:
+        formatting.branch(one.id, "Find all such rows", ":material/search:")
 
 
-def _way(told: Account) -> None:
+def _way(known: Account) -> None:
     st.subheader("Timeline", anchor=False)
-    steps = told.steps
+    steps = known.steps
     if len(steps) > 1:
         st.altair_chart(way(steps), alt="How long each step took")
     shown = [
@@ -197,9 +198,9 @@ def _way(told: Account) -> None:
     st.dataframe(shown, hide_index=True, alt="The steps and their times")
 
 
-def _facts(told: Mapping[str, Sequence[str]]) -> None:
-    """All in one element: of each the browser makes a good deal."""
-    shown = ("  \n".join([f":gray[{name}]", *map(code, lines)]) for name, lines in told.items())
+def _facts(known: Mapping[str, Sequence[str]]) -> None:
+    """Show all facts in one element: each element costs the browser time."""
+    shown = ("  \n".join([f":gray[{name}]", *map(code, lines)]) for name, lines in known.items())
     st.markdown("\n\n".join(shown))
 
 

@@ -1,4 +1,4 @@
-"""What came of the files that landed lately: counts, by hour and by table, and how long it took."""
+"""Outcomes of files that landed lately: counts, by hour and by table, and durations."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ _MOST_ALERTS = 6
 
 
 class Outcome(StrEnum):
-    """What an ingestion came to, in the words and the order of the pictures."""
+    """The outcome of an ingestion, in the words and the order of the charts."""
 
     PUBLISHED = "published"
     WAITING = "waiting"
@@ -26,12 +26,12 @@ class Outcome(StrEnum):
 
     @classmethod
     def of(cls, brief: IngestionSummary) -> "Outcome":
-        """The outcome of an ingestion as it stands; what has not ended is waiting."""
+        """Return the outcome of an ingestion; without a final state it is waiting."""
         return cls(brief.state.value) if brief.ended else cls.WAITING
 
 
 class Window(StrEnum):
-    """How far back the overview goes."""
+    """The time window of the overview."""
 
     DAY = "24 hours"
     WEEK = "7 days"
@@ -39,20 +39,20 @@ class Window(StrEnum):
 
     @property
     def span(self) -> timedelta:
-        """How long it is."""
+        """Return its length."""
         return timedelta(days={"24 hours": 1, "7 days": 7, "30 days": 30}[self.value])
 
     @property
     def step(self) -> timedelta:
-        """What one bar of its pictures stands for."""
+        """Return the time of one bar in its charts."""
         return timedelta(days=1) if self is Window.MONTH else timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds from landing to published: half of the files took no longer than `median`, and
+    """Seconds from landing to publishing: `median`, and `slow`, the 95th percentile.
 
-    95 of 100 no longer than `slow` (nearest rank).
+    Percentiles are by nearest rank.
     """
 
     median: float
@@ -60,7 +60,7 @@ class Pace:
 
     @classmethod
     def of(cls, seconds: Iterable[float]) -> "Pace | None":
-        """The pace of some files; None of none."""
+        """Return the pace of some files; None without files."""
         ranked = sorted(seconds)
         if not ranked:
             return None
@@ -69,12 +69,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class Overview:
-    """What landed in a time.
+    """Files that landed within a window.
 
-    `by_time` counts by the beginning of an hour or a day (ISO 8601) and outcome, `by_table` by the
-    table's name ("" where no contract claims the key): a batch with each of its tables, and what
-    comes with one under `MEMBERS`. `pace` is None where nothing was published; `paces` are those of
-    what landed in each hour or day.
+    `by_time` counts by the start of an hour or a day (ISO 8601) and outcome, `by_table` by the
+    table's name ("" for a key without a contract): a batch with each of its tables, and files in
+    its folder under `MEMBERS`. `pace` is None if nothing was published; `paces` are those of each
+    hour or day.
     """
 
     landed: int
@@ -86,9 +86,9 @@ class Overview:
 
 
 def bounds(window: Window, now: str) -> tuple[str, str]:
-    """From when to before when the window goes: its first bar, an hour or a day, is a whole one.
+    """Return the window's start and end; its first bar, an hour or a day, is a full one.
 
-    It ends a while from now, as clocks differ.
+    The end lies a little in the future, as clocks differ.
     """
     moment = datetime.fromisoformat(now)
     first = _bar(times.text(moment - window.span), window.step)
@@ -96,18 +96,18 @@ def bounds(window: Window, now: str) -> tuple[str, str]:
 
 
 def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
-    """The overview of ingestions that landed within the window."""
+    """Return the overview of ingestions that landed within the window."""
     step = window.step
-    told = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
+    counted = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
     seconds: dict[str, list[float]] = {}
-    for brief, outcome, bar in told:
+    for brief, outcome, bar in counted:
         if outcome is Outcome.PUBLISHED:
             seconds.setdefault(bar, []).append(_took(brief))
     return Overview(
         landed=len(briefs),
-        outcomes=Counter(outcome for _, outcome, _ in told),
-        by_time=Counter((bar, outcome) for _, outcome, bar in told),
-        by_table=Counter((t, outcome) for brief, outcome, _ in told for t in _tables(brief)),
+        outcomes=Counter(outcome for _, outcome, _ in counted),
+        by_time=Counter((bar, outcome) for _, outcome, bar in counted),
+        by_table=Counter((t, outcome) for brief, outcome, _ in counted for t in _tables(brief)),
         pace=Pace.of(each for many in seconds.values() for each in many),
         paces={bar: pace for bar, many in seconds.items() if (pace := Pace.of(many))},
     )
@@ -116,7 +116,7 @@ def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
 def last_alerts(
     landed: Iterable[IngestionSummary], still_open: Iterable[IngestionSummary]
 ) -> tuple[IngestionSummary, ...]:
-    """Those few that failed last, of what landed lately and of what is open, whenever it landed."""
+    """Return the few last failures, among recent files and open ones of any age."""
     failed = {brief.id: brief for brief in (*still_open, *landed) if brief.state in ALERTED}
     latest = sorted(failed.values(), key=lambda brief: brief.ended_at, reverse=True)
     return tuple(latest[:_MOST_ALERTS])
@@ -127,11 +127,11 @@ def _tables(brief: IngestionSummary) -> tuple[str, ...]:
 
 
 def _took(brief: IngestionSummary) -> float:
-    """The seconds from landing to the end; clocks that disagree make it no less than none."""
+    """Return the seconds from landing to the final state; at least 0, as clocks may disagree."""
     took = datetime.fromisoformat(brief.ended_at) - datetime.fromisoformat(brief.landed_at)
     return max(0.0, took.total_seconds())
 
 
 def _bar(time: str, step: timedelta) -> str:
-    """The beginning of the hour or day that a time of the ledger lies in."""
+    """Return the start of the hour or day of a time of the ledger."""
     return f"{time[:13]}:00:00+00:00" if step < timedelta(days=1) else f"{time[:10]}T00:00:00+00:00"

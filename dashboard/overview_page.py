@@ -1,4 +1,4 @@
-"""The view of what landed lately."""
+"""The page of recent files."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, o
 from dashboard.session import Opened
 from functions.model.ingestion_summary import IngestionSummary
 
-# The overview's pictures.
+# The charts of the overview.
 
-# What failed lies at the base of a bar, where also a little is seen and compared.
+# Failures lie at the base of a bar, where small numbers are visible and comparable.
 _COLOURS = {
     Outcome.REJECTED: charts.ORANGE,
     Outcome.ERRORED: charts.PINK,
@@ -27,7 +27,7 @@ _MOST_TABLES = 12
 
 
 def landed_chart(found: Overview, span: Span) -> alt.Chart:
-    """What landed, by hour or day, in the colours of its outcome."""
+    """Return the files by hour or day, in the colours of their outcomes."""
     parts = [
         {"begin": begin, "outcome": outcome, "many": many}
         for (begin, outcome), many in sorted(found.by_time.items(), key=lambda e: _order(e[0][1]))
@@ -43,7 +43,7 @@ def landed_chart(found: Overview, span: Span) -> alt.Chart:
 
 
 def by_table(found: Overview) -> alt.Chart:
-    """What landed, by table, the busiest tables first."""
+    """Return the files by table, the busiest tables first."""
     totals: Counter[str] = Counter()
     for (table, _), many in found.by_table.items():
         totals[table] += many
@@ -69,18 +69,18 @@ def by_table(found: Overview) -> alt.Chart:
 
 
 def paces(found: Overview, span: Span) -> alt.LayerChart | alt.FacetChart:
-    """Seconds from landing to published, by hour or day: the median, and up to 95 of 100 files."""
+    """Return seconds from landing to publishing, by hour or day: median and 95th percentile."""
     rows = [
         {**span.bar(begin), "median": pace.median, "slow": pace.slow}
         for begin, pace in sorted(found.paces.items())
     ]
-    told = [
+    figures = [
         charts.time(),
         alt.Tooltip("median:Q", title="median, s", format=",.1f"),
-        alt.Tooltip("slow:Q", title="95 of 100, s", format=",.1f"),
+        alt.Tooltip("slow:Q", title="p95, s", format=",.1f"),
     ]
     seconds = alt.Y("median:Q", title="seconds")
-    base = charts.chart(rows).encode(y=seconds, tooltip=told)
+    base = charts.chart(rows).encode(y=seconds, tooltip=figures)
     return alt.layer(
         base.mark_bar(color=charts.BLUE, opacity=0.35).encode(
             x=span.axis("time"), x2="end:T", y2="slow:Q"
@@ -96,7 +96,7 @@ def _named(table: str) -> str:
 
 
 def _by_outcome(found: Iterable[Outcome], *, legend: bool = True) -> alt.Color:
-    """The colours of those outcomes that there are."""
+    """Return the colours of the outcomes that occur."""
     there = set(found)
     shown = [outcome for outcome in _COLOURS if outcome in there]
     scale = alt.Scale(domain=shown, range=[_COLOURS[outcome] for outcome in shown])
@@ -111,23 +111,23 @@ _EVERY_TABLE = "All tables"
 
 
 def show(opened: Opened) -> None:
-    """Show what landed, what came of it, how long it took, and what failed last."""
+    """Show recent files, their outcomes and durations, and the last failures."""
     adapters = opened.adapters
     now = adapters.now()
     st.header("Overview", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         window = st.segmented_control(
-            "What landed in the last", list(Window), default=Window.DAY, required=True
+            "Files of the last", list(Window), default=Window.DAY, required=True
         )
         since, until = bounds(window, now)
         every = list(adapters.ledger.landed(since, until))
         known = sorted({table for each in every for table in each.tables})
         wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
     landed = _of(wanted, every)
-    told, span = overview(landed, window), Span(since, until, window.step)
+    figures, span = overview(landed, window), Span(since, until, window.step)
     if landed:
-        _numbers(told)
-        st.altair_chart(landed_chart(told, span), alt="Files that landed, by time and outcome")
+        _numbers(figures)
+        st.altair_chart(landed_chart(figures, span), alt="Files that landed, by time and outcome")
     else:
         _nothing(window)
     left, right = st.columns([3, 2], gap="large")
@@ -139,7 +139,7 @@ def show(opened: Opened) -> None:
         _oldest(waiting, now)
     if landed:
         with right:
-            _pictures(told, span)
+            _pictures(figures, span)
 
 
 def _of(wanted: str, briefs: Iterable[IngestionSummary]) -> list[IngestionSummary]:
@@ -153,23 +153,23 @@ def _nothing(window: Window) -> None:
         st.code("lakegate drop FILE --key <namespace>/<table>/<name> --wait", language=None)
 
 
-def _numbers(told: Overview) -> None:
+def _numbers(figures: Overview) -> None:
     with st.container(horizontal=True):
-        st.metric("landed", f"{told.landed:,}", width=100)
+        st.metric("landed", f"{figures.landed:,}", width=100)
         for outcome in Outcome:
-            if many := told.outcomes.get(outcome, 0):
+            if many := figures.outcomes.get(outcome, 0):
                 st.metric(outcome, f"{many:,}", width=100)
-        if told.pace:
-            st.metric("median to published", duration(told.pace.median), width=150)
-            st.metric("95 of 100 within", duration(told.pace.slow), width=150)
+        if figures.pace:
+            st.metric("median to main", duration(figures.pace.median), width=150)
+            st.metric("p95", duration(figures.pace.slow), width=150)
 
 
-def _pictures(told: Overview, span: Span) -> None:
+def _pictures(figures: Overview, span: Span) -> None:
     st.subheader("By table", anchor=False)
-    st.altair_chart(by_table(told), alt="Files that landed, by table and outcome")
-    if told.pace:
+    st.altair_chart(by_table(figures), alt="Files that landed, by table and outcome")
+    if figures.pace:
         st.subheader("From landing to published", anchor=False)
-        st.altair_chart(paces(told, span), alt="Seconds from landing to published, by time")
+        st.altair_chart(paces(figures, span), alt="Seconds from landing to published, by time")
 
 
 def _alerts(alerts: Sequence[IngestionSummary], now: str) -> None:
@@ -189,6 +189,6 @@ def _oldest(waiting: Sequence[IngestionSummary], now: str) -> None:
     if not waiting:
         return
     oldest = waiting[0]
-    st.subheader("Oldest that waits for a decision", anchor=False)
+    st.subheader("Waiting longest", anchor=False)
     formatting.ingestion(oldest.id, code(oldest.branch or oldest.name), ":material/hourglass:")
     st.text(f"{tables(oldest.tables)}, landed {ago(oldest.landed_at, now)}")

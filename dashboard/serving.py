@@ -1,4 +1,4 @@
-"""Serves the page: on this machine alone, and without a word to any other."""
+"""Serve the page: on this machine only, without requests to any other."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ from dashboard.charts import theme
 from lakegate.errors import LakegateError
 
 _APP = Path(__file__).with_name("app.py")
-# What the page's parts need and takes seconds to import, so that nobody waits for it later.
+# Modules that take seconds to import: they are imported at the start.
 _SLOW = ("dashboard.app", "functions.adapters.iceberg", "access.tables")
 _LEVEL = "error"
 _HERE = "127.0.0.1"
@@ -49,7 +49,7 @@ def serve(choice: Choice, port: int, *, open_browser: bool) -> None:
 
 
 def _require_free(port: int) -> None:
-    """Before an address is told: it may be that of another deployment's page."""
+    """Raise PORT_NOT_FREE before the address is shown: it may be another deployment's page."""
     try:
         socket.create_server((_HERE, port)).close()
     except OSError as error:
@@ -59,7 +59,7 @@ def _require_free(port: int) -> None:
 
 
 def _warm_up(choice: Choice) -> None:
-    """Do what the first view would have to wait for, as far as the deployment answers now."""
+    """Prepare the first view, as far as the deployment answers now."""
     set_log_level(_LEVEL)  # without a server it warns of what is as it should be
     for module in _SLOW:
         import_module(module)
@@ -70,7 +70,7 @@ def _warm_up(choice: Choice) -> None:
 
 
 def arguments(choice: Choice, port: int, *, open_browser: bool) -> list[str]:
-    """What Streamlit is told; its own files of settings cannot say otherwise."""
+    """Return Streamlit's arguments, which override its own files of settings."""
     given = {**_OPTIONS, **theme(), "server.port": port, "server.headless": not open_browser}
     options = [f"--{name}={_written(value)}" for name, value in given.items()]
     return ["run", str(_APP), *options, "--", json.dumps(asdict(choice))]

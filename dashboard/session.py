@@ -1,4 +1,4 @@
-"""The deployment that the page shows, opened once for all who look at it."""
+"""The page's deployment, opened once for all sessions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opened:
-    """A deployment, its adapters, and what people call it."""
+    """A deployment, its adapters, and its name."""
 
     deployment: Deployment
     adapters: Adapters
     name: str
 
     def reader(self, reference: str) -> "Reader":
-        """What reads the tables at a branch, or at `branch@hash`."""
+        """Return a reader of the tables at a branch, or at `branch@hash`."""
         return self.deployment.reader(reference)
 
 
 @st.cache_resource(show_spinner=False)
 def opened(choice: Choice) -> Opened:
-    """What was chosen, opened: once, until `opened.clear()`.
+    """Return the chosen deployment, opened once, until `opened.clear()`.
 
-    Raises LakegateError where it is not there, or where the local stack is down.
+    Raises LakegateError for a missing deployment, and while the local stack is down.
     """
     found = choice.open()
     return Opened(found, found.adapters(), choice.name)
 
 
-# How errors reach the people who look at the page: as sentences.
+# Show errors as sentences.
 
 _ADVICE = {
     "STACK_DOWN": "Start it with `lakegate up`, then reload this page.",
@@ -53,23 +53,24 @@ _AGAIN = "Reload the page in a moment. `lakegate doctor` tells what is wrong if 
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Show an error of what is done here as a sentence, and what to do about it."""
+def errors_shown() -> Iterator[None]:
+    """Show an error of the block as a sentence, with the remedy."""
     try:
         yield
     except LakegateError as error:
-        tell(error)
+        show_error(error)
     except Exception:  # noqa: BLE001  nobody who looks at a page is helped by a traceback
         logger.exception("the page failed")
-        st.error("This could not be shown: a fault of Lakegate's. The page's log tells more.")
+        st.error("Lakegate failed to show this. See the page's log.")
 
 
-def tell(error: LakegateError, what: str = "This cannot be shown") -> None:
-    """Show an error that is meant for people; after one in passing all is opened anew."""
+def show_error(error: LakegateError, what: str = "") -> None:
+    """Show an error; after a transient one, everything is opened again."""
     if isinstance(error, Transient):
         opened.clear()  # a stack that was started anew has other ports and tokens
     with st.container(border=True):
-        st.markdown(f":material/error: **{what}**")
+        title = what or ("Not available now" if isinstance(error, Transient) else "Not found")
+        st.markdown(f":material/error: **{title}**")
         st.text(f"{error.message} ({error.code})")
         advice = _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else "")
         if advice:

@@ -1,4 +1,4 @@
-"""A table as its owner sees it: rows over time, main's commits, checks passed and failed."""
+"""A table: rows over time, main's commits, checks passed and failed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ _BY_DAY = """
 class Entry:
     """A commit on main that published rows of the table.
 
-    By `gained` rows the table grew, to the `after` it had then. `first` is the id of one of the
-    ingestions that were published; `approved_by` names who had them published although their audit
-    failed, "" where it passed.
+    The table grew by `gained` rows to `after`. `first` is the id of one of the published
+    ingestions; `approved_by` is the person who approved them despite a failed audit, "" if it
+    passed.
     """
 
     at: str
@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ran:
-    """How many checks of a day's runs ended in a status (see `lakegate.report.Status`)."""
+    """The number of checks of a day's runs with a status (see `lakegate.report.Status`)."""
 
     day: str
     status: str
@@ -46,9 +46,9 @@ class Ran:
 
 
 def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tuple[Entry, ...]:
-    """The commits of a table among the newest of main's log, newest first.
+    """Return the commits of a table among the newest of main's log, newest first.
 
-    `rows` are those that the table has now; only `looked_at` commits of the log are read.
+    `rows` are the table's current rows; only `looked_at` commits of the log are read.
     """
     found: list[Entry] = []
     for commit in islice(log, looked_at):
@@ -71,13 +71,13 @@ def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int
 
 
 def checks_within(now: str) -> tuple[str, str]:
-    """From when to when the checks of a table's runs are counted, in whole days."""
+    """Return the time in which the checks of a table's runs are counted, in whole days."""
     today = datetime.fromisoformat(f"{now[:10]}T00:00:00+00:00")
     begin, end = today - timedelta(days=_CHECKS_DAYS - 1), today + timedelta(days=1)
     return times.text(begin), times.text(end)
 
 
 def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
-    """How the checks of a table's runs ended, by day; `results` as `Reader.records` gives it."""
+    """Return the checks of a table's runs by day and status; `results` are `Reader.records`."""
     for day, status, checks in results.execute(_BY_DAY).fetchall():
         yield Ran(f"{day}T00:00:00+00:00", status, checks)

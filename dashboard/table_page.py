@@ -1,4 +1,4 @@
-"""The view of one table."""
+"""The page of one table."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,20 +10,20 @@ from access.tables import Reader, TableState
 from dashboard import charts, formatting
 from dashboard.charts import Span
 from dashboard.formatting import code, count, harmless, moment, size
-from dashboard.session import Opened, told
+from dashboard.session import Opened, errors_shown
 from dashboard.table import Entry, Ran, checks_within, history, ran
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredContract
 from lakegate.report import Status
 
-# The pictures of one table.
+# The charts of one table.
 
 _ORDER = [status.value for status in charts.RESULT_COLOURS]
 
 
 def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
-    """How many rows a table had after each of its commits, up to now; `entries` newest first."""
+    """Return the table's rows after each commit, up to now; `entries` newest first."""
     first, last = entries[-1], entries[0]
     rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
     before = {"time": first.at, "rows": first.after - first.gained}
@@ -36,7 +36,7 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.F
     )
     point = {"color": charts.GREEN, "size": 24}
     return alt.layer(
-        # With an order Vega takes each row for an area of its own.
+        # With an order, Vega draws each row as an area of its own.
         base.mark_area(interpolate="step-after", color=charts.GREEN, opacity=0.25),
         base.mark_line(interpolate="step-after", color=charts.GREEN, point=point).encode(
             order="number:Q"
@@ -45,7 +45,7 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.F
 
 
 def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
-    """How the checks of a table's runs ended, by day."""
+    """Return the checks of a table's runs by day and status."""
     parts = [
         {"begin": each.day, "result": charts.RESULT_WORDS[Status(each.status)], "many": each.checks}
         for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
@@ -66,7 +66,7 @@ _YES = {True: "yes", False: ""}
 
 
 def show(opened: Opened) -> None:
-    """Show the table that the address names, or which there are."""
+    """Show the table in the address, or the list of tables."""
     name = st.query_params.get("name", "").strip()
     reader = opened.reader(MAIN)
     if not name:
@@ -79,11 +79,11 @@ def show(opened: Opened) -> None:
     columns, contract, commits, checks = st.tabs(["Columns", "Contract", "Commits", "Checks"])
     with columns:
         _columns(state)
-    with contract, told():
+    with contract, errors_shown():
         _contract(opened.adapters, name)
     with commits:
         _commits(entries)
-    with checks, told():
+    with checks, errors_shown():
         _checks(opened, reader, name)
 
 
@@ -111,7 +111,7 @@ def _rows_over_time(adapters: Adapters, name: str, rows: int) -> tuple[Entry, ..
         st.altair_chart(rows_over_time(entries, adapters.now()), alt="Rows of the table over time")
     if not further:
         st.checkbox(
-            f"Look further back than main's last {_COMMITS:,} commits", key=f"further {name}"
+            f"Search further back than main's last {_COMMITS:,} commits", key=f"further {name}"
         )
     return entries
 
@@ -142,7 +142,7 @@ def _contract(adapters: Adapters, name: str) -> None:
 
 def _terms(stored: StoredContract) -> None:
     contract = stored.contract
-    st.text(f"Keys under {contract.landing_prefix}, told in {contract.channel or 'no channel'}")
+    st.text(f"Files under {contract.landing_prefix}; alerts {contract.channel or 'to no channel'}")
     st.markdown(code(f"{stored.key} (version {stored.version})"))
     shown = [
         {
@@ -154,7 +154,7 @@ def _terms(stored: StoredContract) -> None:
         }
         for check in contract.checks
     ]
-    st.dataframe(harmless(shown), hide_index=True, alt="What the contract asks")
+    st.dataframe(harmless(shown), hide_index=True, alt="Checks of the contract")
 
 
 def _commits(entries: Sequence[Entry]) -> None:
@@ -177,7 +177,7 @@ def _commits(entries: Sequence[Entry]) -> None:
 
 
 def _checks(opened: Opened, reader: Reader, name: str) -> None:
-    """Read from main's table of results, only when it is asked for: it may have many files."""
+    """Read the checks from main's audit table, only on request: it may have many files."""
     if not st.toggle("Read how the checks of the last 30 days ended"):
         return
     span = Span(*checks_within(opened.adapters.now()), timedelta(days=1))

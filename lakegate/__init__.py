@@ -1,4 +1,4 @@
-"""The words of Lakegate: values and decisions that the Lambdas, the job and the command line share.
+"""Values and decisions that the Lambdas, the job and the command line share.
 
 Nothing in this package touches a network, a disk, a clock or the environment.
 """

@@ -1,8 +1,8 @@
-"""What every run leaves for later: the tables on main that keep it, and a run's rows in them.
+"""The audit tables on main: their schema, and the rows that each run leaves for them.
 
-The job writes a run's rows into data files of its own; the publisher enters these into the tables,
-by metadata alone. `published` is in no file, as the job cannot know it: it is the tables'
-partition, so whoever enters a file says it, and every reader finds it (Iceberg specification,
+The job writes a run's rows into data files of its own; the publisher registers these in the tables,
+by metadata alone. No file holds `published`, as the job cannot know it: it is the tables' partition
+column, so the publisher sets it for each file, and every reader finds it (Iceberg specification,
 "Column Projection": a column that a file lacks has the value of its identity partition).
 """
 
@@ -21,9 +21,9 @@ _STATUS = {Verdict.PASSED: "pass", Verdict.REJECTED: "fail", Verdict.ERRORED: "e
 
 @dataclass(frozen=True)
 class HistoryTable:
-    """One of the tables: its name, and the types of its columns, by name, as Iceberg writes them.
+    """One audit table: its name, and the Iceberg types of its columns by name.
 
-    Only ever add columns at the end: what is written has the field ids that follow from the order.
+    Add columns only at the end: the field ids of existing files follow from the order.
     """
 
     name: str
@@ -31,20 +31,20 @@ class HistoryTable:
 
     @property
     def schema(self) -> str:
-        """Its schema (Iceberg specification, "Appendix C: JSON serialization")."""
+        """Return the table's schema (Iceberg specification, "Appendix C: JSON serialization")."""
         return _schema({PUBLISHED: "boolean", **self.columns}, 1)
 
     @property
     def file_schema(self) -> str:
-        """The schema of its data files: the same columns and ids, without `published`."""
+        """Return the schema of the data files: the same columns and ids, without `published`."""
         return _schema(self.columns, 2)
 
     def files(self, lake_bucket: str) -> str:
-        """How the addresses of its data files begin."""
+        """Return the prefix of the data files' addresses."""
         return f"{self.location(lake_bucket)}/data/"
 
     def location(self, lake_bucket: str) -> str:
-        """Its place in the lake's warehouse."""
+        """Return the table's location in the lake's warehouse."""
         return f"s3://{lake_bucket}/warehouse/{self.name.replace('.', '/')}"
 
 
@@ -56,7 +56,8 @@ def _schema(columns: Mapping[str, Any], first: int) -> str:
     return json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
 
 
-# As catalogs count, whatever they are told: a list's items come right after the list.
+# Catalogs number fields in this order, whatever ids they are given: a list's items come right after
+# the list.
 _TEXTS = {"type": "list", "element-id": 10, "element": "string", "element-required": False}
 _RUN = {
     "run_id": "string",
@@ -99,10 +100,10 @@ TABLES = (RESULTS, QUARANTINE)
 
 @dataclass(frozen=True)
 class Entry:
-    """A data file that is to be entered into one of the tables.
+    """A data file to be registered in an audit table.
 
-    `published` says whether the rows that the run audited are on main, and `again` that the file
-    is there already, with another answer. `same` are values that all of its rows have, by column.
+    `published` says if the audited rows are on main. `again` says that the file is registered
+    already, with the other value. `same` maps columns to the value that all of its rows have.
     """
 
     table: HistoryTable
@@ -113,22 +114,22 @@ class Entry:
 
 
 def run_id(ingestion: str, attempt: int) -> str:
-    """What tells one run from all others."""
+    """Return the id of a run."""
     return f"{ingestion}-{attempt}"
 
 
 def table_of(path: str, lake_bucket: str, run: str) -> HistoryTable | None:
-    """The table for which a run wrote the data file at an address; None where it did not.
+    """Return the audit table of a run's data file, None for another address.
 
-    Beyond the run's id addresses are drawn: tries of one run must not write over each other's
-    files, as the report names those of the one that finished first.
+    Addresses have a random part beyond the run's id: tries of one run must not overwrite each
+    other's files, as the report names the files of the try that finished first.
     """
     mine = (table for table in TABLES if path.startswith(f"{table.files(lake_bucket)}{run}-"))
     return next(mine, None)
 
 
 def has_results(report: AuditReport, lake_bucket: str) -> bool:
-    """Whether the report names the file with its own results."""
+    """Return if the report names the file with its own results."""
     here = RESULTS.files(lake_bucket)
     return all(any(f.path.startswith(here) for f in each.records) for each in report.singles)
 
@@ -136,7 +137,7 @@ def has_results(report: AuditReport, lake_bucket: str) -> bool:
 def entries(
     report: AuditReport, lake_bucket: str, *, published: bool, again: bool
 ) -> Iterator[Entry]:
-    """What a run left for the tables. Raises Permanent where it names another run's files."""
+    """Return the data files of a run. Raises Permanent for another run's files."""
     run = run_id(report.ingestion, report.attempt)
     for single in report.singles:
         same = {"table_name": single.table, "run_ts": single.started_at}
@@ -149,7 +150,7 @@ def entries(
 
 
 def of_run(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[str, str | int]:
-    """The values that all rows of a run have, in both tables, but for `run_ts`, when it began."""
+    """Return the values that all rows of a run share, without `run_ts` (its start)."""
     return {
         "run_id": run_id(ingestion, attempt),
         "ingestion": ingestion,
@@ -160,9 +161,9 @@ def of_run(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[st
 
 
 def results(report: AuditReport) -> Iterator[dict[str, str | int | float | None]]:
-    """A run's rows in RESULTS, `run_ts` left out: one for the run as a whole, one a check.
+    """Return a run's rows in RESULTS, without `run_ts`: one for the run, and one per check.
 
-    The first one's check is called `run`: it is there also where nothing could be checked.
+    The check of the first row is called `run`. It exists even if no check could run.
     """
     same: dict[str, str | int | float | None] = {
         **of_run(report.ingestion, report.attempt, report.table, report.source.uri),
@@ -207,7 +208,7 @@ def _of_check(check: CheckResult) -> dict[str, str | int | float | None]:
 
 
 def _number(text: str) -> float | None:
-    """A measure as a number; None where it is none, or one that has no order."""
+    """Return a measure as a number; None for text and for NaN."""
     try:
         value = float(text)
     except ValueError:

@@ -1,6 +1,6 @@
 """A batch: files of several tables that a manifest makes one ingestion.
 
-The manifest is the landed object; what it names lies in its own folder of the landing bucket.
+The manifest is the landed object; the files that it names lie in its folder of the landing bucket.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Listed:
-    """What a manifest says of one file: its key below the manifest's folder, and its table."""
+    """A manifest's entry for one file: its key below the manifest's folder, and its table."""
 
     key: str
     table: str
@@ -28,11 +28,11 @@ class Listed:
 
 @dataclass(frozen=True)
 class BatchFile:
-    """One file of a batch as its job is to read it: the version that was there, and the contract.
+    """One file of a batch as its job reads it: the version found at the start, and the contract.
 
     `key` is below the manifest's folder, `size` in bytes, `contract_version` S3's version of the
-    contract's text. `rows` are those that its audit counted; `hash` is where on the intent's branch
-    its data files are what the table's newest commit added.
+    contract's text. `rows` are those that its audit counted; `hash` is the commit on the intent's
+    branch whose newest snapshot of the table adds this file's rows.
     """
 
     key: str
@@ -46,7 +46,7 @@ class BatchFile:
     hash: str = ""
 
     def landed(self, manifest: LandedObject) -> LandedObject:
-        """The file as a landed object of its own."""
+        """Return the file as a landed object of its own."""
         return LandedObject(
             bucket=manifest.bucket,
             key=folder(manifest.key) + self.key,
@@ -58,19 +58,19 @@ class BatchFile:
 
 
 def folder(manifest: str) -> str:
-    """The folder of a manifest's key, with its slash."""
+    """Return the folder of a manifest's key, with its slash."""
     return manifest.removesuffix(MANIFEST)
 
 
 def tables_of(parts: Iterable[BatchFile]) -> tuple[str, ...]:
-    """The tables of some parts, each once, in the order in which they are named."""
+    """Return the tables of some files, each once, in the order in which they are named."""
     return tuple(dict.fromkeys(part.table for part in parts))
 
 
 def read_manifest(text: str | bytes, limits: Limits = DEFAULTS) -> tuple[Listed, ...]:
-    """The files that a manifest names, in its order.
+    """Return the files that a manifest names, in its order.
 
-    Raises Permanent BAD_MANIFEST, with what to do, where it is none or names what cannot be.
+    Raises Permanent BAD_MANIFEST, with what to do, for an invalid manifest.
     """
     try:
         document = load_json(text)
@@ -105,9 +105,9 @@ def _listed(entry: Any, number: int) -> Listed:
 
 
 def _faults(key: str) -> Iterator[str]:
-    """What is wrong with a key below a manifest's folder."""
+    """Return the faults of a key below a manifest's folder."""
     if key.startswith("/") or "://" in key:
-        yield "which is no key in its folder"
+        yield "which is not a key in its folder"
     if {"", ".", ".."} & set(key.split("/")):
         yield "which leads out of its folder or to none of its files"
     if key.rsplit("/", 1)[-1] == MANIFEST:
@@ -124,16 +124,16 @@ def _bad(what: str, todo: str) -> Permanent:
     return Permanent("BAD_MANIFEST", f"the manifest {what}: {todo}; then upload it once more")
 
 
-# The one report of a batch, from those of its parts.
+# The one report of a batch, from the reports of its files.
 
 _WORST = (Verdict.ERRORED, Verdict.REJECTED)
 
 
 def together(manifest: LandedObject, parts: Sequence[AuditReport]) -> AuditReport:
-    """The report of the batch whose parts, at least one, were judged in this order.
+    """Return the report of a batch from those of its files, at least one, in order.
 
-    It passed where all of them did. Without the rows of a part on the branch it names no audited
-    hash: there is nothing to be published then, not even by a person's word.
+    It passes if all of them pass. If a file has no rows on the branch, the report has no audited
+    hash: then nothing can be published, even on request.
     """
     first, last = parts[0], parts[-1]
     verdict, reason = _verdict(manifest, parts)
@@ -170,7 +170,7 @@ def together(manifest: LandedObject, parts: Sequence[AuditReport]) -> AuditRepor
 
 
 def _verdict(manifest: LandedObject, parts: Sequence[AuditReport]) -> tuple[Verdict, Reason | None]:
-    """The worst of the parts' verdicts, and which of them gave it."""
+    """Return the worst of the files' verdicts, and the file that it comes from."""
     for worst in _WORST:
         if failed := [part for part in parts if part.verdict is worst]:
             why = failed[0].reason or Reason("UNKNOWN", "its report does not say why")

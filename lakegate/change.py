@@ -1,7 +1,7 @@
-"""A change of a table that a person asks for: one statement, audited like a file that lands.
+"""A change of a table on request: one statement, audited like a landed file.
 
-Its text lies in the lake bucket, as one object under a key that follows from what was asked: that
-object is the change's landed object. Who may land files cannot put anything there.
+Its text lies in the lake bucket, as one object under a key that follows from the request: that
+object is the change's landed object. Whoever may land files cannot write there.
 """
 
 import dataclasses
@@ -21,10 +21,10 @@ _DIGITS = 32
 
 @dataclass(frozen=True)
 class Change:
-    """What was asked: `statement` is one DELETE, UPDATE or MERGE on `table`, in Spark SQL.
+    """A requested change: `statement` is one DELETE, UPDATE or MERGE on `table`, in Spark SQL.
 
-    `token` tells one asking of a statement from the next. `by` names who asked, and `message` says
-    why; neither is part of the identity.
+    `token` separates two requests of the same statement. `by` names the requester, and `message`
+    gives the reason; neither is part of the identity.
     """
 
     table: str
@@ -35,45 +35,47 @@ class Change:
 
     @property
     def digest(self) -> str:
-        """What table, statement and token make: 32 hexadecimal digits."""
+        """Return the digest of table, statement and token: 32 hexadecimal digits."""
         asked = "\0".join((self.table, self.statement, self.token))
         return hashlib.sha256(asked.encode()).hexdigest()[:_DIGITS]
 
     @property
     def key(self) -> str:
-        """Where its text lies in the lake bucket."""
+        """Return the key of its text in the lake bucket."""
         return f"{CHANGES}{self.table}/{self.digest}/change.json"
 
     def landed(self, bucket: str, landed_at: str = "") -> LandedObject:
-        """Its landed object, in the lake bucket that is named."""
+        """Return its landed object in the given lake bucket."""
         size = len(self.to_json().encode())
         return LandedObject(bucket, self.key, self.digest, "", size, landed_at=landed_at)
 
     def to_json(self) -> str:
-        """The text that is put."""
+        """Return the text to store."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str | bytes, key: str) -> "Change":
-        """The change whose text lies under a key.
+        """Return the change that is stored under a key.
 
-        Raises Permanent BAD_CHANGE where it is none, or not the one that was put there: what runs
-        is what was asked.
+        Raises Permanent BAD_CHANGE for another text than the one that was stored there: only what
+        was requested may run.
         """
         try:
             change = cls(**load_json(text))
             found = change.key
         except (TypeError, ValueError) as error:
-            raise Permanent("BAD_CHANGE", f"{key} is no change's text: {error!r}") from error
+            raise Permanent(
+                "BAD_CHANGE", f"{key} is not the text of a change: {error!r}"
+            ) from error
         if found != key:
             raise Permanent("BAD_CHANGE", f"the text of {key} is not the one that was asked for")
         return change
 
 
 def parse_change_key(key: str) -> tuple[str, str]:
-    """The table and the digest that a change's key names.
+    """Return the table and the digest in a change's key.
 
-    Raises ValueError when the key is not one of ours.
+    Raises ValueError for any other key.
     """
     match = re.fullmatch(rf"{CHANGES}([^/]+)/([0-9a-f]{{{_DIGITS}}})/change\.json", key)
     if not match:
@@ -83,10 +85,10 @@ def parse_change_key(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change made of its table, in rows.
+    """The effect of a change on its table, in rows.
 
-    A row that got other values counts as `removed` and as `added`, so that `after` is `before`
-    less the removed and with the added.
+    An updated row counts as `removed` and as `added`: `after` is `before` minus `removed` plus
+    `added`.
     """
 
     before: int
@@ -96,5 +98,5 @@ class Effect:
 
     @property
     def wording(self) -> str:
-        """The effect for people."""
+        """Return the effect as a sentence."""
         return f"{self.added:,} rows added, {self.removed:,} removed"

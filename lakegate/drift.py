@@ -1,8 +1,8 @@
-"""Drift: how far a measure is from what it was in the table's published runs.
+"""Drift: the distance of a measure from the values of the table's published runs.
 
 The distance is in robust standard deviations: from the median, in units of 1.4826 times the median
 absolute deviation (Rousseeuw and Croux 1993, "Alternatives to the Median Absolute Deviation"), so
-that one strange run among those of before moves it little.
+that one unusual run hardly moves it.
 """
 
 import hashlib
@@ -17,9 +17,8 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.report import AuditReport, Baseline, CheckResult, Status
 from lakegate.text import load_json
 
-# What a table's published runs measured, for checks of drift: one small document a table.
-#
-# Whoever adds runs in another order, or adds one twice, arrives at the same document.
+# Baselines: the measures of a table's published runs, one small document per table. Adding runs in
+# another order, or one twice, gives the same document.
 
 SCHEMA = "baselines/1"
 _MOST = 30
@@ -28,7 +27,7 @@ _UNUSUAL = (Status.WARN, Status.FAIL)
 
 @dataclass(frozen=True)
 class Value:
-    """What one ingestion's run, begun at a time (ISO 8601), measured."""
+    """The measure of one ingestion's run; `run` is its start (ISO 8601)."""
 
     ingestion: str
     at: str
@@ -37,9 +36,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A person's word that a run's measure is the new normal: the baseline restarts at that run.
+    """A person's decision that a run's measure is the new normal: baselines restart there.
 
-    `since` is when the run began, `at` when the person said so.
+    `since` is the run's start, `at` the time of the decision.
     """
 
     ingestion: str
@@ -57,7 +56,7 @@ class Series:
     accepted: Acceptance | None = None
 
     def adding(self, value: Value) -> "Series":
-        """With the value of one more run; each ingestion has one."""
+        """Return the series with the value of one more run; each ingestion has one."""
         if self.accepted and value.at < self.accepted.since:
             return self
         others = [each for each in self.values if each.ingestion != value.ingestion]
@@ -65,7 +64,7 @@ class Series:
         return replace(self, values=tuple(newest))
 
     def restarting(self, value: Value, accepted: Acceptance) -> "Series":
-        """With that run's value, and none of before it. Raises LakegateError, see `accepting`."""
+        """Return the series restarted at that run's value. Raises as `accepting` does."""
         if self.accepted and self.accepted.since > accepted.since:
             message = f"a later run was accepted since: {self.accepted.ingestion}"
             raise LakegateError("ACCEPTED_SINCE", message)
@@ -83,18 +82,18 @@ class Baselines:
     series: Mapping[str, Series] = field(default_factory=dict)
 
     def values(self, check: str, rule: str) -> list[float]:
-        """What published runs measured, at most the last 30."""
+        """Return the measures of published runs, at most the last 30."""
         return [each.value for each in self.series.get(f"{check}@{rule}", Series()).values]
 
     def adding(self, report: AuditReport) -> "Baselines":
-        """With what a published run measured."""
+        """Return the baselines with the measures of a published run."""
         new = {key: self._of(key).adding(value) for key, _, value in _measured(report)}
         return replace(self, series={**self.series, **new})
 
     def accepting(self, report: AuditReport, by: str, reason: str, at: str) -> "Baselines":
-        """With the unusual measures of a run as the new normal; the same where they are already.
+        """Return the baselines with a run's measures as the new normal; unchanged if they are.
 
-        Raises LakegateError where it has none, or a later run was accepted since.
+        Raises LakegateError if the run has none, or if a later run was accepted since.
         """
         unusual = [each for each in _measured(report) if each[1].status in _UNUSUAL]
         if not unusual:
@@ -105,7 +104,7 @@ class Baselines:
         return replace(self, series={**self.series, **new})
 
     def accepted(self, ingestion: str) -> Acceptance | None:
-        """Who accepted an ingestion's run, if somebody did and no later one was accepted since."""
+        """Return who accepted an ingestion's run, unless a later one was accepted."""
         found = (each.accepted for each in self.series.values() if each.accepted)
         return next((each for each in found if each.ingestion == ingestion), None)
 
@@ -113,12 +112,12 @@ class Baselines:
         return self.series.get(key, Series())
 
     def to_json(self) -> str:
-        """The document."""
+        """Return the document."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Baselines":
-        """What `to_json` wrote. Raises Permanent BAD_BASELINES."""
+        """Return the baselines that `to_json` wrote. Raises Permanent BAD_BASELINES."""
         try:
             document = load_json(text)
             if document["schema"] != SCHEMA:
@@ -131,12 +130,12 @@ class Baselines:
 
 
 def baselines_key(table: str) -> str:
-    """Where a table's baselines lie in the lake bucket."""
+    """Return the key of a table's baselines in the lake bucket."""
     return f"baselines/{table}.json"
 
 
 def _measured(report: AuditReport) -> list[tuple[str, CheckResult, Value]]:
-    """What a run's checks of drift measured: the series' key, the check, and the value."""
+    """Return each drift measure of a run: the series' key, the check, and the value."""
     return [
         (
             f"{check.id}@{check.baseline.rule}",
@@ -162,7 +161,7 @@ _LEAST_SHARE = 0.01
 
 
 def digest(check: Check) -> str:
-    """What tells a check's measure from another: baselines of one do not serve the other.
+    """Return the identity of a check's measure: baselines of one measure do not serve another.
 
     Thresholds are not part of it.
     """
@@ -174,14 +173,14 @@ def digest(check: Check) -> str:
 
 
 def comparable(check: Check, value: float, rows: int) -> float:
-    """A measure as it is compared: counts of some of the rows are shares, in percent."""
+    """Return a measure in comparable form: a count of rows as a percentage of the rows."""
     if check.basis.metric not in OF_ROWS:
         return value
     return 100 * value / rows if rows else 0.0
 
 
 def baseline(check: Check, measured: float, known: Baselines) -> Baseline:
-    """What a measure, made comparable, is to be compared with."""
+    """Return the baseline of a comparable measure."""
     rule = digest(check)
     values = known.values(check.id, rule)
     if not values:
@@ -191,10 +190,10 @@ def baseline(check: Check, measured: float, known: Baselines) -> Baseline:
 
 
 def deviation(check: Check, found: Baseline, rows: int) -> float:
-    """How many robust standard deviations a measure is off.
+    """Return the deviation of a measure in robust standard deviations.
 
-    The unit is never less than one row, where rows are counted, and 1 % of the median, so that
-    what always was the same may vary a little.
+    The unit is at least one row, for counts, and 1 % of the median, so that a constant measure may
+    vary a little.
     """
     middle, mad = found.median or 0.0, found.mad or 0.0
     unit = max(_CONSISTENT * mad, _LEAST_SHARE * abs(middle), _one_row(check, rows))

@@ -1,8 +1,8 @@
-r"""Regular expressions: from ECMA-262, which contracts speak, to Java's, which Spark speaks.
+r"""Translate regular expressions from ECMA-262, used in contracts, to Java's, used by Spark.
 
-The two agree on most of their notation and differ where it hurts: Java's `$` matches before a
-final newline, its `.` and `\s` mean other characters, `\v`, `\h` and `[[` something else
-altogether. Whatever is let through means in Java what ECMA-262 says; the rest is refused.
+They share most of their notation and differ in places that matter: Java's `$` matches before a
+final newline, its `.` and `\s` match other characters, and `\v`, `\h` and `[[` have another
+meaning. Every accepted pattern means in Java what ECMA-262 says; the rest is refused.
 
 Characters are code points, as with ECMA-262's flag `u`; no other flag is on.
 """
@@ -28,15 +28,15 @@ _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9A-Fa-f]{2})")
 
 
 class PatternUnsupported(ValueError):
-    """The pattern is not ECMA-262, or not a part of it that can be kept; the text says which."""
+    """The pattern is invalid in ECMA-262 or not supported; the text says which part."""
 
 
 def java_pattern(pattern: str) -> str:
-    """The Java pattern that finds what the ECMA-262 one finds, for `Column.rlike`.
+    r"""Return the Java pattern that is equivalent to the ECMA-262 one, for `Column.rlike`.
 
-    Supported: literals, `.`, classes, `\\d \\w \\s \\b` and their opposites, `\\p{L}` and the other
+    Supported: literals, `.`, classes, `\d \w \s \b` and their opposites, `\p{L}` and the other
     general categories, groups, alternatives, lookahead, greedy and lazy quantifiers up to 9999.
-    Not: look-behind, named groups, back references, flags, `\\u{…}`, `\\k`, empty classes.
+    Not: look-behind, named groups, back references, flags, `\u{…}`, `\k`, empty classes.
 
     Raises PatternUnsupported, with a sentence for people, for everything else.
     """
@@ -44,7 +44,7 @@ def java_pattern(pattern: str) -> str:
 
 
 def java_tokens(pattern: str) -> tuple[str, ...]:
-    """The parts of `java_pattern`: sets of characters, quantifiers, assertions, brackets.
+    """Return the parts of `java_pattern`: sets of characters, quantifiers, assertions, brackets.
 
     Raises PatternUnsupported, as `java_pattern` does.
     """
@@ -54,7 +54,7 @@ def java_tokens(pattern: str) -> tuple[str, ...]:
 
 
 class _Translation:
-    """One pass over a pattern; `repeatable` says whether a quantifier may follow."""
+    """One pass over a pattern; `repeatable` says if a quantifier may follow."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -163,13 +163,13 @@ class _Translation:
         return self._atom()
 
     def _atom(self) -> int | str:
-        """The code point, or the Java text of a set of characters, that comes next."""
+        """Return the next code point, or the Java text of the next set of characters."""
         char = self.pattern[self.at]
         self.at += 1
         if char == "\\":
             return self._escape()
         if 0xD800 <= ord(char) <= 0xDFFF:
-            raise PatternUnsupported("half a surrogate pair is no character")
+            raise PatternUnsupported("half a surrogate pair is not a character")
         return ord(char)
 
     def _escape(self) -> int | str:
@@ -190,7 +190,7 @@ class _Translation:
             return unit
         low = _LOW_SURROGATE.match(self.pattern, self.at)
         if unit >= 0xDC00 or not low:
-            raise PatternUnsupported("half a surrogate pair is no character")
+            raise PatternUnsupported("half a surrogate pair is not a character")
         self.at += len(low[0])
         return 0x10000 + ((unit - 0xD800) << 10) + int(low[1], 16) - 0xDC00
 
@@ -209,7 +209,7 @@ class _Translation:
 
 
 def _literal(point: int) -> str:
-    """A code point as Java text that means itself, in a class and outside of one."""
+    """Return a code point as Java text that matches only itself, inside and outside of a class."""
     char = chr(point)
     if not 32 <= point < 127:
         return f"\\x{{{point:x}}}"
@@ -221,20 +221,20 @@ def _ranges(ranges: tuple[tuple[int, int], ...]) -> str:
 
 
 def _others(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The ranges of all code points that are in none of these, which are in order."""
+    """Return the ranges of all code points outside these ranges, which are in order."""
     starts = (0, *(high + 1 for _, high in ranges))
     ends = (*(low - 1 for low, _ in ranges), _LAST)
     return tuple(zip(starts, ends, strict=True))
 
 
-# The formats of strings that the standard names, as patterns (ECMA-262).
+# The standard's string formats as ECMA-262 patterns.
 
 _HOST_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _HEX4 = "[0-9A-Fa-f]{1,4}"
 
-# RFC 5322's addr-spec in the part that is in use, RFC 9562, RFC 3986's scheme, RFC 1123, RFC 4291,
-# RFC 4648. `password` and `binary` say nothing about the characters.
+# The common part of RFC 5322's addr-spec, RFC 9562, RFC 3986's scheme, RFC 1123, RFC 4291, RFC
+# 4648. `password` and `binary` restrict no characters.
 PATTERNS = {
     "email": r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@" + rf"{_HOST_LABEL}(\.{_HOST_LABEL})+$",
     "uuid": "^[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$",

@@ -1,8 +1,8 @@
-"""The two kinds of error: one that goes away by itself, and one that people must hear of."""
+"""The two kinds of error: transient errors are retried, permanent ones are reported."""
 
 
 class LakegateError(Exception):
-    """Something went wrong; `code` is for programs, `message` for people."""
+    """An error; `code` is for programs, `message` for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -11,8 +11,8 @@ class LakegateError(Exception):
 
 
 class Transient(LakegateError):
-    """Trying again later may succeed: let the queue redeliver, tell nobody yet."""
+    """An error that a retry may resolve: the queue redelivers the message, without alert."""
 
 
 class Permanent(LakegateError):
-    """Trying again changes nothing: end the ingestion as errored and tell its people."""
+    """An error that no retry resolves: the ingestion ends errored, with an alert."""

@@ -1,4 +1,4 @@
-"""What one job run is told, as the one entry point argument it gets."""
+"""The one entry point argument of a job run."""
 
 import dataclasses
 import json
@@ -16,25 +16,25 @@ JOB_FILES = (MAIN, PACKAGES, AVRO) = ("main.py", "lakegate_job.zip", "spark-avro
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Everything a job run needs to know; no secret is in it, only a secret's name.
+    """The input of a job run. It holds no secret, only a secret's name.
 
-    `base_hash` is the Nessie hash at which the branch was cut: a rerun resets the branch to it.
+    `base_hash` is the Nessie hash at which the branch was created: a rerun resets the branch to it.
     `contract_version` is the S3 version of the contract's text in the lake bucket.
 
-    With `change` the landed object is the text of a change of the table, and no file.
+    With `change`, the landed object is the text of a change of the table.
 
-    With `parts` it is a batch: the landed object is its manifest, `table` stands for all tables,
-    and each part has a contract of its own.
+    With `parts`, it is a batch: the landed object is its manifest, `table` stands for all tables,
+    and each part has its own contract.
 
-    With `reaudit_base` the file is on the branch already, at `audited_hash`, and was audited on
-    main as it was at that hash: `earlier_report` is the key of what was said. Only what depends on
-    the table is to be looked at again.
+    With `reaudit_base`, the file is on the branch already, at `audited_hash`, and was audited
+    against main at that hash: `earlier_report` is the key of that audit's report. Only checks that
+    depend on the table run again.
 
-    With `null_unreadable` a person wants rows with cells that cannot be read in the table as well,
-    with null for each such cell; else they are kept out of it.
+    With `null_unreadable`, rows with unparseable cells go to the table as well, with null for each
+    such cell; else they are quarantined.
 
-    `timeout_minutes` is how long the run may take. `reads_others` says that it has to read other
-    tables than its own.
+    `timeout_minutes` is the limit of the run. `reads_others` says that it reads other tables than
+    its own.
     """
 
     ingestion: str
@@ -60,7 +60,7 @@ class JobSpec:
     parts: tuple[BatchFile, ...] = ()
 
     def of_part(self, part: BatchFile, base_hash: str) -> "JobSpec":
-        """What is asked for one part of a batch, whose branch stands at `base_hash`."""
+        """Return the input for one file of a batch whose branch stands at `base_hash`."""
         return dataclasses.replace(
             self,
             landed=part.landed(self.landed),
@@ -72,14 +72,14 @@ class JobSpec:
         )
 
     def to_argument(self) -> str:
-        """This spec as one JSON text: keys with any character in them survive unchanged."""
+        """Return this value as one JSON text; keys with any character in them survive unchanged."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_argument(cls, argument: str) -> "JobSpec":
-        """The spec that `to_argument` wrote. Fields of a newer version are ignored.
+        """Return the value that `to_argument` wrote. Fields of a newer version are ignored.
 
-        Raises ValueError or TypeError when the argument is not such a text.
+        Raises ValueError or TypeError for any other text.
         """
         fields = _known(cls, load_json(argument))
         landed = LandedObject(**_known(LandedObject, fields.pop("landed", {})))

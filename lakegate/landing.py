@@ -1,7 +1,7 @@
-"""What landed, and the names that follow from it.
+"""Landed objects, and the names that follow from them.
 
-Every name here is derived, never drawn: whoever handles the same landed object again, after a
-duplicate event or a crash, arrives at the same ingestion, branch, job run and report.
+Every name here is derived, never random: after a duplicate event or a crash, the same landed object
+has the same ingestion, branch, job run and report.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ _ID_LENGTH = 32
 WRITTEN_BY_JOBS = "ingest/"  # how the names of the branches begin that a job may write
 ID_PART = 12  # digits of the id in a branch's name
 _FRESH = "publish/"
-# What stands in a table's place where several are meant: no table's name is without a dot.
+# Stands in a table's place for several tables: a table's name always has a dot.
 BATCH = "batch"
 BATCHES, MANIFEST = "batches/", "_manifest.json"
 BATCH_MEMBER = "BATCH_MEMBER"  # why a file in a batch's folder is not ingested by itself
@@ -28,10 +28,10 @@ _CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
 class LandedObject:
     """One version of one key in the landing bucket.
 
-    `version` is S3's version id, or the etag where the bucket keeps no versions: both an event and
-    a listing know it, so both arrive at the same identity.
-    `size` is in bytes. `sequencer` orders the events of one key (empty when found by listing);
-    `landed_at` is S3's time of the event or of the last modification, ISO 8601 in UTC.
+    `version` is S3's version id, or the etag if the bucket has no versions: events and listings
+    both have it, so both give the same identity. `size` is in bytes. `sequencer` orders the events
+    of one key (empty if found by listing); `landed_at` is S3's time of the event or of the last
+    modification, ISO 8601 in UTC.
     """
 
     bucket: str
@@ -44,23 +44,23 @@ class LandedObject:
 
     @property
     def uri(self) -> str:
-        """The object's address for people: `s3://bucket/key`."""
+        """Return the object's address: `s3://bucket/key`."""
         return f"s3://{self.bucket}/{self.key}"
 
 
 def object_version(version_id: str | None, etag: str) -> str:
-    """What tells one version of a key from the next.
+    """Return the part of the identity that separates two versions of a key.
 
-    Where a bucket keeps no versions, S3 says "null" of them, or nothing: then it is the etag.
+    Without versions in the bucket, S3 sends "null" or nothing as version: then it is the etag.
     """
     return etag if version_id in (None, "", "null") else version_id
 
 
 def ingestion_id(landed: LandedObject) -> str:
-    """The identity of the one ingestion that a landed object causes: 32 hexadecimal digits.
+    """Return the id of the one ingestion of a landed object: 32 hexadecimal digits.
 
-    It depends on bucket, key and version alone, so it is the same however often, by whichever
-    way and in whichever order the object is noticed.
+    It depends on bucket, key and version alone, so it is the same for every event and listing, in
+    any order.
     """
     identity = "\0".join((landed.bucket, landed.key, landed.version))
     return hashlib.sha256(identity.encode()).hexdigest()[:_ID_LENGTH]
@@ -68,29 +68,29 @@ def ingestion_id(landed: LandedObject) -> str:
 
 @dataclass(frozen=True)
 class IgnoreRule:
-    """Why a key is not ingested: a stable code for programs, the written rule for people."""
+    """The reason why a key is ignored: a stable code for programs, the rule for people."""
 
     code: str
     sentence: str
 
 
 def batch_name(key: str) -> str:
-    """The name of the batch whose manifest lies under a key, "" where it is no manifest's."""
+    """Return the name of the batch whose manifest has this key, "" for any other key."""
     name = batch_of(key)
     return name if key == f"{BATCHES}{name}/{MANIFEST}" else ""
 
 
 def batch_of(key: str) -> str:
-    """The name of the batch in whose folder a key lies, "" where it is no batch's."""
+    """Return the name of the batch whose folder holds this key, "" for any other key."""
     found = _BATCHED.fullmatch(key)
     return found["name"] if found else ""
 
 
 def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
-    """The Nessie branch of one attempt: `ingest/<table>/<readable part>-<id part>[-<attempt>]`.
+    """Return an attempt's branch: `ingest/<table>/<readable part>-<id part>[-<attempt>]`.
 
-    Only letters, digits, `-`, `.` and `_` are used, a subset of Nessie's reference names, and
-    neither `..` nor a trailing dot, which Nessie refuses.
+    It has only letters, digits, `-`, `.` and `_`, a subset of Nessie's reference names, and neither
+    `..` nor a trailing dot, which Nessie refuses.
     """
     stem = batch_name(key) or key.rsplit("/", 1)[-1]
     readable = re.sub(r"[^A-Za-z0-9]+", "-", stem).strip("-")[:_READABLE_LENGTH].strip("-")
@@ -99,25 +99,25 @@ def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
 
 
 def fresh_branch(table: str, ingestion: str, token: str) -> str:
-    """A branch to publish from, `publish/<table>/<id part>-<token>`, made for this ingestion.
+    """Return a fresh branch to publish from, `publish/<table>/<id part>-<token>`.
 
-    The token is drawn: two processes that rebase at once must not share a branch.
+    The token is random: two processes that rebase at once must not share a branch.
     """
     return f"{_FRESH}{table}/{ingestion[:ID_PART]}-{token}"
 
 
 def is_fresh(branch: str) -> bool:
-    """Return whether `fresh_branch` named this branch: its maker alone may use it."""
+    """Return if `fresh_branch` made this name: only its creator may use such a branch."""
     return branch.startswith(_FRESH)
 
 
 def parse_branch_name(name: str) -> tuple[str, str, int]:
-    """The table, the id part and the attempt that `branch_name` put into a branch's name.
+    """Return the table, the id part and the attempt in a branch name of `branch_name`.
 
-    The id part is the first `ID_PART` digits of the ingestion id. Raises ValueError when the name
-    is not one of ours.
+    The id part is the first `ID_PART` digits of the ingestion id. Raises ValueError for any other
+    name.
     """
-    # No attempt has more than nine digits, so an id part of digits alone is not taken for one.
+    # An attempt has at most nine digits, so that an id part of digits alone is not read as one.
     match = re.fullmatch(r"ingest/([^/]+)/[^/]+-([0-9a-f]{12})(?:-([1-9][0-9]{0,8}))?", name)
     if not match:
         raise ValueError(f"not the name of one of our branches: {name!r}")
@@ -125,14 +125,14 @@ def parse_branch_name(name: str) -> tuple[str, str, int]:
 
 
 def run_name(ingestion: str, attempt: int) -> str:
-    """The job run's name and client token: EMR Serverless takes at most 64 of `[A-Za-z0-9._-]`."""
+    """Return the job run's name and client token: up to 64 of `[A-Za-z0-9._-]`, as EMR asks."""
     return f"{ingestion}-{attempt}"
 
 
 def parse_run_name(name: str) -> tuple[str, int]:
-    """The ingestion id and attempt that `run_name` put into a job run's name.
+    """Return the ingestion id and the attempt in a job run's name of `run_name`.
 
-    Raises ValueError when the name is not one of ours.
+    Raises ValueError for any other name.
     """
     match = re.fullmatch(rf"([0-9a-f]{{{_ID_LENGTH}}})-([1-9][0-9]*)", name)
     if not match:
@@ -141,14 +141,14 @@ def parse_run_name(name: str) -> tuple[str, int]:
 
 
 def report_key(table: str, ingestion: str, attempt: int) -> str:
-    """Where one attempt's audit report lies in the lake bucket."""
+    """Return the key of an attempt's audit report in the lake bucket."""
     return f"reports/{table}/{ingestion}/{attempt}.json"
 
 
 def parse_report_key(key: str) -> tuple[str, str, int]:
-    """The table, the ingestion id and the attempt that `report_key` put into a report's key.
+    """Return the table, the ingestion id and the attempt in a report's key of `report_key`.
 
-    Raises ValueError when the key is not one of ours.
+    Raises ValueError for any other key.
     """
     match = re.fullmatch(rf"reports/([^/]+)/([0-9a-f]{{{_ID_LENGTH}}})/([1-9][0-9]*)\.json", key)
     if not match:
@@ -157,12 +157,12 @@ def parse_report_key(key: str) -> tuple[str, str, int]:
 
 
 def ignore_rule(key: str) -> IgnoreRule | None:
-    """The written rule by which a key is ignored, None when it is to be ingested.
+    """Return the written rule by which a key is ignored, None for a key to ingest.
 
-    Markers that tools leave beside data are no data: folder markers (`…/`) and names that begin
-    with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason; nor
-    are control files (`orders.csv.control.json`), which tell of the data beside them. What lies in
-    a batch's folder is ingested with its manifest, and never by itself.
+    Markers that tools leave beside data are ignored: folder markers (`…/`) and names that begin
+    with `_` or `.` (`_SUCCESS`, `.part.crc`), which Spark and Hive hide for the same reason. So are
+    control files (`orders.csv.control.json`), which describe the data beside them. Files in a
+    batch's folder are ingested with its manifest, and never alone.
     """
     if batch_name(key):
         return None
@@ -181,12 +181,12 @@ def ignore_rule(key: str) -> IgnoreRule | None:
 
 
 def hidden_rule(key: str, prefix: str) -> IgnoreRule | None:
-    """The written rule by which a key under its table's landing prefix is ignored, None if none is.
+    """Return the rule by which a key under its table's prefix is ignored, None without one.
 
-    Folders that begin with `_` or `.` hold work in progress and logs (Spark's `_temporary/` and
-    `_spark_metadata/`, Hive's `.hive-staging…/`, Delta's `_delta_log/`): what is done is renamed
-    out of them, and lands once more. Spark's rule has the same exception, for folders that name a
-    partition (`_year=2026/`). Folders of the prefix itself are what somebody chose.
+    Folders that begin with `_` or `.` hold unfinished work and logs (Spark's `_temporary/` and
+    `_spark_metadata/`, Hive's `.hive-staging…/`, Delta's `_delta_log/`): finished files are renamed
+    out of them, and land once more. Spark's rule has the same exception, for folders that name a
+    partition (`_year=2026/`). The prefix itself may contain any folder.
     """
     if not _HIDDEN_FOLDER.search(key.removeprefix(prefix)):
         return None

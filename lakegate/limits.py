@@ -1,4 +1,4 @@
-"""How much is taken of what others bring: the limits of a deployment, which the job is told too."""
+"""The limits of a deployment on files, contracts and reports. The job receives them too."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -10,16 +10,17 @@ _PREFIX = "LAKEGATE_"
 
 @dataclass(frozen=True)
 class Limits:
-    """What is larger is refused with its reason; docs/limits.md says how. Sizes are in bytes.
+    """Anything larger is refused with its reason (docs/limits.md). Sizes are in bytes.
 
-    `largest_object` is a landed file as it lies on S3, `largest_unpacked` the same without gzip, or
-    what a Parquet file says that its pages unpack to. `longest_line` is a line of a text file, or a
-    cell with line ends in it, `largest_array` a JSON file that is one array. `largest_contract` and
-    `largest_report` are those texts, `most_contract_values` the keys and values in a contract, with
-    its aliases unfolded. `most_batch_files` are the files that one manifest may name.
+    `largest_object` is a landed file as it lies on S3. `largest_unpacked` is the same without gzip,
+    or the unpacked size of a Parquet file's pages. `longest_line` is a line of a text file, or a
+    cell with line ends in it; `largest_array` is a JSON file that is one array. `largest_contract`
+    and `largest_report` are the sizes of those texts; `most_contract_values` counts the keys and
+    values in a contract, with its aliases resolved. `most_batch_files` counts the files of one
+    manifest.
 
-    Two refuse nothing by its size: a Parquet file that unpacks to `largest_by_rows` at most is read
-    by the stricter and slower of two readers, and a Spark task that has not got on for
+    Two limits refuse nothing by its size: a Parquet file that unpacks to at most `largest_by_rows`
+    is read by the stricter and slower of two readers, and a Spark task without progress for
     `longest_stall` seconds ends its file.
     """
 
@@ -38,15 +39,15 @@ class Limits:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Limits":
-        """The limits in an environment, each from the variable `LAKEGATE_<NAME>`.
+        """Return the limits in an environment, each from the variable `LAKEGATE_<NAME>`.
 
-        Raises Permanent BAD_SETTING when one is no whole number above zero.
+        Raises Permanent BAD_SETTING for a value that is not a whole number above zero.
         """
         return cls._given(lambda name: f"{_PREFIX}{name.upper()}", environment)
 
     @classmethod
     def chosen(cls, parameters: Mapping[str, str]) -> "Limits":
-        """The limits among a template's parameters, as `LargestContract`. Raises as `of`."""
+        """Return the limits among a template's parameters, as `LargestContract`. Raises as `of`."""
         return cls._given(lambda name: name.title().replace("_", ""), parameters)
 
     @classmethod

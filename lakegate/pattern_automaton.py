@@ -1,7 +1,7 @@
-"""A pattern as an automaton that has as many ways through it as a backtracking search has.
+"""A pattern as an automaton with as many paths as a backtracking search has.
 
-Its states are the places of the pattern's sets of characters (Glushkov's construction), and an
-edge that can be taken for two reasons, such as the two loops of `(a+)+`, is counted twice.
+Its states are the places of the pattern's sets of characters (Glushkov's construction). An edge
+that can be taken for two reasons, such as the two loops of `(a+)+`, counts twice.
 """
 
 import re
@@ -22,14 +22,15 @@ _SPECIMENS = "aZ09_ -.@\n\u00e9\u0663\u20ac\u2028"
 
 
 class TooLarge(ValueError):
-    """The pattern repeats so much within what it repeats that it has too many states."""
+    """The pattern has too many states, because of repetitions within repetitions."""
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """`sets` are what each state reads; `edges` lead to states and say in how many ways.
+    """An automaton: `sets` are the characters that each state reads, `edges` lead to states.
 
-    A search begins in START, which reads nothing, and has succeeded in any state of `found`.
+    Each edge has the number of its paths. A search begins in START, which reads nothing, and
+    succeeds in any state of `found`.
     """
 
     sets: tuple[str, ...]
@@ -38,7 +39,7 @@ class Automaton:
 
     @property
     def alphabet(self) -> tuple[str, ...]:
-        """Characters, one for all that no set tells apart."""
+        """Return one character of each class that the sets distinguish."""
         kinds = sorted(set(self.sets) - {BEGIN, END, NEVER})
         by_kind: dict[tuple[bool, ...], str] = {}
         for char in (*_SPECIMENS, *sorted(set().union(*map(_ends, kinds)))):
@@ -47,10 +48,9 @@ class Automaton:
 
 
 def automaton(tree: Tree, most_repeated: int, most_states: int) -> Automaton:
-    """The automaton that searches a text, which stands between BEGIN and END, for what `tree` says.
+    """Return the automaton that searches a text, between BEGIN and END, for the pattern in `tree`.
 
-    What is repeated more often than `most_repeated` is taken to be repeated without end. Raises
-    TooLarge beyond `most_states`.
+    More than `most_repeated` repetitions count as unlimited. Raises TooLarge beyond `most_states`.
     """
     builder = _Builder(most_repeated, most_states)
     whole = builder.fragment(All((_ANYWHERE, tree)))
@@ -60,7 +60,7 @@ def automaton(tree: Tree, most_repeated: int, most_states: int) -> Automaton:
 
 @cache
 def reads(kind: str, char: str) -> bool:
-    """Whether a set of characters, as Java has it, has a character; BEGIN and END have none."""
+    """Return if a Java set of characters contains a character; BEGIN and END contain none."""
     if kind in (BEGIN, END, NEVER) or char in (BEGIN, END):
         return kind == char
     categories = _CATEGORY.findall(kind)
@@ -74,7 +74,7 @@ def reads(kind: str, char: str) -> bool:
 
 
 def _ends(kind: str) -> set[str]:
-    """The characters beside and at the ends of a set's ranges, and some that its letters name."""
+    """Return the characters beside and at the ends of a set's ranges, and some of its escapes."""
     points = {int(point, 16) for point in _POINT.findall(kind)}
     points |= {ord(char) for char in _POINT.sub("", kind)}
     near = {point + step for point in points for step in (-1, 0, 1)}
@@ -83,7 +83,7 @@ def _ends(kind: str) -> set[str]:
 
 @dataclass(frozen=True)
 class _Fragment:
-    """A part of the automaton: in how many ways one gets in and out, and whether past it."""
+    """A part of the automaton: the number of paths into it, out of it and past it."""
 
     first: Counter[int]
     last: Counter[int]

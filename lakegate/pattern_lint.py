@@ -1,10 +1,11 @@
-"""Patterns that would keep Java busy: those whose search tries very many ways through one text.
+"""Refuse patterns whose search tries very many paths through one text.
 
-A search goes back wherever it could have gone on differently. How often it does so for a text that
-the pattern is not found in is the number of ways through the pattern's automaton; the text that has
-the most of them is grown here, character by character. Java remembers for some loops where they
-failed (since version 9), and so is merely slow with some of these patterns; Python's `re`, with
-which the command line looks for the rows that break a check, remembers nothing.
+A backtracking search returns to each place where it had a choice. For a text without a match, the
+number of tries is the number of paths through the pattern's automaton; the text with the most paths
+is built here, character by character. Java remembers some failed loops (since version 9), and so is
+merely slow with some of these patterns; Python's `re`, which the command line uses to find the rows
+that break a check, remembers nothing. A linear-time engine accepts such patterns as well, so its
+acceptance would be no proof.
 """
 
 from collections import defaultdict
@@ -31,7 +32,7 @@ _Ways = Mapping[int, int]
 
 @dataclass(frozen=True)
 class _Text:
-    """A text, and in how many ways each state is reached with it; `steps` is all that led there."""
+    """A text, and the number of paths to each state with it; `steps` counts all paths so far."""
 
     text: str
     ways: _Ways
@@ -39,9 +40,9 @@ class _Text:
 
 
 def refuse_slow(pattern: str) -> None:
-    """Raises PatternUnsupported for a pattern that Java's search could take very long for.
+    """Raise PatternUnsupported for a pattern whose search in Java could take very long.
 
-    Also as `java_pattern` does.
+    Raises as `java_pattern` does, too.
     """
     try:
         text = slow_text(pattern)
@@ -59,10 +60,11 @@ def refuse_slow(pattern: str) -> None:
 
 @lru_cache(maxsize=4096)
 def slow_text(pattern: str) -> str | None:
-    """A text of LONGEST characters at most for which Java tries more than MOST_STEPS ways, if any.
+    """Return a text of at most LONGEST characters on which Java tries more than MOST_STEPS paths.
 
-    The pattern is ECMA-262, as `java_pattern` takes it, and is not found in the text. Raises
-    PatternUnsupported as `java_pattern` does, TooLarge for a pattern that is too large to judge.
+    None if there is no such text. The pattern is ECMA-262, as in `java_pattern`, and has no match
+    in the text. Raises PatternUnsupported as `java_pattern` does, TooLarge for a pattern that is
+    too large to judge.
     """
     for repeated in _REPEATED:
         try:
@@ -93,7 +95,7 @@ class _Search:
         return None
 
     def _longer(self, text: _Text) -> list[_Text]:
-        """The text with each character after it, unless the pattern is then found."""
+        """Yield the text with each further character, unless the pattern then matches."""
         grown = ((char, self._read(text.ways, char)) for char in self.alphabet)
         return [
             _Text(text.text + char, ways, text.steps + sum(ways.values()))
@@ -102,7 +104,7 @@ class _Search:
         ]
 
     def _failing_end(self, ways: _Ways) -> str | None:
-        """A text after which the pattern is not found, if there is a short one."""
+        """Return a short text after which the pattern has no match, if there is one."""
         seen, open_ = {frozenset(ways)}, [("", ways)]
         for text, here in open_:
             if not self._found(self._read(here, END)):

@@ -1,4 +1,4 @@
-"""A pattern as a tree, from the parts that it has in Java."""
+"""A Java pattern as a tree."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,14 @@ _COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?
 
 @dataclass(frozen=True)
 class One:
-    """One character of a set, written as Java has it; or the text's BEGIN or END; or NEVER."""
+    """One character of a set in Java's notation; or BEGIN or END of the text; or NEVER."""
 
     of: str
 
 
 @dataclass(frozen=True)
 class All:
-    """Parts, one after the other; without any, the empty text."""
+    """Parts in sequence; without parts, the empty text."""
 
     parts: "tuple[Tree, ...]"
 
@@ -35,7 +35,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A part, `low` times at least and `high` times at most, which may be without end."""
+    """A part, repeated `low` to `high` times; `high` may be unlimited."""
 
     part: "Tree"
     low: int
@@ -46,15 +46,15 @@ Tree = One | All | Either | Repeat
 
 
 def tree(pattern: str) -> Tree:
-    """The tree of an ECMA-262 pattern. Raises PatternUnsupported, as `java_pattern` does.
+    """Return the tree of an ECMA-262 pattern. Raises PatternUnsupported, as `java_pattern` does.
 
-    A lookahead is a way that is tried and leads nowhere, beside which the search goes on.
+    A lookahead is a path that is tried and ends, while the search goes on beside it.
     """
     return _alternatives(chain(java_tokens(pattern), (")",)))
 
 
 def _alternatives(tokens: Iterator[str]) -> Tree:
-    """What stands before the bracket that closes the group."""
+    """Return the alternatives up to the bracket that closes the group."""
     found: list[list[Tree]] = [[]]
     for part in tokens:
         if part == ")":

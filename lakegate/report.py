@@ -1,6 +1,6 @@
-"""The audit report: what was checked, what was expected, what was found.
+"""The audit report: checks, expectations and findings.
 
-The job writes it, once, beside the lake; publishing, alerting and the command line read it.
+The job writes it, once, beside the lake. Publisher, alerts and command line read it.
 """
 
 import dataclasses
@@ -18,12 +18,12 @@ from lakegate.text import load_json
 SCHEMA = "audit-report/1"
 READABLE = "file.rows_readable"  # the check that every cell of a file can be read
 _LARGEST = 1 << 63  # what the ledger's and the tables' numbers hold
-# Where a sample row lies in the lake: Iceberg's data file, and the row's number in it from 0.
+# The place of a sample row: Iceberg's data file, and the row's number in it from 0.
 ADDRESS = ("_file", "_pos")
 
 
 class Verdict(StrEnum):
-    """What the job says of a file: publish it, do not publish it, or it could not be judged."""
+    """The job's verdict on a file: publish it, reject it, or it could not be audited."""
 
     PASSED = "passed"
     REJECTED = "rejected"
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 class Status(StrEnum):
     """The outcome of one check; `ERROR` means that it could not be evaluated, and blocks.
 
-    `SKIPPED` says that it was not asked for a reason that its message gives.
+    `SKIPPED` means that it did not run, for the reason in its message.
     """
 
     PASS = "pass"  # noqa: S105 - no password
@@ -44,9 +44,9 @@ class Status(StrEnum):
 
 
 class Tier(StrEnum):
-    """What answered a check, the cheapest first; each is asked only what those before left open.
+    """The tier that answered a check, the cheapest first; each runs only checks still open.
 
-    The file's own columns before anything was written; statistics in the manifests of the new data
+    The file's own columns before anything is written; statistics in the manifests of the new data
     files; the append's own pass over the rows; a scan of the new data files; jobs over keys, which
     may read the table; the history of earlier runs.
     """
@@ -61,10 +61,10 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a check of drift measured, and what with: the values of so many published runs.
+    """The measure of a drift check, and the published runs that it was compared with.
 
-    `rule` is the digest of what was measured; `mad` the median distance from the median. The last
-    two are None where there were no runs.
+    `rule` is the digest of the measure's rule; `mad` the median distance from the median. The last
+    two are None without earlier runs.
     """
 
     rule: str
@@ -76,13 +76,13 @@ class Baseline:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check's outcome, worded for people.
+    """The outcome of one check, in words.
 
-    `samples` are rows, as column → value in text, that break the check; a few, or none where the
-    contract forbids them. `counted` is the number of rows behind `found`, and `attempt` the earlier
-    one that found it, where it was not looked at again; both are None where nobody said. `value` is
-    the measured number as text, `tier` what answered. `query` is Spark SQL that finds the rows.
-    `table` is the one it was asked of, "" where the report is about one.
+    `samples` are a few rows that break the check, as column → value in text; none if the contract
+    forbids samples. `counted` is the number of rows behind `found`; `attempt` is the earlier
+    attempt that counted them, if they were not counted again; None if unknown. `value` is the
+    measured number as text, `tier` the tier that answered. `query` is Spark SQL that finds the
+    rows. `table` is the table of the check, "" in a report about one table.
     """
 
     id: str
@@ -105,7 +105,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a file was not published: a stable code for programs, a sentence for people."""
+    """The reason for not publishing: a stable code for programs, a sentence for people."""
 
     code: str
     message: str
@@ -122,7 +122,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of a run cost: seconds, Spark jobs, and what these read and shuffled."""
+    """The cost of one step of a run: seconds, Spark jobs, and the bytes they read and shuffled."""
 
     name: str
     seconds: float
@@ -134,24 +134,23 @@ class Step:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What one attempt found out about one landed object.
+    """The result of one attempt for one landed object.
 
-    `audited_hash` is the Nessie hash of the branch that holds exactly what was audited, `""` when
-    nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file but
-    those `rows_rejected`, which were put in quarantine; `rows_unreadable` have a cell that could
-    not be read, and `rows_nulled` are those of them that are in the table, with null for each such
-    cell, as a person wanted; `files` hold them, and are empty in reports
-    of older releases, which did not say. `transform` is the SQL that made `rows_read` of the file's
-    `source_rows`. `schema_changes` say what the file or the contract changed of the table, and how
-    its columns differ. `records` are what the run leaves for the tables of `history`. Times are
-    ISO 8601 in UTC.
+    `audited_hash` is the Nessie hash of the branch that holds exactly the audited rows, "" if
+    nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file
+    except the `rows_rejected`, which were quarantined. `rows_unreadable` have a cell that could not
+    be parsed; `rows_nulled` are those of them that are in the table, on request, with null for each
+    such cell. `files` hold the rows; reports of older releases have none. `transform` is the SQL
+    that made `rows_read` from the file's `source_rows`. `schema_changes` describe changes of the
+    table by the file or the contract, and differences of their columns. `records` are the run's
+    data files for the audit tables. Times are ISO 8601 in UTC.
 
-    Of a change of the table, `source` is the change's text, `rows_written` are the rows that it
-    adds, and `effect` is what it made of the table, None of a file.
+    For a change of the table, `source` is the change's text, `rows_written` are the rows that it
+    adds, and `effect` is its effect on the table; None for a file.
 
-    Of a batch `source` is the manifest and `parts` are the reports of its files, each with its own
-    table, contract, data files and records, and the `audited_hash` and `base_hash` after and before
-    its append. `checks` are theirs, by `<file>: <id>`, and counts of rows the sums.
+    For a batch, `source` is the manifest and `parts` are the reports of its files, each with its
+    own table, contract, data files and records, and the `audited_hash` and `base_hash` after and
+    before its append. `checks` are those of the parts, as `<file>: <id>`, and row counts are sums.
     """
 
     ingestion: str
@@ -187,12 +186,12 @@ class AuditReport:
 
     @property
     def singles(self) -> tuple["AuditReport", ...]:
-        """Its parts, each about one file; itself where that is no batch."""
+        """Return the reports of single files: the parts of a batch, else the report itself."""
         return self.parts or (self,)
 
     @property
     def holds_nulls(self) -> bool:
-        """Return whether cells that could not be read are null on the branch.
+        """Return if unparseable cells are null on the branch.
 
         Reports of older releases do not count such rows; they are on the branch.
         """
@@ -204,21 +203,21 @@ class AuditReport:
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
-        """The checks that block publishing."""
+        """Return the checks that block publishing."""
         return tuple(c for c in self.checks if c.status in (Status.FAIL, Status.ERROR))
 
     def to_json(self) -> str:
-        """The report as the JSON document that lies beside the lake."""
+        """Return the report as the JSON document that lies beside the lake."""
         once = dataclasses.replace(self, checks=()) if self.parts else self
         document = {"schema": SCHEMA, **vars(once)}
         return json.dumps(document, indent=2, ensure_ascii=False, default=vars)
 
     @classmethod
     def from_json(cls, text: str | bytes, key: str = "") -> "AuditReport":
-        """The report that `to_json` wrote, `key` being where it lies.
+        """Return the report that `to_json` wrote; `key` is its place.
 
-        Raises Permanent BAD_REPORT when the text is not a report that can be understood: a report
-        in doubt is never a pass.
+        Raises Permanent BAD_REPORT for a text that is no valid report: a doubtful report is never a
+        pass.
         """
         named = f"the audit report {key}".rstrip()
         try:
@@ -230,13 +229,15 @@ class AuditReport:
         except KeyError as error:
             raise Permanent("BAD_REPORT", f"{named} lacks {error}") from error
         except (TypeError, ValueError, AttributeError) as error:
-            raise Permanent("BAD_REPORT", f"{named} is none of Lakegate's: {error}") from error
+            raise Permanent(
+                "BAD_REPORT", f"{named} is not an audit report of Lakegate: {error}"
+            ) from error
 
 
 def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult, ...]:
-    """The checks of a batch's parts, each with its table and under a name of its own.
+    """Return the checks of a batch's files, each with its table and a name of its own.
 
-    `manifest` is the key that the batch's manifest lies under.
+    `manifest` is the key of the batch's manifest.
     """
     folder = manifest.rpartition("/")[0] + "/"
     return tuple(

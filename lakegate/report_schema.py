@@ -1,4 +1,4 @@
-"""The JSON Schema of audit reports, made from the classes that are written and read."""
+"""The JSON Schema of audit reports, made from the classes that write and read them."""
 
 import dataclasses
 import json
@@ -19,16 +19,16 @@ _PLAIN = {
 
 
 def report_schema() -> dict[str, Any]:
-    """What every report is like (JSON Schema, draft 2020-12).
+    """Return the schema of every report (JSON Schema, draft 2020-12).
 
-    What newer releases add is allowed; what has a default may be missing, as in older reports.
+    Fields of newer releases are allowed; fields with a default may be missing, as in older reports.
     """
     # A batch has parts: reports without `schema`.
     return {**schema_of(AuditReport, SCHEMA), "$defs": {"part": _object(AuditReport)}}
 
 
 def schema_of(class_: Any, name: str) -> dict[str, Any]:
-    """What documents are like that have a dataclass's fields, and name this schema."""
+    """Return the schema of documents with a dataclass's fields that name this schema."""
     made = _object(class_)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

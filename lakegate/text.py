@@ -1,7 +1,7 @@
-"""Text of others, made to be seen only: no character in it acts on a terminal, a log or a chat.
+"""Foreign text made safe to show: no character in it acts on a terminal, a log or a chat.
 
-Escape sequences recolour, hide and answer (ECMA-48); marks of direction show a name in another
-order than it has (Unicode Standard Annex #9); half a surrogate pair cannot be written at all.
+Escape sequences recolour, hide and answer (ECMA-48); direction marks show a name in another order
+than it has (Unicode Standard Annex #9); half a surrogate pair cannot be written at all.
 """
 
 import json
@@ -16,22 +16,22 @@ _IN_JSON = re.compile(f"[{_ACTING}{_HALVES}]")
 
 
 def visible(text: str) -> str:
-    """The text with a mark for each character that would act; line ends and tabs stay."""
+    """Return the text with a mark for each acting character; line ends and tabs stay."""
     return _UNSEEN.sub(_mark, text)
 
 
 def one_line(text: str) -> str:
-    """The same on one line: a name with a line end in it can put on no line of its own."""
+    """Return the same on one line: a name with a line end in it cannot start a line of its own."""
     return _UNSEEN_OR_BREAK.sub(_mark, text)
 
 
 def escaped_json(text: str) -> str:
-    """A JSON text that stands for the same values, with such characters written as escapes."""
+    """Return an equal JSON text with such characters written as escapes."""
     return _IN_JSON.sub(_escape, text)
 
 
 def _mark(found: re.Match[str]) -> str:
-    """Unicode's picture of a control character, else the sign for what cannot be shown."""
+    """Return Unicode's picture of a control character, else the replacement character."""
     code = ord(found[0])
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
@@ -41,14 +41,14 @@ def _escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-# JSON that others wrote.
+# Foreign JSON.
 
 
 def load_json(text: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
-    Raises ValueError for every text that is none, those too deeply nested for Python included,
-    which the standard library tells by RecursionError.
+    Raises ValueError for every invalid text, including those nested too deeply for Python, for
+    which the standard library raises RecursionError.
     """
     try:
         return json.loads(text)

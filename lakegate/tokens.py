@@ -1,4 +1,4 @@
-"""Nessie's bearer tokens, as those see them who bear one."""
+"""Nessie's bearer tokens."""
 
 import base64
 import json
@@ -10,16 +10,16 @@ _MEND = "`lakegate rotate` makes new tokens, and `lakegate doctor` tells what is
 
 
 class TokenRefused(Transient):
-    """Nessie answers 401: for good, or until a key that was just rotated has reached it."""
+    """Nessie answers 401: for good, or until it knows a key that was just rotated."""
 
     def __init__(self, whose: str) -> None:
-        """`whose` names the secret, or whose token it is."""
+        """`whose` names the secret, or the owner of the token."""
         reasons = "it has ended, or was signed with a key that is not Nessie's"
         super().__init__("TOKEN_REFUSED", f"Nessie refuses {whose}: {reasons}. {_MEND}")
 
 
 def check_lasts(token: str, now: datetime, minutes: int) -> None:
-    """Raises Transient TOKEN_ENDS where the token ends before a run of so many minutes may."""
+    """Raise Transient TOKEN_ENDS for a token that ends before a run of so many minutes may."""
     end = _end(token)
     if end and end < now + timedelta(minutes=minutes):
         message = f"the job's token for Nessie ends at {end:%Y-%m-%d %H:%M} UTC, before this run"
@@ -27,7 +27,7 @@ def check_lasts(token: str, now: datetime, minutes: int) -> None:
 
 
 def _end(token: str) -> datetime | None:
-    """When the token ends (RFC 7519, section 4.1.4); None where it does not say."""
+    """Return the time at which the token ends (RFC 7519, section 4.1.4); None if it names none."""
     payload = token.partition(".")[2].partition(".")[0]
     try:
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

@@ -1,7 +1,7 @@
-"""Bins that two sets of numbers are counted in, so that one can be laid upon the other. Pure.
+"""Common bins for two sets of numbers, so that both can be drawn in one chart. Pure.
 
-Times are numbers too: seconds since 1970. Main says which range is looked at closely: what the
-other side has far beyond it is counted in one bin at either end, and does not squeeze the rest.
+Times are numbers too: seconds since 1970. Main's values decide the range: values of the other side
+far outside are counted in one bin at either end.
 """
 
 import math
@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Spread:
-    """How finite numbers spread: the smallest, the largest, and the two that 98 % lie between."""
+    """The spread of finite numbers: smallest, largest, and the bounds of the middle 98 %."""
 
     smallest: float
     largest: float
@@ -32,7 +32,7 @@ class Spread:
 
     @property
     def bulk(self) -> tuple[float, float]:
-        """Where the numbers lie; without the outermost where these are far out."""
+        """Return the range of the numbers, without outliers."""
         inner = self.high - self.low
         if inner > 0 and self.largest - self.smallest > _MANY_SPANS * inner:
             return self.low, self.high
@@ -41,7 +41,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Bins:
-    """`many` bins of the width `step` from `start` on, and one at either end for what is beyond."""
+    """`many` bins of the width `step` from `start` on, and one at either end for the rest."""
 
     kind: Kind
     start: float
@@ -50,12 +50,12 @@ class Bins:
 
     @property
     def end(self) -> float:
-        """Where the last one ends, which is not in it."""
+        """Return the end of the last bin, exclusive."""
         return self.start + self.many * self.step
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each is called, from below the first to beyond the last: by where it begins."""
+        """Return the label of each bin, from below the first to above the last: its start."""
         days = self.kind is Kind.TIME and self.step >= _DAY
         name = _NAMES[Kind.DAY if days else self.kind]
         starts = (name(self.start + number * self.step) for number in range(self.many))
@@ -63,9 +63,9 @@ class Bins:
 
 
 def bins(kind: Kind, file: Spread | None, main: Spread | None) -> Bins | None:
-    """Bins for both sides; None where neither has a finite number.
+    """Return bins for both sides; None without a finite number.
 
-    They cover main's bulk, and as much again to either side as far as the file's reaches.
+    They cover main's range, and up to as much again on either side for the file's values.
     """
     leading = main or file
     if not leading:
@@ -83,7 +83,7 @@ def bins(kind: Kind, file: Spread | None, main: Spread | None) -> Bins | None:
 
 
 def _step(kind: Kind, span: float) -> float:
-    """The narrowest width, of those that people count in, that takes few enough bins."""
+    """Return the narrowest round width that needs few enough bins."""
     return next(step for step in _steps(kind, span) if span / step < _MOST)
 
 

@@ -1,4 +1,4 @@
-"""The part of a view that shows which rows break a failed check."""
+"""The part of a page with the rows that break a failed check."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ import streamlit as st
 
 from access.failing_rows import Finding, Question, inspection
 from dashboard.formatting import count, harmless
-from dashboard.session import Opened, tell
+from dashboard.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult
@@ -22,9 +22,9 @@ _FILE, _PLACE = ADDRESS
 
 
 def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bool) -> None:
-    """Show a failed check that is picked, a few rows that break it, and more when asked for.
+    """Show the chosen failed check, a few rows that break it, and more on request.
 
-    `there` says that its branch is: more can be asked for.
+    `there` says that its branch exists, so that more rows can be read.
     """
     failed = {check.id: check for check in report.failed}
     if not failed:
@@ -62,7 +62,7 @@ def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding |
             question = Question(check.id, _MOST_ROWS)
             found = inspection(opened.adapters, ingestion, question, evidence_of(opened))
     except LakegateError as error:
-        tell(error)
+        show_error(error)
         return None
     return found.findings[0]
 
@@ -70,7 +70,7 @@ def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding |
 def evidence_of(
     opened: Opened,
 ) -> Callable[[AuditReport], "AbstractContextManager[Evidence]"]:
-    """What opens the rows that a report is about."""
+    """Return the access to the rows that a report is about."""
 
     def evidence(report: AuditReport) -> "AbstractContextManager[Evidence]":
         rows = opened.reader(f"{report.branch}@{report.audited_hash}")
@@ -94,7 +94,7 @@ def _rows(finding: Finding) -> None:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as they are: a table of texts, in which nothing is Markdown."""
+    """Show rows unchanged: a table of texts without Markdown."""
     several = len({row.get(_FILE) for row in rows}) > 1
     left_out = () if several else (_FILE,)
     shown = [{k: v for k, v in row.items() if k not in left_out} for row in rows]

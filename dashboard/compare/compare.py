@@ -1,7 +1,7 @@
-"""A file's rows on its branch beside the table on main, column by column.
+"""Compare a file's rows on its branch with the table on main, column by column.
 
-How many rows and nulls there are, and the smallest and the largest value, stands in the manifests;
-the rest is counted in rows: in all where they are few, or asked for, and else in a sample.
+Manifests give the numbers of rows and nulls, and the smallest and the largest value. The other
+figures are counted in rows: in all of them if they are few, or on request, else in a sample.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from pyiceberg.types import NestedField, StringType
 
-from access.masking import concealment
+from access.failing_rows import concealment
 from dashboard.compare.figures import (
     Column,
     Comparison,
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from access.tables import Reader
 
 
-# One side of a comparison: what its data files' statistics and its rows tell of a column.
+# One side of a comparison: figures of a column from statistics and rows.
 
 _LONGEST = 80
 _NO_FRACTION = ".000000"
 
 
 class Looked:
-    """One side's rows, looked at a column at a time."""
+    """One side's rows, read one column at a time."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Looked:
         columns: Collection[str],
         most: int | None,
     ) -> None:
-        """`name` is the side's. Where there are more than `most` values, only a sample is read."""
+        """`name` is the side's. With more than `most` values, only a sample is read."""
         fields = [field for field in found.table.schema().fields if field.name in columns]
         simple = [field for field in fields if field.field_type.is_primitive]
         self.kinds = {field.name: kind_of(field.field_type) for field in fields}
@@ -70,12 +70,12 @@ class Looked:
 
     @property
     def side(self) -> Side:
-        """What its figures stand on."""
+        """Return the basis of its figures."""
         found, read = self._found, self._taken
         return Side(found.rows, read.rows, len(found.tasks), read.files, read.whole, found.deletes)
 
     def profile(self, name: str, *, hidden: bool) -> Profile:
-        """A column that is not nested, which `values` then holds; no value of it where `hidden`."""
+        """Return the profile of a plain column, loaded into `values`; no value if `hidden`."""
         field, kind = self._fields[name], self.kinds[name]
         self.values.enter(self._taken.column(name), self._types[name])
         counted = self.values.counted()
@@ -95,17 +95,22 @@ class Looked:
     def _ends(self, field: NestedField, counted: Counted, known: Stated) -> Iterator[Figure]:
         cut = isinstance(field.field_type, StringType)
         type_ = self._types[field.name]
-        for read, told in ((counted.smallest, known.smallest), (counted.largest, known.largest)):
-            said = None if told is None else text_of(as_arrow(told, type_))
-            yield self._figure(text_of(read), said, cut=cut)
+        for read, stated_value in (
+            (counted.smallest, known.smallest),
+            (counted.largest, known.largest),
+        ):
+            text = None if stated_value is None else text_of(as_arrow(stated_value, type_))
+            yield self._figure(text_of(read), text, cut=cut)
 
     def _figure(
-        self, read: int | str | None, told: int | str | None, *, cut: bool = False
+        self, read: int | str | None, stated_value: int | str | None, *, cut: bool = False
     ) -> Figure:
-        """What the statistics tell, or else what was read."""
-        if told is None:
+        """Return the figure of the statistics, or else the one that was read."""
+        if stated_value is None:
             return Figure(read, self._read)
-        return Figure(told, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS)
+        return Figure(
+            stated_value, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS
+        )
 
     @property
     def _read(self) -> Origin:
@@ -113,7 +118,7 @@ class Looked:
 
 
 def text_of(value: pa.Scalar) -> str | None:
-    """A value as text on one line, cut where it is very long; None for null."""
+    """Return a value as text on one line, cut if very long; None for null."""
     if not value.is_valid:
         return None
     text = one_line(value.cast(pa.string()).as_py())
@@ -121,10 +126,10 @@ def text_of(value: pa.Scalar) -> str | None:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-# How many values of either side are read unasked: what takes a second, with all that is done.
+# The number of values of a side that are read without a request: about a second's work.
 CELLS, ALL = (2_400_000, 600_000), (None, None)
 _NESTED = "it has columns within it, which are not counted"
-_HIDDEN = "the contract keeps its values from people: they are counted, not shown"
+_HIDDEN = "Confidential: values hidden; they are counted"
 _BYTES = "its values are no text: they are counted, not shown"
 _OTHER = "its values are of another kind on main"
 _ALIKE = "no value is there twice"
@@ -138,10 +143,10 @@ def compare(
     shown: Collection[str],
     cells: tuple[int | None, int | None] = CELLS,
 ) -> Comparison:
-    """Compare the named columns; of those that are not in `shown` no value is told.
+    """Return a comparison of the named columns, without values of those not in `shown`.
 
-    Where a side has more than its number of `cells`, only a sample is read; None is for all rows.
-    Raises LakegateError NO_SAMPLE.
+    Beyond a side's number of `cells`, only a sample is read; None reads all rows. Raises
+    LakegateError NO_SAMPLE.
     """
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'").fetchall()
@@ -171,7 +176,7 @@ def _column(name: str, file: Looked, main: Looked | None, *, hidden: bool) -> Co
     return replace(column, picture=drawn, note="" if drawn else note)
 
 
-# Which rows and columns the comparison of an ingestion's branch with main is of.
+# The rows and columns of a comparison of an ingestion's branch with main.
 
 Reads = Callable[[str], "Reader"]
 
@@ -179,10 +184,10 @@ Reads = Callable[[str], "Reader"]
 def load(
     reads: Reads, main: str, report: AuditReport, shown: Collection[str], *, whole: bool
 ) -> Comparison:
-    """Compare what a report is about with main as it was at the hash `main`.
+    """Return a comparison of a report's rows with main as it was at the hash `main`.
 
-    Of a change that is the whole table as it is after it. No value is told of a column that is not
-    in `shown`. Raises LakegateError: UNKNOWN_REFERENCE when the branch is gone, UNREADABLE_ROWS.
+    For a change, that is the whole table after it. Columns outside `shown` have no values. Raises
+    LakegateError: UNKNOWN_REFERENCE when the branch is gone, UNREADABLE_ROWS.
     """
     with ExitStack() as stack:
         at = f"{report.branch}@{report.audited_hash}"
@@ -200,10 +205,10 @@ def load(
 
 
 def shown_columns(adapters: Adapters, ingestion: Ingestion, table: str) -> frozenset[str]:
-    """The columns whose values people may see: those that the contract names and calls harmless,
+    """Return the columns whose values may be shown: those that the contract declares public.
 
-    as it was when it judged the file, and as it is now: main's rows are those of today. None at all
-    where it allows no samples, is gone, or is not known.
+    Both the contract at the time of the audit and the current one must allow it, as main's rows are
+    current ones. No column if the contract allows no samples, is gone, or is unknown.
     """
     key, version = _contract(ingestion, table)
     if not key:
@@ -217,9 +222,9 @@ def shown_columns(adapters: Adapters, ingestion: Ingestion, table: str) -> froze
 
 
 def knows_contract(ingestion: Ingestion, table: str) -> bool:
-    """Whether it is known by which contract a table's rows were judged.
+    """Return if the contract of a table's audit is known.
 
-    It is not where the ledger was rebuilt from the report alone.
+    It is unknown if the ledger was rebuilt from the report alone.
     """
     return bool(_contract(ingestion, table)[0])
 

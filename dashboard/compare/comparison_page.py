@@ -1,4 +1,4 @@
-"""The view of a failed branch: what its rows are beside main's, which break a check, what to do."""
+"""The page of a failed branch: its rows beside main's, failing rows, and possible actions."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -13,11 +13,11 @@ from dashboard.compare.figures import Column, Comparison
 from dashboard.compare.render import colours, is_sampled, legend, stands_on, table
 from dashboard.formatting import code, count, moment, tables
 from dashboard.ingestion import account
-from dashboard.session import Opened, tell
+from dashboard.session import Opened, show_error
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
-from functions.model.ingestion import ALERTED, Ingestion, State, standing
-from functions.model.ingestion_summary import IngestionSummary
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary, status_text
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
@@ -43,29 +43,29 @@ _STYLE = """<style>
 
 
 def show(opened: Opened) -> None:
-    """Show the branch that the address names, or that is picked from those that wait."""
+    """Show the branch in the address, or the one chosen from those that wait."""
     st.header("A branch against main", anchor=False)
     ingestion = _picked(opened)
     if not ingestion:
         return
-    told = account(opened.adapters, ingestion)
+    known = account(opened.adapters, ingestion)
     _head(ingestion)
     actions.show(opened, ingestion)
-    if not told.report:
-        st.text(visible(f"{told.no_report} Without it no rows can be compared."))
+    if not known.report:
+        st.text(visible(f"{known.no_report} Without it no rows can be compared."))
         return
-    gone = _gone(opened.adapters, ingestion, told.report.branch)
+    gone = _gone(opened.adapters, ingestion, known.report.branch)
     if gone:
         st.text(visible(gone))
-    checks.show(opened, ingestion, told.report, there=not gone)
+    checks.show(opened, ingestion, known.report, there=not gone)
     if not gone:
-        _compare(opened, ingestion, _of_one_table(told.report))
+        _compare(opened, ingestion, _of_one_table(known.report))
 
 
 def _picked(opened: Opened) -> Ingestion | None:
-    """The one that the address names; where it names none, the oldest, which it names from then on.
+    """Return the ingestion in the address; without one the oldest, which the address then names.
 
-    What is picked from the list only changes the address: labels are texts, which may be alike.
+    A choice from the list only changes the address: labels are texts, which may be equal.
     """
     oldest = islice(opened.adapters.ledger.open_failures(), _MOST_LISTED)
     waiting = {brief.id: brief for brief in oldest}
@@ -93,7 +93,7 @@ def _go() -> None:
 
 
 def _label(brief: IngestionSummary) -> str:
-    """What it is, and what tells it from its twins; the same as long as it is in that state."""
+    """Return a label that stays the same as long as the ingestion is in its state."""
     gone = ", discarded" if brief.discarded else ""
     what = f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone}"
     return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
@@ -113,7 +113,7 @@ def _head(ingestion: Ingestion) -> None:
 
 
 def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
-    """Why the branch that was audited cannot be looked at, "" where it is there."""
+    """Return why the audited branch cannot be read, "" if it can."""
     try:
         adapters.catalog.head(branch)
     except UnknownBranch:
@@ -129,11 +129,11 @@ def _why(ingestion: Ingestion) -> str:
         return "it was discarded"
     if ingestion.state in ALERTED:
         return "somebody deleted it, although it was neither published nor discarded"
-    return standing(ingestion)
+    return status_text(ingestion)
 
 
 def _of_one_table(report: AuditReport) -> AuditReport:
-    """The report, or of a batch that of the file that is picked."""
+    """Return the report, or for a batch that of the chosen file."""
     if not report.parts:
         return report
     files = [
@@ -160,7 +160,7 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
         with st.spinner("Reading all rows" if whole else "Looking at the columns"):
             found = _found(opened, ingestion, report, whole=whole)
     except LakegateError as error:
-        tell(error)
+        show_error(error)
         return
     st.text(stands_on(found, names))
     if not knows_contract(ingestion, report.table):
@@ -198,7 +198,7 @@ def _loaded(
 
 
 def _ordered(found: Comparison, report: AuditReport) -> list[Column]:
-    """Those first that a failed check is about."""
+    """Return the columns with those of failed checks first."""
     asked = {name for check in report.failed for name in check.columns}
     return sorted(found.columns, key=lambda column: column.name not in asked)
 

@@ -1,4 +1,4 @@
-"""What a comparison tells: figures, each with where it is from, and pictures. Pure values."""
+"""Results of a comparison: figures, each with its origin, and charts. Pure values."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,14 +17,14 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-# What kind of values a column has: what can be counted, shown and drawn of them. Pure.
+# The kind of a column's values decides which figures and charts it has. Pure.
 
 
 class Kind(StrEnum):
     """Numbers, with a fraction or `WHOLE`; days and times; `WORDS`, drawn value by value.
 
-    Of `BYTES`, and of whatever else is a single value, only nulls and different values are counted;
-    what has columns within it is `NESTED`, and only named.
+    For `BYTES` and other single values, only nulls and distinct values are counted; columns with
+    nested columns are `NESTED`, and only named.
     """
 
     NUMBER = "number"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
     @property
     def in_order(self) -> bool:
-        """Whether the values lie on a line, and are drawn in bins."""
+        """Return if the values have an order, and are drawn in bins."""
         return self in (Kind.NUMBER, Kind.WHOLE, Kind.DAY, Kind.TIME)
 
 
@@ -58,21 +58,21 @@ _WIDEST = (Kind.NUMBER, Kind.TIME)
 
 
 def kind_of(type_: IcebergType) -> Kind:
-    """The kind of a column of Iceberg's type."""
+    """Return the kind of a column of an Iceberg type."""
     if not type_.is_primitive:
         return Kind.NESTED
     return _KINDS.get(type(type_), Kind.BYTES)
 
 
 def common(kinds: frozenset[Kind]) -> Kind | None:
-    """The kind in which both sides' values can be drawn together; None where there is none."""
+    """Return the kind in which both sides' values can be drawn; None without one."""
     if len(kinds) == 1:
         return next(iter(kinds))
     return dict(zip(_WIDER, _WIDEST, strict=True)).get(kinds)
 
 
 class Origin(StrEnum):
-    """Where a figure is from, in the words that explain it."""
+    """The origin of a figure, in words."""
 
     ROWS = "counted in all rows"
     MANIFESTS = "from the statistics of all data files"
@@ -83,7 +83,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, or a value as text; None where there is none."""
+    """A number, or a value as text; None if unknown."""
 
     value: int | str | None
     origin: Origin
@@ -91,9 +91,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Profile:
-    """One column on one side; where its values are not to be shown it has no ends.
+    """One column on one side; without bounds if its values are hidden.
 
-    `rows` is how many there are. The `nans` were counted in those that were `read`, as the picture
+    `rows` is the number of rows. The `nans` were counted in the rows that were `read`, as the chart
     was.
     """
 
@@ -109,10 +109,10 @@ class Profile:
 
 @dataclass(frozen=True)
 class Picture:
-    """How the values lie: for each label, the share that it has of each side's values.
+    """The distribution of values: for each label, its share of each side's values.
 
-    The labels of a kind that is in order are bins: the first and the last are what lies beyond. A
-    side without a value has no shares.
+    The labels of an ordered kind are bins: the first and the last hold the values outside. A side
+    without values has no shares.
     """
 
     kind: Kind
@@ -123,9 +123,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Column:
-    """One column on both sides, None on a side that has it not.
+    """One column on both sides, None on a side that lacks it.
 
-    `note` says why there is no picture, or nothing but the name.
+    `note` says why there is no chart, or nothing but the name.
     """
 
     name: str
@@ -137,10 +137,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Side:
-    """What one side's figures stand on.
+    """The basis of one side's figures.
 
-    Where `deletes`, some of the `rows` were deleted since they were written: only when all of them
-    are `whole`ly read are those left out.
+    With `deletes`, some of the `rows` were deleted since: they are only left out if all rows are
+    read (`whole`).
     """
 
     rows: int
@@ -153,7 +153,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The new rows beside main; `main` is None where main has no such table."""
+    """The new rows beside main; `main` is None if main lacks the table."""
 
     file: Side
     main: Side | None

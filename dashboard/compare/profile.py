@@ -1,4 +1,4 @@
-"""A column's values, counted by duckdb."""
+"""Count a column's values with duckdb."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted in some rows; `smallest` and `largest` are Arrow's, null where none is.
+    """Counts of some rows; `smallest` and `largest` are Arrow's, null without values.
 
-    NaN is among the `nans` and in neither of these two. `estimated` says that `distinct`, the
-    number of different values, is near the truth and not more (HyperLogLog).
+    NaN counts among the `nans` only. `estimated` says that `distinct`, the number of different
+    values, is an estimate (HyperLogLog).
     """
 
     rows: int
@@ -41,7 +41,7 @@ class Counted:
 
 
 class Values:
-    """One column of one side, held by duckdb until the next one takes its place."""
+    """One column of one side, in duckdb until the next one replaces it."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str) -> None:
         """`name` is the side's: the column becomes a table of that name."""
@@ -50,13 +50,13 @@ class Values:
         self._type = pa.null()
 
     def enter(self, stream: Stream, type_: pa.DataType) -> None:
-        """Take a stream of one column, of that type."""
+        """Load a stream of one column of that type."""
         self._type = type_
         self._connection.register("entering", stream)
         self._run(f"CREATE OR REPLACE TEMP TABLE {self._name} AS FROM (FROM entering) t(v)")
 
     def counted(self) -> Counted:
-        """Rows, nulls and different values, the smallest and the largest."""
+        """Return rows, nulls, distinct values, the smallest and the largest."""
         real = " FILTER (NOT isnan(v))" if self._floats else ""
         nans = "count(*) FILTER (isnan(v))" if self._floats else "0"
         ((rows,),) = self._run(f"SELECT count(*) FROM {self._name}")
@@ -71,12 +71,12 @@ class Values:
 
     @property
     def present(self) -> int:
-        """How many values there are: rows without a null."""
+        """Return the number of values: rows without a null."""
         ((many,),) = self._run(f"SELECT count(v) FROM {self._name}")
         return int(many)
 
     def spread(self) -> Spread | None:
-        """How its finite numbers spread; None where it has none."""
+        """Return the spread of its finite numbers; None without any."""
         ((low, high, quantiles),) = self._run(
             f"SELECT min(x), max(x), quantile_disc(x, [0.01, 0.99]) FROM {self._numbers} "
             "WHERE isfinite(x)"
@@ -84,7 +84,7 @@ class Values:
         return None if quantiles is None else Spread(low, high, *quantiles)
 
     def binned(self, bins: Bins) -> tuple[int, ...]:
-        """How many values are in each of the bins, those beyond at either end. NaN is in none."""
+        """Return the number of values per bin, outer ones at either end, without NaN."""
         place = f"least(floor((x - {bins.start!r}) / {bins.step!r}), {bins.many - 1})"
         found = self._run(
             f"SELECT CASE WHEN x < {bins.start!r} THEN 0 WHEN x >= {bins.end!r} THEN "
@@ -95,11 +95,11 @@ class Values:
         return tuple(counts.get(number, 0) for number in range(bins.many + 2))
 
     def frequent(self) -> dict[str, int]:
-        """The most frequent values and how often each is there, the first _LONGEST characters."""
+        """Return the most frequent values and their counts, by the first _LONGEST characters."""
         return self._frequent(f"ORDER BY count(*) DESC, 1 LIMIT {_MOST_VALUES}")
 
     def often(self, texts: list[str]) -> dict[str, int]:
-        """How often each of these values is there."""
+        """Return the count of each of these values."""
         return self._frequent("HAVING list_contains($texts, text)", {"texts": texts})
 
     def _frequent(self, which: str, given: Mapping[str, Any] | None = None) -> dict[str, int]:
@@ -113,7 +113,7 @@ class Values:
 
     @property
     def _numbers(self) -> str:
-        """The relation of its values as the numbers `x`: times are seconds since 1970."""
+        """Return the relation of its values as the numbers `x`: times are seconds since 1970."""
         temporal = pa.types.is_temporal(self._type)
         value = "epoch(v)" if temporal else "CAST(v AS DOUBLE)"
         return f"(SELECT {value} AS x FROM {self._name} WHERE v IS NOT NULL)"
@@ -122,16 +122,13 @@ class Values:
         return self._connection.execute(sql, given).fetchall()
 
 
-# One column's values on both sides, counted in the same bins or value by value.
+# The chart of a column: both sides' values, counted in the same bins or value by value.
 
 OTHERS = "… all others"
 
 
 def picture(kind: Kind, file: Values | None, main: Values | None) -> Picture | None:
-    """The picture of a column; None where there is nothing to be seen in it.
-
-    That is so without values, and where no text is there twice.
-    """
+    """Return the chart of a column; None without values, or if no text repeats."""
     return _binned(kind, file, main) if kind.in_order else _listed(file, main)
 
 
@@ -160,7 +157,7 @@ def _listed(file: Values | None, main: Values | None) -> Picture | None:
 
 
 def _shown(counts: Mapping[str, int], total: int) -> dict[str, int]:
-    """Counts by what can be seen of the values, which for two of them may be the same."""
+    """Return counts by the displayed text, which two values may share."""
     shown: dict[str, int] = {}
     for text, many in counts.items():
         label = one_line(text)

@@ -1,6 +1,6 @@
-"""A comparison's figures in words, and as the HTML of small tables. Pure.
+"""Write a comparison's figures in words, and as the HTML of small tables. Pure.
 
-Whatever is of others is escaped, and brought to one line on which no character acts.
+Foreign text is escaped, and brought to one line without acting characters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,14 +29,14 @@ _NONE = "–"  # noqa: RUF001 - a dash where there is nothing
 
 
 def stands_on(found: Comparison, names: tuple[str, str]) -> str:
-    """What the figures of both sides stand on, in a sentence each."""
+    """Return the basis of both sides' figures, one sentence each."""
     if not found.main:
         return f"{_read(found.file, names[0])} Main has no such table yet."
     return f"{_read(found.file, names[0])} {_read(found.main, names[1])}"
 
 
 def colours(names: tuple[str, str], file: str, main: str) -> str:
-    """What the bars of the pictures mean, as HTML; `file` and `main` are their colours."""
+    """Return the legend of the bars as HTML; `file` and `main` are their colours."""
     broad = f'<i class="lakegate-bar" style="background:{main};opacity:0.4;width:1.1em"></i>'
     narrow = f'<i class="lakegate-bar" style="background:{file};width:0.5em"></i>'
     return (
@@ -46,12 +46,12 @@ def colours(names: tuple[str, str], file: str, main: str) -> str:
 
 
 def is_sampled(found: Comparison) -> bool:
-    """Whether not all rows were read."""
+    """Return if only some rows were read."""
     return not all(side.whole for side in (found.file, found.main) if side)
 
 
 def legend(found: Comparison) -> list[str]:
-    """What the marks of the figures mean, of those that there are."""
+    """Return the legend of the figures' marks that occur."""
     figures = [figure for column in found.columns for figure in _all(column)]
     origins = {figure.origin for figure in figures}
     rough = " or ".join(origin.value for origin in _ROUGH if origin in origins)
@@ -60,7 +60,7 @@ def legend(found: Comparison) -> list[str]:
 
 
 def table(column: Column, names: tuple[str, str]) -> str:
-    """The figures of a column as an HTML table, a line each, a column for each side."""
+    """Return the figures of a column as an HTML table: a line each, a column for each side."""
     sides = [side for side in (column.file, column.main) if side]
     heads = [name for name, side in zip(names, (column.file, column.main), strict=True) if side]
     lines = [_line("", [f"<th>{escape(name)}</th>" for name in heads])]
@@ -127,17 +127,15 @@ def _safe(text: str) -> str:
     return f"<bdi>{escape(shown)}</bdi>" if shown else "<i>empty</i>"
 
 
-# Pictures of a comparison: values in, charts out.
-#
-# Main is a broad pale bar, the new file a narrow dark one upon it: they are told apart by their
-# shapes, not by colours alone.
+# Charts of a comparison. Main is a broad pale bar, the new file a narrow dark one on top of it:
+# their shapes differ, not only their colours.
 
 _HEIGHT, _STEP = 130, 20
 
 
 @dataclass(frozen=True)
 class _Look:
-    """How one side's bars look: their colour, how dense it is, their share of the room."""
+    """The look of one side's bars: colour, opacity, share of the width."""
 
     colour: str
     opacity: float
@@ -149,7 +147,7 @@ _MAIN, _FILE = _Look(MAIN, 0.4, 0.9), _Look(FILE, 1.0, 0.4)
 
 
 def picture(found: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.FacetChart:
-    """The shares of both sides in the same bins, or of the same values.
+    """Return the shares of both sides in the same bins, or of the same values.
 
     `names` are those of the file's side and of main's.
     """
@@ -178,13 +176,13 @@ def _bars(
 
 
 def _upright(labels: list[str]) -> dict[str, Any]:
-    """Bins side by side."""
+    """Return bins side by side."""
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", ticks=False)
     return {"x": alt.X("value:N", sort=labels, axis=axis, title=None), "y": alt.Y(**_SHARE)}
 
 
 def _from_the_left(labels: list[str]) -> dict[str, Any]:
-    """Values one below the other, which leaves room for their texts."""
+    """Return values one below the other, which leaves room for their texts."""
     axis = alt.Axis(labelLimit=170, ticks=False, domain=False)
     return {"x": alt.X(**_SHARE), "y": alt.Y("value:N", sort=labels, axis=axis, title=None)}
 
@@ -197,7 +195,7 @@ _SHARE: dict[str, Any] = {
 
 
 def _filled(found: Picture) -> list[str]:
-    """The bins without an empty one at either end, beyond which nothing lies."""
+    """Return the bins without empty ones for outside values."""
     sides = [shares for shares in (found.file, found.main) if shares]
     last = len(found.labels) - 1
     return [

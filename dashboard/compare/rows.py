@@ -1,7 +1,7 @@
-"""Rows of a table to be counted: all of them, or an honest sample where that would take long.
+"""Read rows of a table for counting: all of them, or a fair sample if that would take long.
 
-The sample is the same whoever looks, and whenever: a few data files, evenly chosen in the order in
-which the table lists them, and the first rows of a few row groups of each.
+The sample is always the same: a few data files, evenly chosen in the table's order, and the first
+rows of a few row groups of each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,42 +31,42 @@ _FIELD_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class Files:
-    """A table, and those of its data files that one side of a comparison is about."""
+    """A table, and its data files on one side of a comparison."""
 
     table: Table
     tasks: tuple[FileScanTask, ...]
 
     @classmethod
     def added(cls, table: Table) -> "Files":
-        """Those that the table's newest commit added."""
+        """Return the files that the table's newest commit added."""
         return cls(table, tuple(map(FileScanTask, added(table))))
 
     @classmethod
     def all(cls, table: Table) -> "Files":
-        """All of the table."""
+        """Return all of the table."""
         return cls(table, tuple(table.scan().plan_files()))
 
     @property
     def files(self) -> list[DataFile]:
-        """The data files, as the manifests list them."""
+        """Return the data files, as the manifests list them."""
         return [task.file for task in self.tasks]
 
     @property
     def rows(self) -> int:
-        """The rows in them, those included that a delete file names."""
+        """Return the number of rows in them, deleted ones included."""
         return sum(file.record_count for file in self.files)
 
     @property
     def deletes(self) -> bool:
-        """Whether some of the rows were deleted, in files of their own."""
+        """Return if delete files remove some of the rows."""
         return any(task.delete_files for task in self.tasks)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Rows that were taken, a column at a time; `files` are those they lie in.
+    """Rows that were read, one column at a time; `files` hold them.
 
-    `whole` says that they are all there are.
+    `whole` says that these are all rows.
     """
 
     rows: int
@@ -75,17 +75,16 @@ class Taken:
     read: FileRows | pa.Table
 
     def column(self, name: str) -> pa.RecordBatchReader:
-        """One column of them."""
+        """Return one of their columns."""
         if isinstance(self.read, pa.Table):
             return self.read.select([name]).to_reader()
         return pa.RecordBatchReader.from_batches(self.read.schema([name]), _all(self.read, name))
 
 
 def taken(found: Files, columns: Sequence[NestedField], cells: int | None) -> Taken:
-    """Rows of these files with the columns: all, or as many as make about so many `cells`.
+    """Return rows of these files with the columns: all, or a sample of about so many `cells`.
 
-    Raises LakegateError NO_SAMPLE where a sample would have to be read from files that are not
-    Parquet.
+    Raises LakegateError NO_SAMPLE for a sample of files in another format than Parquet.
     """
     most = found.rows if cells is None else max(_FEWEST_ROWS, cells // max(1, len(columns)))
     if found.rows <= most:
@@ -101,18 +100,18 @@ def taken(found: Files, columns: Sequence[NestedField], cells: int | None) -> Ta
 
 
 def evenly(there: int, many: int) -> list[int]:
-    """The numbers of so many of the things that are there, as far from each other as can be."""
+    """Return so many evenly spaced indexes."""
     return [(2 * number + 1) * there // (2 * many) for number in range(many)]
 
 
 def arrow_schema(columns: Sequence[NestedField]) -> pa.Schema:
-    """The columns as Arrow has them."""
+    """Return the columns as Arrow fields."""
     return Schema(*columns).as_arrow()
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """How a data file is looked into: for so many rows, being one of `of_files`."""
+    """The sample of a data file: so many rows, as one of `of_files`."""
 
     io: FileIO
     schema: pa.Schema
@@ -121,7 +120,7 @@ class _Sample:
     of_files: int
 
     def of(self, file: DataFile) -> pa.Table:
-        """The first rows of a few of its row groups."""
+        """Return the first rows of a few of its row groups."""
         with self.io.new_input(file.file_path).open() as source:
             parquet = pq.ParquetFile(source, pre_buffer=True)
             groups = evenly(parquet.num_row_groups, self._groups(parquet.metadata))
@@ -141,7 +140,7 @@ class _Sample:
         return min(there, max(1, affordable))
 
     def _fitted(self, batch: pa.RecordBatch, there: Mapping[int, str]) -> pa.Table:
-        """The columns as the table has them: null where the file is older than the column."""
+        """Return the columns as in the table: null if the file is older than the column."""
         arrays = [
             batch.column(there[column.field_id]).cast(field.type)
             if column.field_id in there
@@ -152,7 +151,7 @@ class _Sample:
 
 
 def _names(file: pa.Schema, columns: Sequence[NestedField]) -> dict[int, str]:
-    """What the file calls the columns, by their ids; a file without ids has the table's names."""
+    """Return the file's names of the columns, by their ids; without ids the table's names."""
     ids = {
         int(field.metadata[_FIELD_ID]): field.name
         for field in file
@@ -165,7 +164,7 @@ def _names(file: pa.Schema, columns: Sequence[NestedField]) -> dict[int, str]:
 
 
 def _how_many(files: Sequence[DataFile], most: int) -> int:
-    """How many files it takes for that many rows, or as many as do not take too long."""
+    """Return the number of files for that many rows, within the time limit."""
     rows = sum(file.record_count for file in files) / len(files)
     size = sum(file.file_size_in_bytes for file in files) / len(files)
     affordable = _MOST_BYTES // min(max(1, int(size)), _GROUP_BYTES)

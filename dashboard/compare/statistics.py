@@ -1,8 +1,8 @@
-"""What the manifests of an Iceberg table say of a column, with no row read.
+"""Read a column's statistics from the manifests of an Iceberg table, without reading rows.
 
-Each data file's statistics name its nulls and its smallest and largest value (Iceberg's table
-specification, "Data File Fields"); of texts and bytes the bounds may be cut, of the others they are
-values that are there. NaN is in no bound.
+Each data file's statistics have the nulls and the smallest and largest value (Iceberg's table
+specification, "Data File Fields"); bounds of texts and bytes may be cut, the others are existing
+values. NaN is in no bound.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,9 +25,9 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-# A wider type's column has bounds as the narrower one wrote them.
+# A widened column has bounds in its earlier, narrower type.
 _NARROWER: dict[type, PrimitiveType] = {LongType: IntegerType(), DoubleType: FloatType()}
-# How values of a fixed size are written (Iceberg's table specification, "Binary single-value
+# The notation of values of a fixed size (Iceberg's table specification, "Binary single-value
 # serialization"), in the letters of Python's `struct`.
 _FORMATS: dict[type, str] = {
     **dict.fromkeys((IntegerType, DateType), "i"),
@@ -39,7 +39,7 @@ _FORMATS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class Stated:
-    """A column in some data files: None for what not all of them say, or where all is null."""
+    """Statistics of a column in some data files: None if a file lacks them, or if all is null."""
 
     nulls: int | None = None
     smallest: Any = None
@@ -47,25 +47,25 @@ class Stated:
 
 
 def stated(column: NestedField, files: Sequence[DataFile]) -> Stated:
-    """What the data files' statistics say of a column of a simple type.
+    """Return the data files' statistics of a column of a simple type.
 
-    The values are Iceberg's own: a date is its days, a timestamp its microseconds since 1970. Rows
-    that delete files name are among them.
+    The values are Iceberg's own: a date is its days, a timestamp its microseconds since 1970. They
+    include rows that delete files remove.
     """
     id_ = column.field_id
     nulls = [(file.null_value_counts or {}).get(id_) for file in files]
-    told = [many for many in nulls if many is not None]
+    counts = [many for many in nulls if many is not None]
     lower = _bounds(column, files, lambda file: file.lower_bounds)
     upper = _bounds(column, files, lambda file: file.upper_bounds)
     return Stated(
-        nulls=sum(told) if len(told) == len(files) else None,
+        nulls=sum(counts) if len(counts) == len(files) else None,
         smallest=min(_values(column.field_type, lower), default=None),
         largest=max(_values(column.field_type, upper), default=None),
     )
 
 
 def as_arrow(value: Any, type_: pa.DataType) -> pa.Scalar:
-    """A value of Iceberg's own as the Arrow type that its column has."""
+    """Return a value of Iceberg's own as its column's Arrow type."""
     if value is None:
         return pa.scalar(None, type_)
     if pa.types.is_date32(type_):
@@ -80,7 +80,7 @@ def _bounds(
     files: Iterable[DataFile],
     bounds: Callable[[DataFile], dict[int, bytes] | None],
 ) -> list[bytes]:
-    """One bound of each file that has values; none at all where one of these files has none."""
+    """Return one bound of each file with values; none if one of these files lacks it."""
     found = []
     for file in files:
         written = (bounds(file) or {}).get(column.field_id)
@@ -92,9 +92,9 @@ def _bounds(
 
 
 def _values(type_: Any, written: Sequence[bytes]) -> Sequence[Any]:
-    """What was written, all at once where that can be: a table may have thousands of files.
+    """Return the decoded values, in one step if possible: a table may have thousands of files.
 
-    No value at all where one is NaN, which is no bound.
+    No value at all if one is NaN, which is no bound.
     """
     format_ = _FORMATS.get(type(type_))
     if format_ and {len(each) for each in written} == {calcsize(format_)}:
@@ -110,7 +110,7 @@ def _value(type_: Any, written: bytes) -> Any:
 
 
 def _is_empty(id_: int, file: DataFile) -> bool:
-    """Whether the file holds nothing but nulls and NaN in the column."""
+    """Return if the file holds only nulls and NaN in the column."""
     nulls, nans = ((counts or {}).get(id_, 0) for counts in _counts(file))
     return bool(nulls + nans >= file.record_count)
 

@@ -44,6 +44,11 @@ class JobRun:
     state: RunState
     details: str = ""
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the run will not change its state again."""
+        return self.state.terminal
+
 
 # Each job run carries all of its configuration, because the application's own defaults may change.
 # GetJobRun shows it to everybody with read access, so it contains no secret.

@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.checkpoint import KEY as CHECKPOINT
 from functions.model.checkpoint import Checkpoint
+from functions.model.contract_terms import ContractTerms
 from lakegate import times
 from lakegate.change import CHANGES, Change, parse_change_key
 from lakegate.contract.claims import could_claim
@@ -66,6 +67,10 @@ class StoredContract:
     contract: Contract
     key: str
     version: str
+
+    def terms(self, *, is_change: bool) -> ContractTerms:
+        """Return what an ingestion of a file, or of a change, keeps of it."""
+        return ContractTerms.of(self.contract, self.key, self.version, is_change=is_change)
 
     @classmethod
     def read(

@@ -6,10 +6,11 @@ command again, completes the steps after that write.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Approval, Ingestion, State, standing
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.model.unreadable import must_run_again
 from functions.operations.discard import Removal, remove
 from functions.operations.preconditions import (
@@ -21,8 +22,8 @@ from functions.operations.preconditions import (
 )
 from functions.operations.withdrawal import withdrawn
 from functions.pipeline.finish import finish, report_of
-from functions.pipeline.intake import submit
 from functions.pipeline.publish import publish
+from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
@@ -66,7 +67,7 @@ def replay(
 
     replayed = _save_decision(adapters, ingestion, decide)
     try:
-        return Outcome(submit(adapters, replayed))
+        return Outcome(finish(adapters, submit(adapters, replayed)))
     except LakegateError as error:
         return Outcome(_latest(adapters, replayed), f"{error.message}; {_SWEEP}")
 
@@ -101,7 +102,9 @@ def publish_anyway(
 
     approved = _save_decision(adapters, ingestion, decide)
     try:
-        return Outcome((publish if as_wanted else submit)(adapters, approved))
+        if as_wanted:
+            return Outcome(publish(adapters, approved))
+        return Outcome(finish(adapters, submit(adapters, approved)))
     except LakegateError as error:
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
 
@@ -165,12 +168,12 @@ def _save_decision(
             return adapters.ledger.save(wanted)
         except Transient:
             found = adapters.ledger.get(ingestion.id)
-            if found == replace(wanted, revision=found.revision):
+            if found == wanted.but(revision=found.revision):
                 return found
             if found.revision == ingestion.revision:
                 raise
             if found.attempt != ingestion.attempt:
-                message = f"another process was faster: {standing(found)}"
+                message = f"another process was faster: {status_text(found)}"
                 raise LakegateError("MOVED_ON", message) from None
             ingestion = found
     message = f"other processes keep changing ingestion {ingestion.id}: try again"
@@ -201,8 +204,7 @@ def _run_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
 
 def _next_attempt(now: Ingestion) -> Ingestion:
     """Return the ingestion at the start of its next attempt; keep the branch of the last one."""
-    return replace(
-        now,
+    return now.but(
         state=State.LANDED,
         tries_from=now.attempt,
         attempt=now.attempt + 1,
@@ -246,9 +248,9 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     if now.branches_to_delete:
         return now
     if now.discarded:
-        raise LakegateError("DISCARDED", f"already discarded: {standing(now)}")
+        raise LakegateError("DISCARDED", f"already discarded: {status_text(now)}")
     if now.ended_at >= before:
-        raise LakegateError("TOO_YOUNG", f"it failed again recently: {standing(now)}")
+        raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())
     at = adapters.now()
     asked = now.acted("discard", by.strip(), at)

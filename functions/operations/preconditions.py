@@ -3,7 +3,8 @@
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
-from functions.model.ingestion import ALERTED, Ingestion, State, standing
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.pipeline.versions import SUPERSEDED, newest_newer
 from lakegate.errors import LakegateError
@@ -15,7 +16,7 @@ def require_failed(now: Ingestion, done: str) -> None:
     `done` names the refused operation in the message.
     """
     if now.state not in ALERTED:
-        message = f"only a rejected or errored ingestion can be {done}: {standing(now)}"
+        message = f"only a rejected or errored ingestion can be {done}: {status_text(now)}"
         raise LakegateError("NOT_FAILED", message)
 
 

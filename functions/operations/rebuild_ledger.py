@@ -9,7 +9,7 @@ branch is created after reading main's log since `base_hash`.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import islice, takewhile
@@ -134,11 +134,11 @@ def _added(
     found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
     if found.id in begun:
         with suppress(Moved):
-            yield adapters.ledger.save(replace(found, revision=begun[found.id].revision))
+            yield adapters.ledger.save(found.but(revision=begun[found.id].revision))
         return
     # Older revisions are small numbers: a process that still holds one cannot overwrite this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
-    added = adapters.ledger.begin(replace(found, revision=revision))
+    added = adapters.ledger.begin(found.but(revision=revision))
     if added.revision == revision + 1:
         yield added
 

@@ -10,9 +10,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.commits import Commit
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Approval, Ingestion, State
 from functions.model.merge_commit import Published
-from functions.pipeline.batches import terms
 from functions.pipeline.complete import with_findings
 from lakegate import times
 from lakegate.batch import BatchFile, folder
@@ -253,34 +253,30 @@ def _with_contract(stored: StoredContract | None, ingestion: Ingestion) -> Inges
     """Add the terms of the contract in force; its requirements are unknown for another version."""
     if stored is None:
         return ingestion
-    found = replace(
-        ingestion,
-        channel=stored.contract.channel,
-        owner=stored.contract.owner,
-        on_duplicate=stored.contract.on_duplicate,
-        on_new_version=stored.contract.on_new_version,
-    )
-    if (stored.key, stored.version) != (found.contract_key, found.contract_version):
-        return found
-    contract = stored.contract
-    return replace(
-        found,
-        requirements_digest=contract.requirements_digest,
-        checks_whole_table=contract.checks_whole_table,
-        reads_others=contract.reads_others or found.change is not None,
-    )
+    terms = stored.terms(is_change=ingestion.change is not None)
+    if (stored.key, stored.version) != (ingestion.contract_key, ingestion.contract_version):
+        # The requirements of the version that its branch was created under are not known.
+        terms = replace(
+            ingestion.terms,
+            channel=terms.channel,
+            owner=terms.owner,
+            on_duplicate=terms.on_duplicate,
+            on_new_version=terms.on_new_version,
+        )
+    return ingestion.under(terms)
 
 
 def _with_contracts(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Ingestion:
-    """Add the terms of a batch's contracts; requirements are unknown for other versions.
+    """Return a batch with the terms of its contracts in force.
 
-    Its job then runs again where main refuses its branch.
+    Other versions of the contracts may have other requirements: then its job runs again where main
+    refuses its branch.
     """
     stored = [contracts[table] for table in batch.tables if table in contracts]
-    found = terms(stored)
+    terms = ContractTerms.of_batch([each.contract for each in stored])
     if set(batch.contracts) != {(each.key, each.version) for each in stored}:
-        found["requirements_digest"] = "unknown"
-    return replace(batch, **found)
+        terms = replace(terms, requirements_digest="unknown")
+    return batch.under(terms)
 
 
 def _with_change(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
@@ -291,4 +287,4 @@ def _with_change(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         change = adapters.lake.change(ingestion.landed.key)
     except (Missing, Permanent) as error:  # it is a change all the same, and never a file
         change = Change(parse_change_key(ingestion.landed.key)[0], error.message, token="")
-    return replace(ingestion, change=change, on_duplicate="publish", on_new_version="add")
+    return ingestion.but(change=change, on_duplicate="publish", on_new_version="add")

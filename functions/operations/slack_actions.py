@@ -12,7 +12,8 @@ from functions.model.alert import (
     Alert,
     Kind,
 )
-from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, standing
+from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
+from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import (
     state_token,
 )
@@ -67,7 +68,7 @@ def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> 
         require_newest(adapters, now, "", f"{request.what} {now.id}")
     if not _is_as_shown(now, request.seen):
         replay_it = f"; `lakegate replay {now.id}` reads the file again" if now.discarded else ""
-        message = f"the ingestion changed since this alert: {standing(now)}{replay_it}"
+        message = f"the ingestion changed since this alert: {status_text(now)}{replay_it}"
         raise LakegateError("MOVED_ON", message)
     return _HOW[request.what](adapters, now, request)
 
@@ -106,8 +107,8 @@ def _words(outcome: Outcome, request: ActionRequest) -> str:
         )
         return f"{request.by} discarded {now.name}: {rest}"
     if request.what is Verb.PUBLISH and now.state in ALERTED:
-        return _refusal(now, request, now.reason.message if now.reason else standing(now))
-    words = f"{request.by} {_DONE[request.what]} {now.name}: {standing(now)}"
+        return _refusal(now, request, now.reason.message if now.reason else status_text(now))
+    words = f"{request.by} {_DONE[request.what]} {now.name}: {status_text(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 

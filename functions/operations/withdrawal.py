@@ -8,7 +8,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import end, report_of
+from functions.pipeline.finish import end, finish, report_of
 from lakegate.errors import LakegateError, Permanent
 from lakegate.report import Reason
 
@@ -48,7 +48,7 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         cleaned=False,
         recorded=0,  # main lost its audit results as well
     )
-    return end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message))
+    return finish(adapters, end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message)))
 
 
 def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:

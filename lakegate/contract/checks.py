@@ -1,4 +1,4 @@
-"""What a contract asks of the data: a measure, what is behind it, and what it must be."""
+"""The checks of a contract: a measure, its rule, and its expectation."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,16 +10,16 @@ _IN_TABLE = " in the whole table"
 
 
 class Metric(StrEnum):
-    """What is measured, with the Open Data Contract Standard's names where it has one.
+    """The measure of a check, with the Open Data Contract Standard's names where it has one.
 
     Counts of single rows: `NULL` rows with a null; `MISSING` rows whose value is one of the rule's
     `missing_values`; `INVALID` rows whose value is not null and breaks the rule; `BROKEN` rows for
     which a `Condition` is false; `UNDECODED` rows with a character that shows a wrong encoding.
     Other counts: `DUPLICATE` rows beyond the first with the same key, where a key with a null in it
-    is no key; `ROWS` all rows. The others are numbers of the columns' values, NaN left out; `AGE`
-    is how many hours the newest value lies back, and `DRIFT` how far another measure is off.
-    `ORPHAN` are rows whose key another table has not, `DISTINCT` is how many keys there are;
-    `QUERY` is what a query answers, `CONTROL` how many numbers of a control file do not agree.
+    is no key; `ROWS` all rows. The others are numbers of the columns' values, without NaN; `AGE` is
+    the age of the newest value in hours, and `DRIFT` the deviation of another measure. `ORPHAN` are
+    rows whose key another table lacks, `DISTINCT` is the number of keys; `QUERY` is the answer of a
+    query, `CONTROL` the number of differences from a control file.
     """
 
     NULL = "nullValues"
@@ -48,7 +48,7 @@ OF_VALUES = (Metric.SUM, Metric.MEAN, Metric.STDDEV, Metric.QUANTILE, Metric.AGE
 
 
 class Scope(StrEnum):
-    """Which rows a check looks at: the file's own, or also those that the table has already."""
+    """The rows that a check covers: the file's own, or the table's existing rows as well."""
 
     FILE = "file"
     TABLE = "table"
@@ -56,9 +56,9 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Window:
-    """The file's own rows, and those of the table's last days before the file's newest value.
+    """The file's own rows, and the table's rows of the last days before the file's newest value.
 
-    `column` is the date or timestamp that they go by.
+    `column` is the date or timestamp that decides.
     """
 
     days: int
@@ -66,7 +66,7 @@ class Window:
 
 
 class Severity(StrEnum):
-    """What a check that is not met does: `ERROR` rejects the file, the others only tell."""
+    """The effect of a failed check: `ERROR` rejects the file, the others only warn."""
 
     INFO = "info"
     WARNING = "warning"
@@ -75,32 +75,32 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Drift:
-    """A measure that is compared with what it was in published runs, in robust deviations."""
+    """A measure that is compared with its values in published runs, in robust deviations."""
 
     of: Metric
     rule: Rule | Condition | Quantile
 
 
-Behind = Rule | Condition | Quantile | Drift | Reference | Query | Control
+CheckSpec = Rule | Condition | Quantile | Drift | Reference | Query | Control
 
 
 @dataclass(frozen=True)
 class Check:
-    """One measure compared with one expectation, or with two: `warn` only ever tells.
+    """One measure compared with one expectation, or with two: `warn` never rejects.
 
-    `id` is unique in its contract and stable. `columns` are the names of columns, of nested ones
-    too; empty where the measure is of whole rows, and more than one for keys alone. `description`
+    `id` is unique in its contract and stable. `columns` are the names of columns, nested ones
+    included; empty if the measure is of whole rows, and more than one for keys only. `description`
     is the data owner's, or else `measure`. Only rows that meet `where`, a condition in Spark SQL,
-    are looked at. With `quarantine` the rows that it counts are kept out of the table, and the file
-    is not rejected for them. With `Scope.TABLE`, `Metric.ROWS` counts the whole table's rows after
-    the append, and `Metric.DUPLICATE` the file's rows that repeat a key of the table or of an
-    earlier row; the others measure all of the table's rows. A `Window` leaves older rows out.
+    are covered. With `quarantine`, the counted rows are quarantined, and the file is not rejected
+    for them. With `Scope.TABLE`, `Metric.ROWS` counts the whole table's rows after the append, and
+    `Metric.DUPLICATE` the file's rows that repeat a key of the table or of an earlier row; the
+    others measure all of the table's rows. A `Window` leaves older rows out.
     """
 
     id: str
     metric: Metric
     columns: tuple[str, ...]
-    rule: Behind
+    rule: CheckSpec
     expect: Expectation
     severity: Severity = Severity.ERROR
     description: str = ""
@@ -111,38 +111,38 @@ class Check:
 
     @property
     def measure(self) -> str:
-        """What is measured, for people: `rows whose origin is not one of EWR, JFK, LGA`."""
+        """Return the measure in words: `rows whose origin is not one of EWR, JFK, LGA`."""
         where = f" where {self.where}" if self.where else ""
         return measure(self.metric, self.columns, self.rule) + where + self._place
 
     @property
     def expected(self) -> str:
-        """The expectation for people: `0 rows in the whole table`."""
+        """Return the expectation in words: `0 rows in the whole table`."""
         return self.expect.wording + self._place
 
     @property
     def values(self) -> Rule:
-        """What single values must be; an empty rule where something else stands behind."""
+        """Return the rule for single values; an empty rule for other kinds of check."""
         return self.rule if isinstance(self.rule, Rule) else Rule()
 
     @property
     def basis(self) -> "Check":
-        """The check whose measure this one needs: its own, or what is looked at for drift."""
+        """Return the check whose measure this one needs: itself, or the one behind its drift."""
         if isinstance(self.rule, Drift):
             return replace(self, metric=self.rule.of, rule=self.rule.rule)
         return self
 
     def found(self, value: Number | None, rows: int) -> str:
-        """A measured number, `rows` being what a percentage is of: `1 row in the whole table`."""
+        """Return a measured number in words, out of `rows`: `1 row in the whole table`."""
         return self.expect.found(value, rows) + self._place
 
     @property
     def checks_whole_table(self) -> bool:
-        """Whether its measure also depends on what the table has already."""
+        """Return if its measure also depends on the table's existing rows."""
         return self.scope is not Scope.FILE
 
     def reads_others(self, table: str) -> bool:
-        """Whether it reads another table than its own, named `table`, or may."""
+        """Return if it reads, or may read, another table than its own, named `table`."""
         match self.basis.rule:
             case Reference(other):
                 return other != table
@@ -158,8 +158,8 @@ class Check:
         return _IN_TABLE if self.scope is Scope.TABLE else ""
 
 
-def measure(metric: Metric, columns: tuple[str, ...], rule: Behind) -> str:
-    """What a metric measures in a file: `rows whose origin is not one of EWR, JFK, LGA`."""
+def measure(metric: Metric, columns: tuple[str, ...], rule: CheckSpec) -> str:
+    """Return a metric's measure in words: `rows whose origin is not one of EWR, JFK, LGA`."""
     names = ", ".join(columns)
     match metric, rule:
         case Metric.MISSING, Rule():

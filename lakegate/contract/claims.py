@@ -1,4 +1,4 @@
-"""Which contract a landed key belongs to, and which contracts cannot stand side by side."""
+"""Find the contract of a landed key, and refuse contracts that exclude each other."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,14 +13,14 @@ _NAMES = ("name", "physicalName")
 
 
 def claims(contract: Contract, key: str) -> bool:
-    """Whether a landed key belongs to the contract, no other one being asked."""
+    """Return if a landed key matches the contract's prefix, without regard to other contracts."""
     return key.startswith(contract.landing_prefix)
 
 
 def claiming(contracts: Iterable[Contract], key: str) -> Contract:
-    """The contract that a landed key belongs to: the one with the longest prefix that fits.
+    """Return the contract of a landed key: the one with the longest matching prefix.
 
-    Raises Permanent NO_CONTRACT when none fits.
+    Raises Permanent NO_CONTRACT when none matches.
     """
     known = sorted(contracts, key=lambda contract: contract.landing_prefix)
     fitting = [contract for contract in known if claims(contract, key)]
@@ -32,7 +32,7 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
 
 
 def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
-    """Refuses contracts, by the names of their texts, that cannot stand side by side.
+    """Refuse contracts, by the names of their texts, that exclude each other.
 
     Raises Permanent CONTRACTS_CLASH when two have one landing prefix or one table; tables whose
     names differ in capitals alone are one to Spark, AWS Glue and Snowflake.
@@ -52,10 +52,10 @@ def refuse_clashes(contracts: Mapping[str, Contract]) -> None:
 
 
 def could_claim(refused: bytes, key: str) -> bool:
-    """Whether a landed key could belong to a text that is refused as a contract.
+    """Return if a landed key could belong to a text that is refused as a contract.
 
-    It could by each landing prefix that the text names, and by its table's own one; where that
-    cannot be told, any key could: a file must not be judged by another table's contract.
+    It could by each landing prefix in the text, and by its table's default prefix; if neither can
+    be read, any key could: a file must never be audited by another table's contract.
     """
     try:
         document = yaml.safe_load(refused)
@@ -72,7 +72,7 @@ def _prefixes(node: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def _mappings(document: Any) -> Iterator[Mapping[Any, Any]]:
-    """Every mapping in a document, once: aliases can make it endless."""
+    """Yield every mapping in a document once: aliases can make it endless."""
     seen: set[int] = set()
     left = [document]
     while left:

@@ -1,4 +1,4 @@
-"""A table's columns, and which column type a declaration means."""
+"""A table's columns, and the column type of each declaration."""
 
 import re
 from dataclasses import dataclass
@@ -62,17 +62,16 @@ _SMALL = ("tinyint", "smallint", "byte", "short")
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table and of the file, or what lies within one.
+    """One column of the table and of the file, or a nested one.
 
     `type` is the Spark SQL type, which is also Iceberg's: boolean, int, bigint, float, double,
-    decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (a wall clock's time), binary,
-    struct<…>, array<…> or map<…>. `sensitive` values are shown to nobody: neither in reports nor in
-    alerts. `path` is the way into a nested column, such as ("lines", ITEM, "sku"), whose `name` is
-    then `lines[].sku`; of a column of the table it is only the name. `fields` are the names of a
-    struct's.
-    In a file of text cells, `written` is the pattern of its dates and times (Java's
-    DateTimeFormatter), "" for ISO 8601, and `zone` is where those timestamps are from that name no
-    time zone, "" for UTC.
+    decimal(p,s), string, date, timestamp (an instant), timestamp_ntz (local time without a zone),
+    binary, struct<…>, array<…> or map<…>. `sensitive` values are confidential: neither reports nor
+    alerts show them. `path` leads to a nested column, such as ("lines", ITEM, "sku"), whose `name`
+    is then `lines[].sku`; for a column of the table it is only the name. `fields` are the names of
+    a struct's fields. In a file of text cells, `written` is the pattern of its dates and times
+    (Java's DateTimeFormatter), "" for ISO 8601, and `zone` is the time zone of timestamps without
+    one, "" for UTC.
     """
 
     name: str
@@ -88,40 +87,40 @@ class Column:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The way to the column from a row."""
+        """Return the steps from a row to the column."""
         return self.path or (self.name,)
 
     @property
     def top(self) -> str:
-        """The name of the table's column that this one is, or lies within."""
+        """Return the name of the table's column that this one is, or lies within."""
         return self.steps[0]
 
     @property
     def is_declared(self) -> bool:
-        """Whether the contract names it; if not, an earlier file brought it to the table."""
+        """Return if the contract names it; if not, an earlier file added it to the table."""
         return bool(self.logical_type)
 
     @property
     def kind(self) -> str:
-        """The type without its digits, or `time`: what literals and rules go by."""
+        """Return the type without its digits, or `time`, for the choice of literals and rules."""
         plain = self.type.partition("(")[0].partition("<")[0]
         return "time" if self.logical_type == "time" else plain
 
 
 def quoted(name: str) -> str:
-    """A name as Spark SQL reads it, whatever characters it has."""
+    """Return a name quoted for Spark SQL, with any characters in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def default_type(logical: str) -> str:
-    """The column type of a logical type that is declared alone."""
+    """Return the column type of a logical type without a physical one."""
     return _DEFAULTS[logical]
 
 
 def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
-    """The column type of a physical type, and the length in characters that it allows.
+    """Return the column type of a physical type, and the length in characters that it allows.
 
-    Raises ValueError, with a sentence for people, when there is none or it belongs to another
+    Raises ValueError, with a sentence for people, for an unknown type and for one of another
     logical type.
     """
     found = _DECLARATION.fullmatch(physical.strip().lower())
@@ -130,7 +129,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     if not found or base is None:
         raise ValueError(_untranslated(physical))
     if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
-        raise ValueError(f"{physical} is no type for a column of logicalType {logical}")
+        raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
         return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
     if found[2] is None:
@@ -142,7 +141,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
 
 def _untranslated(physical: str) -> str:
     if physical.lower() in _SMALL:
-        return f"{physical} is no type of Iceberg's: write int, and its range as minimum, maximum"
+        return f"{physical} is not an Iceberg type: write int, and its range as minimum, maximum"
     return (
         f"{physical} has no translation: of the physical types, boolean, int, bigint, float, "
         "double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and binary do"

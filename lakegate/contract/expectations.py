@@ -1,4 +1,4 @@
-"""What a measured number must be, and how that is said to people."""
+"""Expectations of measured numbers, and their wording."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Number = int | float | Decimal
 
 
 class Operator(StrEnum):
-    """How a number is compared with its thresholds. Both between-operators include their ends."""
+    """The comparison of a number with its thresholds. Both between-operators include their ends."""
 
     EQUAL = "mustBe"
     NOT_EQUAL = "mustNotBe"
@@ -24,9 +24,9 @@ class Operator(StrEnum):
 
 
 class Unit(StrEnum):
-    """What the thresholds mean: a number of rows, a share of the rows in percent, something else.
+    """The unit of the thresholds: a number of rows, a percentage of the rows, something else.
 
-    `NUMBER` is of whatever the column has; `ANSWER` is a query's, where 1 is also true and 0 false;
+    `NUMBER` is in the column's own unit; `ANSWER` is a query's, where 1 is also true and 0 false;
     `HOURS` is an age.
     """
 
@@ -39,7 +39,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a measured number must be. `high` is given for the between-operators only."""
+    """An expectation of a measured number. Only the between-operators have a `high`."""
 
     operator: Operator
     threshold: Decimal
@@ -47,10 +47,10 @@ class Expectation:
     unit: Unit = Unit.ROWS
 
     def met(self, value: Number | None, rows: int) -> bool:
-        """Whether the value is as expected, `rows` being what a percentage is of.
+        """Return if the value meets the expectation; percentages are of `rows`.
 
-        No row of no rows is 0 percent. No value, NaN and infinities are never as expected. Of a
-        float the 15 digits count that every float holds: 0.1 + 0.2 is 0.3.
+        No row of no rows is 0 percent. A missing value, NaN and infinities never meet it. Floats
+        are compared by the 15 digits that every float holds: 0.1 + 0.2 is 0.3.
         """
         if value is None or not isfinite(value):
             return False
@@ -62,7 +62,7 @@ class Expectation:
 
     @property
     def wording(self) -> str:
-        """The expectation for people: `0 rows`, `at most 0.5 % of rows`."""
+        """Return the expectation in words: `0 rows`, `at most 0.5 % of rows`."""
         template = _WORDING[self.operator]
         few = "less" if self.unit in (Unit.PERCENT, Unit.NUMBER, Unit.ANSWER) else "fewer"
         last = self.threshold if self.high is None else self.high
@@ -70,7 +70,7 @@ class Expectation:
         return f"{numbers} {_unit(self.unit, last)}".rstrip()
 
     def found(self, value: Number | None, rows: int) -> str:
-        """A measured number in this expectation's unit: `1.43 % of rows (12 of 842)`."""
+        """Return a measured number in this expectation's unit: `1.43 % of rows (12 of 842)`."""
         if value is None:
             return "no value"
         if self.unit is not Unit.PERCENT:

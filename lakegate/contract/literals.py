@@ -1,4 +1,4 @@
-"""Literals of a contract: values and bounds that must be of their column's type."""
+"""Literals of a contract: values and bounds of their column's type."""
 
 import math
 import re
@@ -15,16 +15,16 @@ TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
 
 
 def literal(value: Scalar, text: str, column: Column) -> str:
-    """A scalar of a contract, written as `text`, as a literal of the column's type.
+    """Return a contract's scalar, written as `text`, as a literal of the column's type.
 
-    The answer is text that Spark casts to the type without loss; timestamps are in UTC.
-    Raises ValueError, with a sentence for people, when the scalar is no value of that type.
+    The literal is text that Spark casts to the type without loss; timestamps are in UTC. Raises
+    ValueError, with a sentence for people, when the scalar is no value of that type.
     """
     return _LITERALS[column.kind](value, text, column)
 
 
 def in_order(low: str, high: str, column: Column) -> bool:
-    """Whether one of the column's literals is less than another; moments sort as their text."""
+    """Return if one of the column's literals is less than another; times sort as their text."""
     if column.kind in NUMERIC:
         return Decimal(low) < Decimal(high)
     return low < high
@@ -32,7 +32,7 @@ def in_order(low: str, high: str, column: Column) -> bool:
 
 def _text(value: Scalar, text: str, column: Column) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{text} is no text, and the column is {column.type}: put it in quotes")
+        raise ValueError(f"{text} is not text, but the column is {column.type}: put it in quotes")
     return value
 
 
@@ -59,7 +59,7 @@ def _number(value: Scalar, text: str, column: Column) -> str:
     except OverflowError:
         finite = False
     if not finite:
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return repr(value)
 
 
@@ -73,7 +73,7 @@ def _exact(value: Scalar, text: str, column: Column) -> str:
 
 
 def _fraction(number: Decimal) -> int:
-    """How many digits after the point the number needs; negative where it ends in zeros."""
+    """Return the number of digits after the point; negative for a number that ends in zeros."""
     _, digits, exponent = number.as_tuple()
     trailing = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     return -(int(exponent) + trailing)
@@ -83,7 +83,7 @@ def _date(value: Scalar, text: str, column: Column) -> str:
     try:
         return date.fromisoformat(_matching(r"\d{4}-\d\d-\d\d", value)).isoformat()
     except ValueError:
-        raise ValueError(f"{text!r} is no date: write it as 2013-12-31") from None
+        raise ValueError(f"{text!r} is not a date: write it as 2013-12-31") from None
 
 
 def _timestamp(value: Scalar, text: str, column: Column) -> str:
@@ -98,14 +98,16 @@ def _timestamp(value: Scalar, text: str, column: Column) -> str:
         return moment.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         example = "2013-12-31T23:59:59" + ("Z" if zoned else "")
-        raise ValueError(f"{text!r} is no {column.type}: write it like {example}, quoted") from None
+        raise ValueError(
+            f"{text!r} is not a {column.type}: write it like {example}, quoted"
+        ) from None
 
 
 def _time(value: Scalar, text: str, column: Column) -> str:
     try:
         return _matching(TIME_PATTERN, value)
     except ValueError:
-        raise ValueError(f'{text!r} is no time: write it like "23:59:59"') from None
+        raise ValueError(f'{text!r} is not a time: write it like "23:59:59"') from None
 
 
 def _binary(value: Scalar, text: str, column: Column) -> str:
@@ -120,7 +122,7 @@ def _matching(pattern: str, value: Scalar) -> str:
 
 def _mismatch(expected: str, value: Scalar, text: str, column: Column) -> ValueError:
     shown = repr(text) if isinstance(value, str) else text
-    return ValueError(f"{shown} is no {expected}, and the column is {column.type}")
+    return ValueError(f"{shown} is not a {expected}, but the column is {column.type}")
 
 
 _LITERALS: dict[str, Callable[[Scalar, str, Column], str]] = {

@@ -1,4 +1,4 @@
-"""A contract: which landed files belong to a table, and what they must be to reach it."""
+"""A contract: which landed files belong to a table, and the requirements on them."""
 
 import hashlib
 import re
@@ -49,27 +49,26 @@ __all__ = [
 ]
 
 _API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
-# The job run's tag that names it takes 256 characters.
+# The tag of the job run that names the table takes 256 characters.
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
 _OWN_NAMESPACE = "ops"  # of history's tables
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What a data owner wrote, understood.
+    """A data owner's contract, parsed.
 
-    `table` is `<namespace>.<table>`. `landing_prefix` is the beginning of the keys that belong to
-    it. `format` is parquet, csv, tsv, json, avro or orc; `options` say how files of a text format
-    are written, each as text and most by the names of Spark's reader. `owner` and `channel`
-    (Slack) are "" where not given.
-    `sha256` is the digest of the contract's text. Without `allow_samples` no row of the data may
-    be shown in reports or alerts. `on_duplicate` says what happens to a file with the bytes of an
-    earlier one: "publish", or "hold" for a person to decide; `on_new_version` whether new bytes
-    under a key "add" their rows or "replace" those of the key's earlier versions. `nested` are the
-    columns within columns. `quarantine` limits what may be kept out of a file that is published.
-    Where a file has other columns than `columns`, `extra_columns` and `missing_columns` say that it
-    must "fail", or one more is left out ("drop") or added to the table ("add"), one less "null".
-    `transform` is a SELECT whose result is judged in the file's place, "" for the file as it is.
+    `table` is `<namespace>.<table>`. `landing_prefix` is the prefix of the keys that belong to it.
+    `format` is parquet, csv, tsv, json, avro or orc; `options` describe files of a text format,
+    each as text and most by the names of Spark's reader. `owner` and `channel` (Slack) are "" by
+    default. `sha256` is the digest of the contract's text. Without `allow_samples`, reports and
+    alerts show no row of the data. `on_duplicate` decides on a file with the bytes of an earlier
+    one: "publish", or "hold" for a person to decide; `on_new_version` decides if new bytes under a
+    key "add" their rows or "replace" those of the key's earlier versions. `nested` are the columns
+    within columns. `quarantine` limits the rows that may be quarantined. If a file has other
+    columns than `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that
+    an extra one is left out ("drop") or added to the table ("add") and a missing one is "null".
+    `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
     """
 
     id: str
@@ -94,7 +93,7 @@ class Contract:
 
     @cached_property
     def requirements_digest(self) -> str:
-        """A digest of what it asks of a file's rows; owner, channel and the like leave it alone."""
+        """Return a digest of the requirements on rows; owner, channel and the like do not count."""
         file = (self.format, sorted(self.options.items()), self.transform)
         policy = (self.extra_columns, self.missing_columns, self.quarantine)
         asked = (self.table, file, self.columns, self.checks, policy)
@@ -102,53 +101,52 @@ class Contract:
 
     @property
     def checks_whole_table(self) -> bool:
-        """Whether the verdict on a file also depends on what the table has already."""
+        """Return if the verdict on a file also depends on the table's existing rows."""
         return any(check.checks_whole_table for check in self.checks)
 
     @property
     def reads_others(self) -> bool:
-        """Whether a check of it reads other tables, or may."""
+        """Return if one of its checks reads, or may read, other tables."""
         return any(check.reads_others(self.table) for check in self.checks)
 
     def conceals(self, check: Check) -> bool:
-        """Whether what a check measures is made of values that nobody may be shown."""
+        """Return if a check's measure is made of confidential values."""
         of_values = check.basis.metric in OF_VALUES
         return of_values and any(self.column(name).sensitive for name in check.columns)
 
     @property
     def concealed(self) -> frozenset[str]:
-        """The table's columns of which no value may be shown, for their own or a part's sake."""
+        """Return the table's confidential columns, including those with a confidential part."""
         return frozenset(c.top for c in (*self.columns, *self.nested) if c.sensitive)
 
     @property
     def quotes_files(self) -> bool:
-        """Whether people may be told a file's own words, such as the names of its columns.
+        """Return if messages may repeat text of a file, such as the names of its columns.
 
-        Columns that only files brought count for nothing here: that they are hidden is nobody's
-        wish.
+        Columns that only files added do not count here: they are hidden by default, not on request.
         """
         declared = (c for c in (*self.columns, *self.nested) if c.is_declared)
         return self.allow_samples and not any(column.sensitive for column in declared)
 
     @property
     def names_columns(self) -> bool:
-        """Whether people may be told the names of a file's columns that are not the contract's.
+        """Return if messages may name a file's columns that are not the contract's.
 
-        Formats that have a schema keep names there. What names a text's columns may be a value: the
-        cells of the first row where the header is lost, or an object's keys.
+        Formats with a schema have names there. In a text format, a column's name may be a value:
+        the cells of the first row if the header is missing, or an object's keys.
         """
         return self.quotes_files or self.format in SCHEMA_FORMATS
 
     def column(self, name: str) -> Column:
-        """The column of that name, nested ones too. Raises KeyError when there is none."""
+        """Return the column of that name, nested ones included. Raises KeyError without one."""
         return {column.name: column for column in (*self.nested, *self.columns)}[name]
 
 
 def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
-    """The contract in a YAML text of the Open Data Contract Standard; `source` names the text.
+    """Return the contract in a YAML text of the Open Data Contract Standard named `source`.
 
-    Raises ContractInvalid, with every problem there is, when anything in it is wrong, or would
-    have to be ignored although the verdict on a file depends on it.
+    Raises ContractInvalid, with all problems, when anything in it is wrong, or would have to be
+    ignored although the verdict on a file depends on it.
     """
     problems: list[Problem] = []
     root = Field(load(text, source, problems, limits), "", problems)
@@ -232,7 +230,7 @@ def _table_name(schema: Field) -> str:
 
 
 def _owner(team: Field) -> str:
-    """The team's name, or else the member who is its owner, or else its first member."""
+    """Return the team's name, or else its owner, or else its first member."""
     if not isinstance(team.node.value, tuple) and team.text("name"):
         return team.text("name")
     listed = team if isinstance(team.node.value, tuple) else team.at("members")
@@ -242,7 +240,7 @@ def _owner(team: Field) -> str:
 
 
 def _channel(support: Field) -> str:
-    """The first channel that is one of Slack's, by its tool or by the # before its name."""
+    """Return the first Slack channel, recognized by its tool or by the # before its name."""
     for item in support.items():
         item.limit_keys(keys.SUPPORT_KNOWN, keys.SUPPORT_IGNORED)
         channel, tool = item.text("channel"), item.text("tool")

@@ -1,4 +1,4 @@
-"""What stands behind a check's measure: which values are valid, which condition must hold."""
+"""The rules behind a check's measure: valid values, conditions, references, queries."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ _VALUES_SHOWN = 12
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be to be valid; everything given must hold, and nulls are never invalid.
+    """The rule for a valid value: all given parts must hold, and nulls are never invalid.
 
     Literals are text that Spark's `CAST(… AS <column type>)` takes without loss. `pattern` is an
-    ECMA-262 regular expression, found anywhere in the value (see `patterns.java_pattern`); `format`
-    names one of `text_formats.PATTERNS`. Lengths are in characters. Items are those of an array or
-    a map, properties the fields of a struct that are not null. `missing_values` serves
-    `Metric.MISSING` alone, and there None means null.
+    ECMA-262 regular expression, found anywhere in the value (see `ecma_patterns.java_pattern`);
+    `format` names one of `ecma_patterns.PATTERNS`. Lengths are in characters. Items are those of an
+    array or a map, properties the fields of a struct that are not null. Only `Metric.MISSING` uses
+    `missing_values`, where None means null.
     """
 
     valid_values: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Rule:
 
     @property
     def bounds(self) -> tuple[tuple[str, str], ...]:
-        """The comparisons that are true of values out of range, as (operator, literal)."""
+        """Return the comparisons that hold for values out of range, as (operator, literal)."""
         every = (
             ("<", self.minimum),
             (">", self.maximum),
@@ -49,7 +49,7 @@ class Rule:
 
     @property
     def wording(self) -> str:
-        """What a valid value is, for people: `one of EWR, JFK, LGA`."""
+        """Return the rule in words: `one of EWR, JFK, LGA`."""
         return " and ".join(self._parts())
 
     def _parts(self) -> Iterable[str]:
@@ -80,7 +80,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in Spark SQL that every row must meet; like SQL's CHECK, null is not false."""
+    """A condition in Spark SQL that every row must meet; as in SQL's CHECK, null is not false."""
 
     sql: str
 
@@ -101,20 +101,20 @@ class Reference:
 
     @property
     def wording(self) -> str:
-        """Where the values must be, for people: `tailnum of nyc.planes`."""
+        """Return the reference in words: `tailnum of nyc.planes`."""
         return f"{', '.join(self.columns)} of {self.table}"
 
 
 @dataclass(frozen=True)
 class Query:
-    """One SELECT that answers a number, or true or false, which count as 1 and 0."""
+    """One SELECT that returns a number, or true or false, which count as 1 and 0."""
 
     sql: str
 
 
 @dataclass(frozen=True)
 class Control:
-    """What a control file beside the landed one must tell: its rows, and sums of these columns.
+    """A control file beside the landed one: its number of rows, and sums of these columns.
 
     Its key is the landed object's with `.control.<format>` after it; the format is json or csv.
     """
@@ -124,7 +124,7 @@ class Control:
 
 
 def listed(values: Iterable[str | None]) -> str:
-    """Values for people, the first of them where there are many."""
+    """Return values as a text list, shortened if there are many."""
     words = ["null" if value is None else _visible(value) for value in values]
     rest = len(words) - _VALUES_SHOWN
     more = f" and {rest} more" if rest > 0 else ""

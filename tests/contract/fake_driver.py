@@ -1,10 +1,9 @@
-"""A driver for tests that speaks the Spark driver's pipe protocol.
+"""A driver for tests with the Spark driver's pipe protocol; a run does what its argument says.
 
-The first argument of a run says what it does: `succeed`, `fail`, `die`, `lose` (reports its death,
-and hangs), `leave` (succeeds, reports that the driver ends, and hangs), `hang` (until it is
-cancelled), `ignore` (hangs, and ignores a cancel), `wait PATH` (until the file exists), or
-`fail-unless PATH` (fails and creates the file if it is missing). The order is copied to the run's
-stdout.
+The first argument of a run is `succeed`, `fail`, `die`, `lose` (reports that it died, and hangs),
+`leave` (succeeds, reports that the driver ends, and hangs), `hang` (until it is cancelled),
+`ignore` (hangs and ignores a cancel) or `wait PATH` (until that file exists). The order is in the
+run's stdout.
 """
 
 import json
@@ -16,12 +15,12 @@ from typing import Any
 
 
 def say(message: dict[str, Any]) -> None:
-    """Answer the service."""
+    """Send a message to the service."""
     print(json.dumps(message), flush=True)
 
 
 def run(what: str, arguments: list[str]) -> dict[str, Any]:
-    """Execute a run's order and return its result."""
+    """Do what a run's argument says and return how it ended."""
     failure = {"exit": 1, "details": "ValueError: " + "told to fail " * 30}
     if what == "die":
         os._exit(7)
@@ -32,9 +31,6 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
     while what == "wait" and not Path(arguments[0]).exists():
         if select.select([sys.stdin], [], [], 0.01)[0]:
             sys.exit("the service is gone")
-    if what == "fail-unless" and not Path(arguments[0]).exists():
-        Path(arguments[0]).touch()
-        return failure
     ends = {
         "lose": {"exit": 1, "lost": "The Spark driver died: its JVM was killed by signal 9."},
         "leave": {"exit": 0, "details": "", "leaving": True},

@@ -29,8 +29,8 @@ from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
 from functions.telemetry import logger
 from infra.local.slack import Messages, Slack, web_app
-from infra.local.slack_faults import Faults, Weather
-from infra.local.slack_people import People
+from infra.local.slack_faults import ActiveFaults, Faults
+from infra.local.slack_people import Users
 from lakegate.batch import BatchFile
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import BATCH
@@ -95,15 +95,15 @@ class LocalSlack:
         assert requests.delete(f"{self.url}/messages/{ts}", timeout=5).ok
 
     def suffer(self, **faults: Any) -> None:
-        """Inject this fault from now on."""
-        self.slack.weather = Weather(Faults(**faults))
+        """Have this go wrong from now on."""
+        self.slack.faults = ActiveFaults(Faults(**faults))
 
 
 @pytest.fixture
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     """Slack, empty and without faults."""
     messages = Messages(tmp_path / "messages.jsonl")
-    slack = Slack(messages, TOKEN, People(tmp_path, messages.get))
+    slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
     server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield LocalSlack(slack, f"http://127.0.0.1:{server.port}")

@@ -14,7 +14,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from cli.aws_view import QUEUE, NotSeen, Outside
+from cli.aws_view import QUEUE, AwsView, NotVisible
 from tests.contract.test_queues import ACCOUNT
 from tests.fakes.outside import FakeOutside
 
@@ -25,19 +25,19 @@ FUNCTION, RULE = "on-upload", "sweep-rule"
 class Seen:
     """A deployment with a function, its mapping, a rule, a queue and a secret."""
 
-    outside: Outside | FakeOutside
+    outside: AwsView | FakeOutside
     mapping: str
     disable: Callable[[], object]
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[Outside]:
+def aws() -> Iterator[AwsView]:
     """AWS in this process and its view; the environment names the account."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name, value in ACCOUNT.items():
             patch.setenv(f"AWS_{name.removesuffix('_name').upper()}", value)
         patch.setenv("AWS_DEFAULT_REGION", ACCOUNT["region_name"])
-        yield Outside()
+        yield AwsView()
 
 
 @pytest.fixture(params=["in memory", "AWS"])
@@ -52,7 +52,7 @@ def seen(request: pytest.FixtureRequest) -> Seen:
         )
         states = {"mapping-1": "Disabled", RULE: "DISABLED"}
         return Seen(fake, "mapping-1", lambda: setattr(fake, "states", states))
-    outside: Outside = request.getfixturevalue("aws")
+    outside: AwsView = request.getfixturevalue("aws")
     mapping = _deploy()
     return Seen(outside, mapping, lambda: _disable(mapping))
 
@@ -180,11 +180,11 @@ def test_secrets_are_seen(seen: Seen) -> None:
 @pytest.mark.parametrize("look", ["function", "mapping", "rule"])
 def test_what_is_not_there_is_told(seen: Seen, look: str) -> None:
     """A resource that is deleted or invisible is an error that names it."""
-    with pytest.raises(NotSeen, match="nothing"):
+    with pytest.raises(NotVisible, match="nothing"):
         getattr(seen.outside, look)("nothing")
 
 
-def test_what_a_stranger_is_told_is_seen(aws: Outside) -> None:
+def test_what_a_stranger_is_told_is_seen(aws: AwsView) -> None:
     """An unsigned request to a function's address is answered with the refusal's reason."""
     client = aws._clients["lambda"]  # noqa: SLF001  no AWS in this process runs our code
     refused = {"statusCode": 401, "body": '{"error": "NOT_SLACK"}'}
@@ -194,5 +194,5 @@ def test_what_a_stranger_is_told_is_seen(aws: Outside) -> None:
             stubber.add_response("invoke", {"StatusCode": 200, "Payload": payload})
         assert aws.refusal("on-action") == "NOT_SLACK"
         for _ in range(2):
-            with pytest.raises(NotSeen, match="on-action"):
+            with pytest.raises(NotVisible, match="on-action"):
                 aws.refusal("on-action")

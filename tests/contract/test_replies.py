@@ -21,7 +21,7 @@ from functions.notifications.interactions import ActionRequest, Endpoint, url_ha
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
 from infra.local.slack import Messages, Slack, web_app
-from infra.local.slack_people import TEAM, App, People, install, installed, user_id
+from infra.local.slack_people import TEAM, App, Users, install, installed, user_id
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.examples import INGESTION, REPORT
@@ -93,8 +93,8 @@ def replies(url: str, token: str = TOKEN, seconds: int = 60) -> SlackReplies:
 def channel(tmp_path: Path) -> Iterator[Channel]:
     """An alert with buttons; ada may press them, bob may not."""
     messages, actions = Messages(tmp_path / "messages.jsonl"), FakeActions()
-    slack = Slack(messages, TOKEN, People(tmp_path, messages.get))
-    slack.people.patience = 60  # where nothing is about how long Slack waits
+    slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
+    slack.users.patience = 60  # where nothing is about how long Slack waits
     with served(web_app(slack)) as url, served(_function(url, actions)) as function:
         install(tmp_path, App(function, SIGNING_SECRET))
         told = alert(REJECTED, REPORT)
@@ -129,13 +129,13 @@ def test_a_press_is_heard(channel: Channel) -> None:
     """A signed press reaches the queue, and only its author gets a reply."""
     assert channel.press("Replay") == {"ok": True, "response": {}}
     assert channel.actions.sent == [ActionRequest(Verb.REPLAY, SEEN, "ada (U0ADA)")]
-    assert len(channel.seen_by("ada")["told"]) == 1
-    assert channel.seen_by("bob")["told"] == []
+    assert len(channel.seen_by("ada")["private"]) == 1
+    assert channel.seen_by("bob")["private"] == []
 
 
 def test_what_slack_sends_again_is_one_wish(channel: Channel) -> None:
-    """A press that Slack sends three times is queued once."""
-    channel.slack.people.sends_again = 2
+    """A press that Slack sends three times, as it does when it heard nothing, is one."""
+    channel.slack.users.sends_again = 2
     assert channel.press("Discard")["ok"]
     assert len(channel.actions.sent) == 1
 
@@ -152,15 +152,15 @@ def test_publishing_takes_a_reason(channel: Channel) -> None:
 def test_others_are_told_alone(channel: Channel) -> None:
     """A person without permission gets a private reply, and nothing is queued."""
     assert channel.press("Replay", "bob")["ok"]
-    assert "may not" in channel.seen_by("bob")["told"][0]
-    assert channel.seen_by("ada")["told"] == []
+    assert "may not" in channel.seen_by("bob")["private"][0]
+    assert channel.seen_by("ada")["private"] == []
     assert channel.actions.sent == []
 
 
 def test_show_is_answered(channel: Channel) -> None:
     """Show replies with the cause and the commands."""
     channel.press("Show")
-    assert "CHECKS_FAILED" in channel.seen_by("ada")["told"][0]
+    assert "CHECKS_FAILED" in channel.seen_by("ada")["private"][0]
 
 
 def test_another_secret_is_refused(channel: Channel, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_slack_waits_three_seconds_at_most(channel: Channel, tmp_path: Path) -> 
     """An app that answers after three seconds counts as failed."""
     with wire.silent() as nobody:
         install(tmp_path, replace(_app(tmp_path), request_url=nobody))
-        channel.slack.people.patience = 0.1
+        channel.slack.users.patience = 0.1
         assert "did not answer" in channel.press("Replay")["error"]
 
 

@@ -1,4 +1,4 @@
-"""Checks before they have their ids: each beside the place in the contract that asks for it."""
+"""Drafts of checks, each with its place in the contract, and the ids that they get."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True)
 class Draft:
-    """A check that is to get its id: from its columns, and its own name or else its metric."""
+    """A check without its id, which is made from its columns and its own name or metric."""
 
     field: Field
     check: Check
@@ -21,7 +21,7 @@ class Draft:
 
     @property
     def stem(self) -> str:
-        """The id that is wanted; rules of the whole object need no columns before their name."""
+        """Return the preferred id; rules of the whole object need no columns before their name."""
         many = len(self.check.columns)
         on_object = many == 0 or (self.own and many > 1)
         columns = "" if on_object else "+".join(self.check.columns) + "."
@@ -31,13 +31,13 @@ class Draft:
 
 
 def with_window(draft: Draft, properties: list[Property]) -> Draft:
-    """The draft with its window's column by the name in the table, if it has a window."""
+    """Return the draft with its window's column by the name in the table, if it has a window."""
     window = draft.check.scope
     if not isinstance(window, Window):
         return draft
     known = {found.name: found.column for found in properties if found.column.kind in _MOMENTS}
     if window.column not in known:
-        words = f"{window.column!r} is no column of dates or timestamps"
+        words = f"{window.column!r} is not a column of dates or timestamps"
         draft.field.refuse(words + suggestion(window.column, known), "customProperties")
         return draft
     scope = Window(window.days, known[window.column].name)
@@ -45,7 +45,7 @@ def with_window(draft: Draft, properties: list[Property]) -> Draft:
 
 
 def with_ids(drafts: list[Draft]) -> tuple[Check, ...]:
-    """Ids that data owners gave come first; what is left takes `#2`, `#3` where it repeats."""
+    """Return the checks with ids: given ids first; repeated preferred ids get `#2`, `#3`."""
     taken: dict[str, Field] = {}
     for draft in filter(lambda draft: draft.own, drafts):
         if draft.stem in taken:

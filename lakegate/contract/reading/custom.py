@@ -1,7 +1,7 @@
 """Rules of `type: custom`: the checks that the standard has no metric for.
 
-`engine: lakegate`, and an `implementation` that names the check and what it needs, the operator
-among it: the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom).
+`engine: lakegate`, and an `implementation` with the check and its arguments, the operator included:
+the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import inf
 
-from lakegate.contract.checks import OF_VALUES, Behind, Drift, Metric, Severity
+from lakegate.contract.checks import OF_VALUES, CheckSpec, Drift, Metric, Severity
 from lakegate.contract.columns import quoted
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.literals import NUMERIC
@@ -30,15 +30,15 @@ _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True)
 class Custom:
-    """What an implementation says: a measure, and the unit of its thresholds.
+    """An implementation: a measure, and the unit of its thresholds.
 
-    `demands_none`: without an operator no row may break it. Where it has an `expect` of its own it
-    takes no operator; `severity` is the one of rules that give none.
+    `demands_none`: without an operator, no row may break it. With an `expect` of its own it takes
+    no operator; `severity` is the default of its rules.
     """
 
     metric: Metric
     columns: tuple[str, ...]
-    rule: Behind
+    rule: CheckSpec
     unit: Unit = Unit.NUMBER
     demands_none: bool = False
     expect: Expectation | None = None
@@ -49,9 +49,9 @@ Reader = Callable[[Field, Mapping[str, Property], str], Custom | None]
 
 
 def read_custom(field: Field, properties: list[Property], column: str = "") -> Custom | None:
-    """The rule's implementation; None where it had to be refused.
+    """Return the rule's implementation; None if it was refused.
 
-    `column` is the name of the property that the rule stands under, "" under the whole object.
+    `column` is the name of the rule's property, "" for a rule of the whole object.
     """
     if field.choice("engine", ("lakegate",)) != "lakegate":
         return None
@@ -130,12 +130,12 @@ def _reconcile(stated: Field, known: Mapping[str, Property], column: str) -> Cus
 def _listed(
     stated: Field, key: str, known: Mapping[str, Property], kinds: tuple[str, ...] = ()
 ) -> list[Property]:
-    """The columns that are listed under a key; those that had to be refused are left out."""
+    """Return the columns that are listed under a key, without refused ones."""
     found: dict[str, Property] = {}
     for item in stated.at(key).items():
         name = item.node.text
         if name not in known or len(known[name].column.steps) > 1:
-            item.refuse(f"{name!r} is no column of this object{suggestion(name, known)}")
+            item.refuse(f"{name!r} is not a column of this object{suggestion(name, known)}")
         elif kinds and known[name].column.kind not in ("", *kinds):
             item.refuse(f"{name!r} is {known[name].column.type}, and must be a number")
         elif name in found:
@@ -163,7 +163,7 @@ def _drift(stated: Field, known: Mapping[str, Property], column: str) -> Custom 
 def _drifting(
     metric: Metric, stated: Field, known: Mapping[str, Property], column: str
 ) -> Custom | None:
-    """What is looked at for drift: the columns, and the measure as the rule."""
+    """Return the columns and the measure of a drift check."""
     if metric is Metric.ROWS:
         if stated.has("column") or column:
             stated.refuse("rowCount is of the whole file: write the rule under the object", "of")
@@ -177,7 +177,7 @@ def _drifting(
 
 
 def _kinds(metric: Metric) -> tuple[str, ...]:
-    """The types of column that a metric can be of; () where it can be of all."""
+    """Return the types of column that a metric applies to; () for all."""
     if metric is Metric.AGE:
         return _MOMENTS
     return NUMERIC if metric in OF_VALUES else ()
@@ -204,11 +204,11 @@ def _column(
     column: str,
     kinds: tuple[str, ...] = (),
 ) -> Property | None:
-    """The column under a key, or the one that the rule stands under; None if refused."""
+    """Return the column under a key, or the rule's own one; None if refused."""
     name = column if key == "column" and column else stated.required_text(key)
     found = known.get(name)
     if name and not found:
-        stated.refuse(f"{name!r} is no column of this object{suggestion(name, known)}", key)
+        stated.refuse(f"{name!r} is not a column of this object{suggestion(name, known)}", key)
     elif found and len(found.column.steps) > 1:
         stated.refuse(f"{name!r} lies within another column: only whole columns go here", key)
     elif found and kinds and found.column.kind not in ("", *kinds):

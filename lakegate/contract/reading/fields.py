@@ -1,4 +1,4 @@
-"""Reading a contract field by field: what is wrong is noted with its place, and reading goes on."""
+"""Read a contract field by field: each problem is noted with its place, and reading goes on."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -9,8 +9,8 @@ from lakegate.contract.reading.yaml import Node, Problem, suggestion
 class Field:
     """A place in a contract's text.
 
-    Every method answers something of the type it promises; where the contract has something else
-    there, the problem is noted, and whoever reads must look for problems at the end.
+    Every method returns a value of its type; if the contract has something else there, the problem
+    is noted, and the caller must look for problems at the end.
     """
 
     def __init__(self, node: Node, path: str, problems: list[Problem]) -> None:
@@ -20,11 +20,11 @@ class Field:
 
     @property
     def given(self) -> bool:
-        """Whether there is anything but null here."""
+        """Return if there is anything but null here."""
         return self.node.value is not None
 
     def refuse(self, reason: str, key: str = "") -> None:
-        """Notes that this field, or the one under `key` in it, is wrong."""
+        """Note that this field, or the one under `key` in it, is wrong."""
         place = self._keys().get(key, self.node)
         self.problems.append(Problem(place.line, self._path(key), reason))
 
@@ -34,9 +34,9 @@ class Field:
         ignored: Collection[str] = (),
         refused: Mapping[str, str] | None = None,
     ) -> None:
-        """Refuses every key that is neither known nor ignored; `refused` says why of some.
+        """Refuse every key that is neither known nor ignored; `refused` gives reasons for some.
 
-        A known key must have a value: what looks like one may be null to YAML, as NULL is.
+        A known key must have a value: a text such as NULL is null in YAML.
         """
         if not isinstance(self.node.value, Mapping):
             self.refuse("must be a mapping of keys to values")
@@ -44,21 +44,21 @@ class Field:
             if refused and key in refused:
                 self.refuse(refused[key], key)
             elif key not in (*known, *ignored):
-                self.refuse(f"is no key that is known here{suggestion(key, known)}", key)
+                self.refuse(f"unknown key{suggestion(key, known)}", key)
             elif key in known and not self.has(key):
                 self.refuse("is null: give a value (text that looks like null in quotes)", key)
 
     def has(self, key: str) -> bool:
-        """Whether the key is given, with anything but null."""
+        """Return if the key is given, with anything but null."""
         return self.at(key).given
 
     def at(self, key: str) -> "Field":
-        """The field under a key, as null where it is not given."""
+        """Return the field under a key, null if it is not given."""
         node = self._keys().get(key, Node(self.node.line, None))
         return Field(node, self._path(key), self.problems)
 
     def items(self) -> "Iterator[Field]":
-        """The fields of a list."""
+        """Return the fields of a list."""
         if isinstance(self.node.value, tuple):
             for index, node in enumerate(self.node.value):
                 yield Field(node, f"{self.path}[{index}]", self.problems)
@@ -66,7 +66,7 @@ class Field:
             self.refuse("must be a list")
 
     def text(self, key: str, default: str = "") -> str:
-        """The text under a key."""
+        """Return the text under a key."""
         value = self.at(key).node.value
         if isinstance(value, str):
             return value
@@ -75,7 +75,7 @@ class Field:
         return default
 
     def required_text(self, key: str) -> str:
-        """The text under a key that must be there and not be empty."""
+        """Return the text under a key that is required and not empty."""
         text = self.text(key)
         if not self.has(key):
             self.refuse("is missing", key)
@@ -84,7 +84,7 @@ class Field:
         return text
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
-        """The text under a key, which must be one of the choices; required without a default."""
+        """Return the text under a key, one of the choices; required without a default."""
         if not default and not self.has(key):
             self.refuse(f"is missing: give one of {', '.join(choices)}", key)
             return default
@@ -92,11 +92,12 @@ class Field:
         if text in choices:
             return text
         if text or default:
-            self.refuse(f"{text!r} is none of {', '.join(choices)}{suggestion(text, choices)}", key)
+            near = suggestion(text, choices)
+            self.refuse(f"unknown {key} {text!r}{near}; use one of {', '.join(choices)}", key)
         return default
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """The true or false under a key."""
+        """Return the boolean under a key."""
         value = self.at(key).node.value
         if isinstance(value, bool):
             return value
@@ -105,7 +106,7 @@ class Field:
         return default
 
     def count(self, key: str) -> int | None:
-        """The whole number, not below zero, under a key; None where it is not given."""
+        """Return the whole number, not below zero, under a key; None if it is not given."""
         value = self.at(key).node.value
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
@@ -120,10 +121,9 @@ class Field:
         return f"{self.path}.{key}".strip(".") if key else self.path
 
 
-# The keys of the standard, by where they stand: which matter to a file, and which do not.
-#
-# `…_KNOWN` are honoured; `…_IGNORED` describe, and change no verdict; `…_REFUSED` would change
-# one, and are refused with the reason. Whatever is in none of them is no key of the standard's.
+# The keys of the standard, by place. `…_KNOWN` are honoured; `…_IGNORED` describe, and change no
+# verdict; `…_REFUSED` would change one, and are refused with the reason. Any other key is not of
+# the standard.
 
 # fmt: off
 ROOT_KNOWN = (

@@ -1,4 +1,4 @@
-"""The columns that a contract's properties declare, and what lies within them."""
+"""Read the columns that a contract's properties declare, nested ones included."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ _FORMATS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Property:
-    """A property of the contract, and the column that it means.
+    """A property of the contract, and its column.
 
     `length` is the most characters that its physical type allows, such as 2 for `VARCHAR(2)`.
     `within` are the properties of an object's fields, an array's items, a map's keys and values.
@@ -55,7 +55,7 @@ class Property:
     within: "tuple[Property, ...]" = ()
 
     def walk(self) -> "Iterator[Property]":
-        """The property and all that lie within it, in the contract's order."""
+        """Yield the property and all that lie within it, in the contract's order."""
         yield self
         for inner in self.within:
             yield from inner.walk()
@@ -63,7 +63,7 @@ class Property:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a property stands: the way to what holds it, by steps and as people say it."""
+    """A property's place: the path to its parent, as steps and as text."""
 
     path: tuple[str, ...] = ()
     words: str = ""
@@ -78,7 +78,7 @@ class _Place:
 
 
 def read_properties(fields: Field) -> list[Property]:
-    """The properties of a schema object, with its columns' names checked against each other."""
+    """Return the properties of a schema object; their names are checked against each other."""
     properties = list(_properties(fields, _Place()))
     if not properties:
         fields.refuse("has no columns")
@@ -87,7 +87,7 @@ def read_properties(fields: Field) -> list[Property]:
 
 
 def _refuse_two_ways(properties: list[Property]) -> None:
-    """A column `a.b` and the field b of a column `a` would have one name."""
+    """Refuse a column `a.b` beside a field b of a column `a`: they would have one name."""
     top = {found.column.name.lower(): found for found in properties}
     for inner in (inner for found in properties for part in found.within for inner in part.walk()):
         if other := top.get(inner.column.name.lower()):
@@ -111,7 +111,7 @@ def _properties(fields: Field, place: _Place) -> Iterator[Property]:
 def _property(field: Field, place: _Place) -> Property:
     field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED)
     if field.text("semanticType") == "measure":
-        field.refuse("a measure is no column of the data", "semanticType")
+        field.refuse("a measure is not a column of the data", "semanticType")
     logical = field.choice("logicalType", LOGICAL_TYPES)
     open_ = field.text("classification").lower() in _OPEN_CLASSES
     place = _Place(place.path, place.words, place.sensitive or not open_)
@@ -136,7 +136,7 @@ def _property(field: Field, place: _Place) -> Property:
 
 
 def _nested(field: Field, logical: str, place: _Place) -> tuple[str, tuple[Property, ...]]:
-    """The Spark SQL type of a nested column, and what lies within."""
+    """Return the Spark SQL type of a nested column, and the properties within."""
     if field.has("physicalType"):
         _refuse_other_container(field, logical)
     match logical:
@@ -170,7 +170,7 @@ def _refuse_other_container(field: Field, logical: str) -> None:
     given = field.text("physicalType").strip().lower()
     known = {"object": ("struct", "object", "row"), "map": ("map",)}.get(logical, ("array", "list"))
     if not given.startswith(known):
-        field.refuse(f"{given} is no type for a column of logicalType {logical}", "physicalType")
+        field.refuse(f"{given} is not a type for a column of logicalType {logical}", "physicalType")
 
 
 def _name(field: Field, *, top: bool) -> str:
@@ -183,7 +183,7 @@ def _name(field: Field, *, top: bool) -> str:
 
 
 def name_problem(name: str, *, top: bool) -> str:
-    """Why a name cannot be that of a column, or (not `top`) of one within it; "" when it can."""
+    """Return why a name is invalid for a column, or (not `top`) a nested one; "" if it is valid."""
     if not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
         return f"{name!r} cannot name a column: give up to 255 visible characters"
     if top and name.lower() in _RESERVED:
@@ -192,7 +192,7 @@ def name_problem(name: str, *, top: bool) -> str:
 
 
 def _type(field: Field, logical: str) -> tuple[str, int | None]:
-    """The column's type, and the length in characters that it allows."""
+    """Return the column's type, and the length in characters that it allows."""
     by_option = _type_by_option(field.at("logicalTypeOptions"), logical)
     if not field.has("physicalType"):
         return by_option or default_type(logical), None
@@ -208,7 +208,7 @@ def _type(field: Field, logical: str) -> tuple[str, int | None]:
 
 
 def _type_by_option(options: Field, logical: str) -> str:
-    """The type that the options of a logical type ask for, "" where they leave it open."""
+    """Return the type that the options of a logical type imply, "" if they imply none."""
     if logical == "timestamp" and options.has("timezone"):
         return "timestamp" if options.flag("timezone") else "timestamp_ntz"
     if logical in _FORMATS and options.has("format"):
@@ -216,7 +216,7 @@ def _type_by_option(options: Field, logical: str) -> str:
     return ""
 
 
-# What a property's own declaration makes of its column's values.
+# The rules of a property's own declaration.
 
 _SMALL = {"i8": (-128, 127), "i16": (-32768, 32767)}
 _VECTOR = (
@@ -227,9 +227,9 @@ _UNSIGNED = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
 
 
 def declared_rule(found: Property, format_: str) -> Rule:
-    """The rule of a property's own declaration: `logicalTypeOptions`, `enum` and `VARCHAR(n)`.
+    """Return the rule of a property's declaration: `logicalTypeOptions`, `enum`, `VARCHAR(n)`.
 
-    `format_` is the file's: where it has types of its own, how dates are written does not matter.
+    `format_` is the file's: if the format has types of its own, date patterns do not matter.
     """
     column = found.column
     rule = Rule()
@@ -265,7 +265,7 @@ def _options_rule(options: Field, column: Column) -> Rule:
 
 
 def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:
-    """The rule with what a vector's dimensions and an integer's format say of the values."""
+    """Return the rule, narrowed by a vector's dimensions and an integer's format."""
     if column.logical_type == "vector":
         length = options.count("dimensions")
         if not length:
@@ -278,7 +278,7 @@ def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:
 
 
 def _range(format_: str) -> tuple[int | None, int | None]:
-    """The least and greatest value of an integer format whose column type holds more."""
+    """Return the least and greatest value of an integer format whose column type holds more."""
     if format_ in _UNSIGNED:
         return 0, 2 ** _UNSIGNED[format_] - 1
     return _SMALL.get(format_, (None, None))
@@ -295,7 +295,7 @@ def _smaller(given: str | None, high: int | None) -> str | None:
 
 
 def _refuse_unread(options: Field, column: Column, format_: str) -> None:
-    """Refuse what is said of how values are written where they are read in one way alone."""
+    """Refuse options on how values are written for formats that have only one way."""
     if column.written and format_ == "json":
         options.refuse("dates and times in JSON are read as ISO 8601 alone", "format")
     if column.zone and format_ not in CELLS:

@@ -1,8 +1,8 @@
-"""The checks that a contract asks for, in whichever of its ways it says so."""
+"""Read the checks of a contract, in each of the standard's notations."""
 
 from dataclasses import replace
 
-from lakegate.contract.checks import LIBRARY, OF_ROWS, Behind, Check, Metric, Severity
+from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, CheckSpec, Metric, Severity
 from lakegate.contract.columns import Column
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.reading.check_ids import Draft, with_ids, with_window
@@ -36,7 +36,7 @@ _OF_SQL = (*_OF_ANY, "query", *Operator)
 def read_checks(
     table: Field, name: str, properties: list[Property], *, format_: str
 ) -> tuple[Check, ...]:
-    """All checks of a schema object, each with an id of its own; `format_` is the file's.
+    """Return all checks of a schema object, each with its own id; `format_` is the file's.
 
     `name` is the table's: `<namespace>.<table>`.
     """
@@ -76,7 +76,7 @@ def _of_primary_key(table: Field, properties: list[Property]) -> list[Draft]:
 def _implied(
     field: Field, metric: Metric, columns: tuple[str, ...], rule: Rule | None = None
 ) -> Draft:
-    """A check that a property's declaration stands for, with the property's options."""
+    """Return the check that a property's declaration implies, with the property's options."""
     options = property_options(field)
     check = Check(
         "",
@@ -165,7 +165,7 @@ def _columns(names: Field, properties: list[Property]) -> tuple[str, ...]:
     for item in names.items():
         name = item.node.text
         if name not in known:
-            item.refuse(f"{name!r} is no property of this object{suggestion(name, known)}")
+            item.refuse(f"{name!r} is not a property of this object{suggestion(name, known)}")
         elif known[name] in columns:
             item.refuse(f"{name!r} is listed twice")
         else:
@@ -176,7 +176,7 @@ def _columns(names: Field, properties: list[Property]) -> tuple[str, ...]:
 
 
 def _metric(field: Field, kind: str, metrics: tuple[Metric, ...], place: str) -> Metric | None:
-    """The rule's metric; None for a rule that is only text, or that had to be refused."""
+    """Return the rule's metric; None for a rule that is only text, or that was refused."""
     if kind == "text":
         field.limit_keys(("type",), ("id", "name", "severity", *RULE_IGNORED))
         return None
@@ -185,7 +185,7 @@ def _metric(field: Field, kind: str, metrics: tuple[Metric, ...], place: str) ->
     if not name:
         return None
     if name not in metrics:
-        field.refuse(f"{name} is no metric of {place}: there {', '.join(metrics)} are", "metric")
+        field.refuse(f"{name} is not a metric of {place}: there {', '.join(metrics)} are", "metric")
         return None
     return Metric(name)
 
@@ -194,7 +194,7 @@ def _stated(
     field: Field,
     metric: Metric,
     columns: tuple[str, ...],
-    rule: Behind,
+    rule: CheckSpec,
     custom: Custom | None = None,
 ) -> Draft:
     options = rule_options(field)

@@ -1,8 +1,8 @@
-"""The standard's `relationships`: columns whose values another table must have.
+"""Read the standard's `relationships`: columns whose values another table must have.
 
-Since v3.1.0 they stand at a property, or with `from` at the schema object, and name what they mean
-in one of two notations: by names, `table.column`, or by ids, `schema/ID/properties/ID`. As a
-contract has one table, only that can be named by ids; other tables go by names alone.
+Since v3.1.0 they stand at a property, or with `from` at the schema object, and name their target in
+one of two notations: by names, `table.column`, or by ids, `schema/ID/properties/ID`. As a contract
+has one table, only that table can be named by ids; other tables are named by names.
 """
 
 import re
@@ -40,7 +40,7 @@ class _Target:
 
 @dataclass(frozen=True)
 class _Own:
-    """The contract's schema object: its table, and how its properties are called."""
+    """The contract's schema object: its table, and the names of its properties."""
 
     field: Field
     table: str
@@ -48,11 +48,11 @@ class _Own:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the object goes by before a column's name."""
+        """Return the object's names before a column's name."""
         return (self.field.text("name"), self.table, self.table.rpartition(".")[2])
 
     def target(self, item: Field) -> _Target | None:
-        """What a reference names; None when it had to be refused."""
+        """Return the target of a reference; None if it was refused."""
         text = item.node.value
         if not isinstance(text, str):
             item.refuse("must be text, such as planes.tailnum")
@@ -66,7 +66,9 @@ class _Own:
         elif _NAMED.fullmatch(text):
             return self._by_names(item, text)
         else:
-            item.refuse(f"{text!r} names no column: write table.column, as in planes.tailnum")
+            item.refuse(
+                f"{text!r} does not name a column: write table.column, as in planes.tailnum"
+            )
         return None
 
     def _by_ids(self, item: Field, object_: str, property_: str) -> _Target | None:
@@ -78,7 +80,7 @@ class _Own:
             return None
         ids = {each.field.text("id"): each.column.name for each in self.properties}
         if property_ not in ids:
-            item.refuse(f"{property_!r} is the id of no property{suggestion(property_, ids)}")
+            item.refuse(f"{property_!r} is not the id of a property{suggestion(property_, ids)}")
             return None
         return _Target(self.table, ids[property_])
 
@@ -96,7 +98,7 @@ class _Own:
         known = {each.column.name: each.column.name for each in self.properties}
         known |= {e.name: e.column.name for e in self.properties if len(e.column.steps) == 1}
         if name not in known:
-            item.refuse(f"{name!r} is no property of this object{suggestion(name, known)}")
+            item.refuse(f"{name!r} is not a property of this object{suggestion(name, known)}")
             return None
         return _Target(self.table, known[name])
 
@@ -105,7 +107,7 @@ class _Own:
 
 
 def read_relationships(schema: Field, table: str, properties: list[Property]) -> Iterator[Draft]:
-    """The checks that the relationships of a schema object and of its properties mean.
+    """Return the checks for the relationships of a schema object and of its properties.
 
     `table` is the name of its table.
     """
@@ -168,7 +170,7 @@ def _draft(field: Field, columns: tuple[str, ...], reference: Reference) -> Draf
 
 
 def _targets(field: Field, key: str, own: _Own) -> list[_Target]:
-    """What a reference or a list of them names; none when any had to be refused."""
+    """Return the targets of a reference or of a list; none if any was refused."""
     place = field.at(key)
     if not place.given:
         field.refuse("is missing", key)

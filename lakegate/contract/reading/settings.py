@@ -1,4 +1,4 @@
-"""Which landed files a contract is for, and how they are to be read."""
+"""Read which landed files a contract covers, and how to read them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -51,9 +51,9 @@ _SURELY = 0.85
 
 
 def read_settings(root: Field, table: Field) -> Field:
-    """Lakegate's own `customProperties`, of the contract and of its schema object, as a mapping.
+    """Return Lakegate's `customProperties`, of the contract and its schema object, as a mapping.
 
-    Properties of other tools are left alone, unless one looks like a slip of the pen.
+    Properties of other tools are ignored, unless one looks like a typing error.
     """
     found: dict[str, Node] = {}
     for place in (root.at("customProperties"), table.at("customProperties")):
@@ -69,16 +69,16 @@ def read_settings(root: Field, table: Field) -> Field:
             elif name in _SETTINGS:
                 found[name] = item.at("value").node
             elif near := suggestion(name, _SETTINGS, _SURELY):
-                item.refuse(f"{name!r} is no setting of Lakegate's{near}", "property")
+                item.refuse(f"{name!r} is not a setting of Lakegate{near}", "property")
     return Field(Node(root.node.line, found), "customProperties", root.problems)
 
 
 @dataclass(frozen=True)
 class Quarantine:
-    """How many of a file's rows may be kept out of the table without rejecting the file.
+    """The limits of the rows of a file that may be quarantined instead of rejecting the file.
 
-    Neither more than `max_rows` nor more than `max_percent`, as far as they are given; with
-    `unreadable` also rows with cells that cannot be read.
+    At most `max_rows` and at most `max_percent`, if given; with `unreadable`, also rows with cells
+    that cannot be parsed.
     """
 
     max_rows: int | None = None
@@ -86,20 +86,20 @@ class Quarantine:
     unreadable: bool = False
 
     def allows(self, kept_out: int, rows: int) -> bool:
-        """Whether so many of a file's rows may be kept out."""
+        """Return if so many of a file's rows may be quarantined."""
         few = self.max_rows is None or kept_out <= self.max_rows
         return few and (self.max_percent is None or 100 * kept_out <= self.max_percent * rows)
 
     @property
     def wording(self) -> str:
-        """The limits for people: `at most 100 rows and 5 % of rows`."""
+        """Return the limits in words: `at most 100 rows and 5 % of rows`."""
         rows = f"{self.max_rows:,} rows" if self.max_rows is not None else ""
         percent = f"{self.max_percent:f} % of rows" if self.max_percent is not None else ""
         return f"at most {' and '.join(filter(None, (rows, percent)))}"
 
 
 def read_quarantine(settings: Field) -> Quarantine | None:
-    """The limits of the quarantine; None where the contract has none."""
+    """Return the limits of the quarantine; None without a quarantine."""
     if not settings.has("quarantine"):
         return None
     given = settings.at("quarantine")
@@ -118,7 +118,7 @@ def read_quarantine(settings: Field) -> Quarantine | None:
 
 
 def landing_prefix(settings: Field, table: str) -> str:
-    """The beginning of the keys that belong to the contract: by default `namespace/table/`."""
+    """Return the prefix of the contract's keys: by default `namespace/table/`."""
     given = settings.has("landingPrefix")
     own = table.replace(".", "/") + "/"
     prefix = settings.required_text("landingPrefix") if given else own
@@ -135,7 +135,7 @@ def landing_prefix(settings: Field, table: str) -> str:
 
 
 def read_options(settings: Field, format_: str) -> dict[str, str]:
-    """How files of a text format are written, defaults included; most by Spark's names.
+    """Return the reading options of a text format, defaults included; most by Spark's names.
 
     Parquet, Avro and ORC describe themselves. JSON is always UTF-8.
     """
@@ -166,7 +166,7 @@ def _true_or_false(options: Field, key: str) -> str:
 def _encoding(options: Field, key: str) -> str:
     given = options.text(key).upper()
     if given not in _ENCODINGS:
-        options.refuse(f"{given!r} is none of {', '.join(_ENCODINGS)}", key)
+        options.refuse(f"unknown {key} {given!r}; use one of {', '.join(_ENCODINGS)}", key)
     return given
 
 
@@ -191,10 +191,10 @@ _CSV: Mapping[str, Callable[[Field, str], str]] = {
 _READERS = {"csv": _CSV, "tsv": _CSV, "json": _JSON}
 
 
-# How dates and times are written in a file of text cells: their pattern, and their time zone.
+# The notation of dates and times in a file of text cells: their pattern, and their time zone.
 
 _ISO = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
-# Of DateTimeFormatter's letters those that Spark parses, and whose meaning no locale decides.
+# DateTimeFormatter's letters that Spark parses, and whose meaning depends on no locale.
 _KNOWN = re.compile(r"[yu]{1,6}|([MdHhms])\1?(?!\1)|S{1,6}(?!S)|a|[XxZ]{1,3}")
 _QUOTED = re.compile(r"'[^']*'")
 _PLAIN = re.compile(r"[^A-Za-z\[\]{}#']")
@@ -203,9 +203,9 @@ _NEEDED = {"date": ("yu", "M", "d"), "timestamp": ("yu", "M", "d")}
 
 
 def read_pattern(options: Field, logical: str) -> str:
-    """The pattern of a column's dates or timestamps; "" where they are ISO 8601.
+    """Return the pattern of a column's dates or timestamps; "" for ISO 8601.
 
-    A pattern is one of Java's DateTimeFormatter, as the standard has it (ODCS, logicalTypeOptions).
+    A pattern is one of Java's DateTimeFormatter, as in the standard (ODCS, logicalTypeOptions).
     """
     if logical not in _ISO:
         return ""
@@ -225,14 +225,14 @@ def read_pattern(options: Field, logical: str) -> str:
 
 
 def read_zone(options: Field, logical: str) -> str:
-    """The time zone of a column's timestamps that have none; "" for UTC."""
+    """Return the time zone of a column's timestamps without one; "" for UTC."""
     name = options.text("defaultTimezone") if logical in _ISO else ""
     if name in ("", "UTC", "Etc/UTC"):
         return ""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        options.refuse(f"{name!r} is no time zone, such as Europe/Berlin", "defaultTimezone")
+        options.refuse(f"{name!r} is not a time zone, such as Europe/Berlin", "defaultTimezone")
         return ""
     if logical != "timestamp":
         options.refuse(f"belongs to timestamps: a {logical} is in no time zone", "defaultTimezone")
@@ -240,7 +240,7 @@ def read_zone(options: Field, logical: str) -> str:
 
 
 def _strange(pattern: str) -> str:
-    """What of a pattern is not supported; "" where all is."""
+    """Return the first unsupported part of a pattern; "" if there is none."""
     at = 0
     while at < len(pattern):
         found = next(filter(None, (each.match(pattern, at) for each in _PARTS)), None)

@@ -1,7 +1,7 @@
-"""Rules of `type: sql`: one query that answers a number, or true or false.
+"""Read rules of `type: sql`: one query that returns a number or a boolean.
 
-A query only reads. What can be said of it without Spark is said here; the job has Spark's own
-parser judge it again, and lets it see only the tables that it names.
+A query only reads. This module judges what can be judged without Spark; the job has Spark's own
+parser judge it again, and shows it only the tables that it names.
 """
 
 import re
@@ -34,10 +34,10 @@ _READS_ONLY = "must be one SELECT, which only reads"
 
 
 def read_query(rule: Field, table: str, column: tuple[str, ...] = ()) -> Query:
-    """The query of a rule on a table, or on one of its columns, given as the steps to it.
+    """Return the query of a rule on a table, or on one of its columns, given as steps to it.
 
-    The standard's placeholders are put in, quoted: `{object}`, `{table}` and `{property}`,
-    `{column}`, each with or without `$`.
+    The standard's placeholders are replaced by quoted names: `{object}`, `{table}` and
+    `{property}`, `{column}`, each with or without `$`.
     """
     written = rule.required_text("query")
     if any(step == "[]" for step in column):
@@ -55,12 +55,12 @@ def read_query(rule: Field, table: str, column: tuple[str, ...] = ()) -> Query:
 
 
 def mistake(sql: str) -> str:
-    """Why a text is no query that only reads, as far as its words tell; "" where they do not."""
+    """Return why a text is no read-only query, as far as its words tell; "" if it may be one."""
     return next(_mistakes(sql), "")
 
 
 def read_condition(stated: Field, key: str) -> str:
-    """Return the condition on one row under a key; what its words tell against it is refused."""
+    """Return the condition on one row under a key; refuse it for faults that its words show."""
     sql = stated.required_text(key)
     for found, following in _pairs(_tokens(sql)):
         if found[0] == "(" and following.upper() == "SELECT":
@@ -87,7 +87,7 @@ def _mistakes(sql: str) -> Iterator[str]:
     elif words[0] not in ("SELECT", "WITH"):
         yield f"{_READS_ONLY}, and begins with {words[0]}"
     if "${" in sql:
-        yield "has ${ that is no placeholder: Spark would put its own settings there"
+        yield "has ${ that is not a placeholder: Spark would put its own settings there"
     depth = 0
     for found, following in _pairs(tokens):
         depth += {"(": 1, ")": -1}.get(found[0], 0)
@@ -120,7 +120,7 @@ def _call(found: re.Match[str], following: str) -> str:
 
 
 def _paths(tokens: list[re.Match[str]]) -> Iterator[str]:
-    """Yield why a name such as text.`/a/file` is none of a table's."""
+    """Yield why a name such as text.`/a/file` is not a table's."""
     for before, source, dot, name in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         is_read = before[0].upper() in ("FROM", "JOIN", "TABLE") and dot[0] == "."
         if is_read and name.lastgroup == "name" and set("/:") & set(name[0]):
@@ -152,7 +152,7 @@ _CHANGING_WORDS = re.compile(
 
 
 def read_transform(settings: Field, format_: str) -> str:
-    """The text of the transform in Spark SQL; "" where the contract has none."""
+    """Return the text of the transform in Spark SQL; "" without a transform."""
     if not settings.has("transform"):
         return ""
     sql = settings.required_text("transform").strip().removesuffix(";").rstrip()
@@ -164,7 +164,7 @@ def read_transform(settings: Field, format_: str) -> str:
 
 
 def _transform_mistakes(sql: str) -> Iterator[str]:
-    """Why the text is no transform, as far as its words tell."""
+    """Return why the text is no transform, as far as its words tell."""
     if reason := mistake(sql):
         yield reason
     code = _NO_CODE.sub("''", sql)

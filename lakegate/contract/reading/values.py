@@ -1,4 +1,4 @@
-"""What makes a column's values valid, as a contract states it."""
+"""Read the rules for a column's values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _MOMENTS = ("date", "timestamp", "timestamp_ntz", "time")
 
 
 def facets(column: Column) -> tuple[str, ...]:
-    """The keys that can narrow the values of a column, after its type (all, if it has none)."""
+    """Return the keys that can restrict the values of a column by its type (all without a type)."""
     if column.kind in NUMERIC:
         return (*_BOUNDS, "multipleOf")
     if column.kind in _MOMENTS:
@@ -39,9 +39,9 @@ def facets(column: Column) -> tuple[str, ...]:
 
 
 def read_rule(field: Field, column: Column) -> Rule:
-    """The rule that is written in the keys of `field`: of a declaration or of `arguments`.
+    """Return the rule in the keys of `field`: of a declaration or of `arguments`.
 
-    A null among the valid values says nothing, since nulls are never invalid.
+    A null among the valid values has no effect, since nulls are never invalid.
     """
     valid = field.at("validValues")
     rule = Rule(
@@ -67,7 +67,7 @@ def read_rule(field: Field, column: Column) -> Rule:
 
 
 def missing_values(field: Field, column: Column) -> tuple[str | None, ...]:
-    """The values that count as missing; null is one of them only if it is listed."""
+    """Return the values that count as missing; null is one of them only if it is listed."""
     listed = list(field.items())
     if not listed:
         field.refuse("must list the values that count as missing")
@@ -77,7 +77,7 @@ def missing_values(field: Field, column: Column) -> tuple[str | None, ...]:
 
 
 def literals(field: Field, values: list[Field], column: Column) -> tuple[str, ...]:
-    """The fields as literals of the column's type, each once, but for those that were refused."""
+    """Return the fields as literals of the column's type, each once, without refused ones."""
     if field.given and not values:
         field.refuse("lists no value, so none would be valid")
     literals = (_literal(value, column) for value in values)
@@ -127,17 +127,17 @@ def _required(field: Field, column: Column) -> tuple[str, ...]:
     for name in names:
         if name not in column.fields:
             near = suggestion(name, column.fields)
-            field.refuse(f"{name!r} is no property of {column.name}{near}", "required")
+            field.refuse(f"{name!r} is not a property of {column.name}{near}", "required")
     return names
 
 
 def _may_have(field: Field, key: str, column: Column) -> bool:
-    """Whether a key is given; one that does not go with the column was refused as a key."""
+    """Return if a key is given; a key that does not suit the column was refused before."""
     return key in facets(column) and field.has(key)
 
 
 def _literal(field: Field, column: Column) -> str | None:
-    """The field as a literal of the column's type, or None when it had to be refused."""
+    """Return the field as a literal of the column's type, None if it was refused."""
     value = field.node.value
     if isinstance(value, tuple | Mapping):
         field.refuse("must be a single value")
@@ -176,7 +176,7 @@ def _refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
         field.refuse("no value is valid: minLength is above maxLength", "minLength")
 
 
-# What Lakegate's own `customProperties` say of a rule, or of all that a property declares.
+# Options in Lakegate's `customProperties`, of one rule or of all that a property declares.
 
 _OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
 _OF_PROPERTY = ("severity", "where", "onBadRow")
@@ -187,7 +187,7 @@ _SURELY = 0.85
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one rule; `place` is where they stand, to be blamed."""
+    """The options of one rule; `place` is where they stand, for problems."""
 
     place: Field
     given: Field
@@ -198,22 +198,22 @@ class Options:
 
 
 def rule_options(rule: Field) -> Options:
-    """The options in a rule's `customProperties`, where nothing else may stand."""
+    """Return the options in a rule's `customProperties`, which allow nothing else."""
     return _options(rule, _given(rule, _OF_RULE, others=False))
 
 
 def property_options(found: Field) -> Options:
-    """The options in a property's `customProperties`: of the checks that it declares itself."""
+    """Return the options in a property's `customProperties`, for the checks that it declares."""
     return _options(found, _given(found, _OF_PROPERTY, others=True))
 
 
 def relationship_options(relationship: Field) -> Options:
-    """The options in a relationship's `customProperties`, where others may stand as well."""
+    """Return the options in a relationship's `customProperties`, which allow others as well."""
     return _options(relationship, _given(relationship, _OF_RELATIONSHIP, others=True))
 
 
 def read_scope(options: Options, metric: Metric) -> Scope | Window:
-    """The scope, which is the file's unless it is given and the metric can look further."""
+    """Return the scope: the file, unless another is given and the metric supports it."""
     if options.scope is not Scope.FILE and metric not in _BEYOND:
         reason = f"{metric} looks at the file alone: only {', '.join(_BEYOND)} can look further"
         options.place.refuse(reason, "customProperties")
@@ -250,7 +250,7 @@ def _scope(given: Field) -> Scope | Window:
 
 
 def _given(place: Field, known: tuple[str, ...], *, others: bool) -> Field:
-    """The known options as a mapping; `others` are left alone, slips of the pen apart."""
+    """Return the known options as a mapping; `others` are ignored, except typing errors."""
     found: dict[str, Node] = {}
     for item in place.at("customProperties").items():
         item.limit_keys(("property",), ("value", "id", "description", "vendor"))
@@ -263,7 +263,7 @@ def _given(place: Field, known: tuple[str, ...], *, others: bool) -> Field:
         elif name in known:
             found[name] = item.at("value").node
         elif name and (near or not others):
-            item.refuse(f"{name!r} is no property of a rule{near}", "property")
+            item.refuse(f"{name!r} is not a property of a rule{near}", "property")
     nodes: Mapping[str, Node] = found
     return Field(Node(place.node.line, nodes), f"{place.path}.customProperties", place.problems)
 
@@ -276,7 +276,7 @@ _BETWEEN = (Operator.BETWEEN, Operator.NOT_BETWEEN)
 
 
 def read_expectation(field: Field, unit: Unit) -> Expectation:
-    """The one operator of `field` with its thresholds in the unit; `NONE` where it was refused."""
+    """Return the one operator of `field` with its thresholds; `NONE` if it was refused."""
     given = [operator for operator in Operator if field.has(operator)]
     if len(given) != 1:
         which = f"has {' and '.join(given)}" if given else "has none"
@@ -290,9 +290,9 @@ def read_expectation(field: Field, unit: Unit) -> Expectation:
 
 
 def read_warning(given: Field, unit: Unit) -> Expectation | None:
-    """The second expectation, under `warnUnless`: where it is not met, people are told.
+    """Return the second expectation, under `warnUnless`; None if it is not given.
 
-    `warnUnless: {mustBeLessThan: 5}` tells them from five on. None where it is not given.
+    `warnUnless: {mustBeLessThan: 5}` warns from five on.
     """
     if not given.has("warnUnless"):
         return None
@@ -311,7 +311,7 @@ def _between(field: Field, operator: Operator, unit: Unit) -> Expectation:
 
 
 def _threshold(field: Field, unit: Unit) -> Decimal | None:
-    """The field as a threshold, or None when it had to be refused."""
+    """Return the field as a threshold, None if it was refused."""
     value = field.node.value
     if unit is Unit.ANSWER and isinstance(value, bool):
         return Decimal(value)

@@ -1,8 +1,8 @@
-"""A contract's text as a tree of nodes that remember their lines, and what is wrong with it.
+"""Read a contract's text as a tree of nodes that remember their lines, and its problems.
 
 Scalars are read as YAML 1.2 reads them: `NO` and `2013-01-01` are text and `010` is ten, unlike in
-YAML 1.1. What would change meaning unseen is refused: keys given twice, merge keys, unknown tags,
-several documents, and aliases that unfold without end.
+YAML 1.1. Notations that would silently change the meaning are refused: keys given twice, merge
+keys, unknown tags, several documents, and aliases that unfold without end.
 """
 
 import difflib
@@ -23,7 +23,7 @@ _TAG = "tag:yaml.org,2002:"
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a contract: the line (from 1), the field's path, and the reason."""
+    """A problem in a contract: the line (from 1), the field's path, and the reason."""
 
     line: int
     field: str
@@ -45,14 +45,14 @@ class ContractInvalid(Permanent):
 
 @dataclass(frozen=True)
 class Node:
-    """A value in a contract; `text` is a scalar as it was written, without quotes."""
+    """A value in a contract; `text` is the source of a scalar, without quotes."""
 
     line: int
     value: "Scalar | tuple[Node, ...] | Mapping[str, Node]"
     text: str = ""
 
     def plain(self) -> object:
-        """The value as Python's own lists and dictionaries."""
+        """Return the value as Python's own lists and dictionaries."""
         if isinstance(self.value, Mapping):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, tuple):
@@ -61,16 +61,16 @@ class Node:
 
 
 def suggestion(word: str, known: Collection[str], nearness: float = 0.7) -> str:
-    """` (did you mean …?)` where a known word is near (1 is the same), else nothing."""
+    """Return ` (did you mean …?)` for a known word nearby (1 is the same), else ""."""
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=nearness)
     return f" (did you mean {lowered[near[0]]}?)" if near else ""
 
 
 def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAULTS) -> Node:
-    """The tree of a YAML text. Keys given twice are added to `problems`, and the first one stays.
+    """Return the tree of a YAML text. Keys given twice become `problems`; the first one stays.
 
-    Raises ContractInvalid when there is no tree: not YAML, empty, too large or too deep.
+    Raises ContractInvalid when there is no tree: invalid YAML, empty, too large or too deep.
     """
     if len(text) > limits.largest_contract:
         reason = f"the text is longer than {limits.largest_contract:,} characters"
@@ -92,11 +92,11 @@ def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAU
 
 
 def _not_yaml(source: str, line: int, reason: str) -> ContractInvalid:
-    return ContractInvalid(source, [Problem(line, "", f"this is not YAML that is taken: {reason}")])
+    return ContractInvalid(source, [Problem(line, "", f"invalid YAML: {reason}")])
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, with YAML 1.2's implicit types and limits of depth and of nodes."""
+    """PyYAML's safe loader, with YAML 1.2's implicit types and limits of depth and of nodes."""
 
     def __init__(self, text: str, most: int) -> None:
         super().__init__(text)
@@ -180,10 +180,10 @@ _SCALARS: dict[str, Callable[[str], Scalar]] = {
 
 def _scalar(raw: yaml.ScalarNode) -> Scalar:
     if any("\ud800" <= char <= "\udfff" for char in raw.value):
-        raise _refusal("half a surrogate pair is no character", raw)
+        raise _refusal("half a surrogate pair is not a character", raw)
     if raw.tag in _NUMBERS and len(raw.value) > _LONGEST_NUMBER:
         raise _refusal(f"a number of {len(raw.value):,} characters", raw)
     try:
         return _SCALARS[raw.tag](raw.value)
     except ValueError:
-        raise _refusal(f"{raw.value[:40]} is no {raw.tag.removeprefix(_TAG)}", raw) from None
+        raise _refusal(f"{raw.value[:40]} is not a {raw.tag.removeprefix(_TAG)}", raw) from None

@@ -19,7 +19,7 @@ from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import FAILED, REPEATED, crashed, errored, passed, rejected
 
 _HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
-_TOOK = "from landing to its end"
+_TOOK = "Duration"
 _CODE = re.compile(r"(`+).*?\1")
 _MARKUP = ("title", "header", "subheader", "markdown", "caption", "error", "info", "warning")
 
@@ -28,9 +28,9 @@ def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) ->
     """A view of what the deployment has, at an address."""
 
     def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
-        from dashboard.session import told
+        from dashboard.session import errors_shown
 
-        with told():
+        with errors_shown():
             show(opened)
 
     nowhere: Any = None
@@ -87,7 +87,7 @@ def test_what_waits_is_shown_whenever_it_landed(deployment: Deployment) -> None:
     app = seen(overview_page.show, deployment)
     shown = everything(app)
     assert "Nothing landed in the last 24 hours" in shown
-    assert "Oldest that waits for a decision" in shown
+    assert "Waiting longest" in shown
     assert "shop.orders, CHECKS_FAILED, 3 d ago" in shown
     assert "Nothing failed" not in shown
 
@@ -140,9 +140,7 @@ def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -
     one = deployment.ingestion(landed)
     app = seen(ingestion_page.show, deployment, id=one.id)
     assert f"`lakegate inspect {one.id} --check {REPEATED.id}`" in everything(app)
-    assert "Find all such rows, beside main's" in [
-        link.proto.label for link in app.get("page_link")
-    ]
+    assert "Find all such rows" in [link.proto.label for link in app.get("page_link")]
 
 
 def _repeated(report: AuditReport) -> AuditReport:
@@ -195,9 +193,9 @@ def test_a_name_injects_nothing(deployment: Deployment) -> None:
         seen(ingestion_page.show, deployment, id=hostile.id),
     ):
         labels = [link.proto.label for link in app.get("page_link")]
-        told = [text for text in (*values(app, _MARKUP), *labels) if "evil" in text]
-        assert told
-        assert "evil" not in "".join(_CODE.sub("", text) for text in told)
+        errors_shown = [text for text in (*values(app, _MARKUP), *labels) if "evil" in text]
+        assert errors_shown
+        assert "evil" not in "".join(_CODE.sub("", text) for text in errors_shown)
 
 
 def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Deployment) -> None:
@@ -273,7 +271,7 @@ def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None
     [
         (LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`"), "reload"),
         (Transient("CATALOG_UNAVAILABLE", "Nessie did not answer"), "lakegate doctor"),
-        (ValueError("s3cret"), "a fault of Lakegate's"),
+        (ValueError("s3cret"), "Lakegate failed to show this"),
     ],
 )
 def test_errors_are_sentences(error: Exception, words: str) -> None:

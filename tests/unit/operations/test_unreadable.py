@@ -17,7 +17,7 @@ from tests.fakes.promises import check_promises
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-CELLS = ({"unreadable": "amount 'x'", "row": "4,x"}, {"unreadable": "the row as a whole"})
+CELLS = ({"unreadable": "amount 'x'", "row": "4,x"}, {"unreadable": "the whole row"})
 CHECK = CheckResult(
     id=READABLE,
     metric="file",
@@ -28,7 +28,7 @@ CHECK = CheckResult(
     found="2 of 5 rows do not",
     samples=CELLS,
 )
-WORDS = "2 of 5 rows could not be read: amount 'x'; the row as a whole. They will be"
+WORDS = "2 of 5 rows could not be read: amount 'x'; the whole row. They will be"
 
 
 def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:

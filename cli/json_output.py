@@ -1,0 +1,62 @@
+"""Convert ingestions and audit reports to the JSON that `--json` prints."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from functions.model.ingestion import Ingestion
+from lakegate.report import AuditReport
+from lakegate.text import escaped_json
+
+
+def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
+    """Return an ingestion as JSON; `state` is its final state or last finished step."""
+    return {
+        "id": ingestion.id,
+        "state": ingestion.state.value,
+        "bucket": ingestion.landed.bucket,
+        "key": ingestion.landed.key,
+        "version": ingestion.landed.version,
+        "size": ingestion.landed.size,
+        "table": ingestion.table,
+        "tables": list(ingestion.tables),
+        "parts": [asdict(part) for part in ingestion.parts],
+        "rows": ingestion.rows,
+        "reason": asdict(ingestion.reason) if ingestion.reason else None,
+        "tally": dict(ingestion.check_counts),
+        "checks": [dict(check) for check in ingestion.checks],
+        "branch": ingestion.branch,
+        "attempt": ingestion.attempt,
+        "job_run": ingestion.job_run,
+        "base_hash": ingestion.base_hash,
+        "audited_hash": ingestion.audited_hash,
+        "merge_hash": ingestion.merge_hash,
+        "contract_key": ingestion.contract_key,
+        "contract_version": ingestion.contract_version,
+        "report_key": ingestion.report_key,
+        "on_duplicate": ingestion.on_duplicate,
+        "on_new_version": ingestion.on_new_version,
+        "duplicate_of": ingestion.duplicate_of or None,
+        "replaced": list(ingestion.replaced),
+        "replaced_rows": ingestion.replaced_rows,
+        "superseded_by": ingestion.superseded_by or None,
+        "despite": ingestion.despite or None,
+        "change": asdict(ingestion.change) if ingestion.change else None,
+        "alerted": ingestion.alerted,
+        "discarded": ingestion.discarded,
+        "actions": [asdict(action) for action in ingestion.actions],
+        "approval": asdict(ingestion.approval) if ingestion.approval else None,
+        "times": dict(ingestion.times),
+    }
+
+
+def with_report(ingestion: Ingestion, report: AuditReport | None) -> dict[str, Any]:
+    """Return an ingestion with its last attempt's audit report, null if there is none."""
+    document = json.loads(report.to_json()) if report else None
+    return {**of_ingestion(ingestion), "report": document}
+
+
+def text(document: Mapping[str, Any] | list[dict[str, Any]]) -> str:
+    """Return a document as printable text, with terminal control characters escaped."""
+    return escaped_json(json.dumps(document, indent=2, ensure_ascii=False))

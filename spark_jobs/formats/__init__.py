@@ -1,1 +1,0 @@
-"""One module a format: how files of it become rows with the contract's columns."""

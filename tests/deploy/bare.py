@@ -1,0 +1,95 @@
+"""A cloud to deploy to: an account, Nessie, EMR and Slack with what a user puts there."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from access import deployment
+from infra import nessie_tokens
+from infra.aws.site import Facts
+from infra.cloudformation import Stacks
+from infra.local import ministack, parts, processes, settings, stack
+from infra.local.ministack import KeyFiles
+from infra.stage import Stage
+from tests.deploy.account import Account
+from tests.e2e.conftest import Gate
+
+ROOT = Path(__file__).parents[2]
+STAGE = Stage(settings.STAGE, ministack.ACCOUNT, ministack.REGION)
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """A ministack, a Nessie, EMR's stand-in and Slack's, and the roles' tokens."""
+
+    home: Path
+    parts: Mapping[str, parts.Part]
+    tokens: Mapping[str, str]
+
+    @property
+    def at(self) -> dict[str, str]:
+        """The parts' addresses."""
+        return {name: part.address for name, part in self.parts.items()}
+
+    @property
+    def settings(self) -> str:
+        """The stage's settings, in YAML: what is not where AWS has it, and short times."""
+        chosen = settings.parameters(self.at)
+        return "".join(f"{name}: {json.dumps(value)}\n" for name, value in chosen.items())
+
+    @property
+    def stacks(self) -> Stacks:
+        return Stacks(ministack.client("cloudformation", self.at["ministack"]))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have this process's environment lead to the cloud."""
+        before = dict(os.environ)
+        try:
+            os.environ.update(parts.aws_environment(self.at["ministack"], self.at["emr"]))
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def gate(self) -> Gate:
+        """What was deployed, to look at."""
+        outputs = self.stacks.outputs(STAGE.stack)
+        deployed = stack.described(self.at, outputs, self.tokens["reader"])
+        stack.write(self.home, deployed)
+        return Gate(self.home, deployment.of_stack(deployed).adapters())
+
+    def prepare(self) -> None:
+        """Put what who has a platform already puts: its facts, and the secrets."""
+        facts = Facts(ministack.client("ssm", self.at["ministack"]), STAGE)
+        facts.put(settings.facts(self.at))
+        secrets = ministack.client("secretsmanager", self.at["ministack"])
+        for name, text in settings.secrets(self.tokens).items():
+            secrets.create_secret(Name=name, SecretString=text)
+
+
+@contextmanager
+def cloud(account: Account) -> Iterator[Cloud]:
+    """A cloud that is ready to deploy to.
+
+    Its account has other stages, and nothing of this one but what who has a platform puts there.
+    """
+    home = account.home
+    tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
+    every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
+    made = Cloud(home, every, tokens)
+    own = [part for name, part in every.items() if name != "ministack"]
+    try:
+        for part in own:
+            processes.start(home, part.command)
+        for part in every.values():
+            part.wait(home)
+        made.prepare()
+        yield made
+    finally:
+        for part in reversed(own):
+            processes.stop(home, part.name)

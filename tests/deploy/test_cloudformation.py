@@ -1,0 +1,182 @@
+"""Stacks by change sets, on ministack."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from infra import template
+from infra.aws.artifacts import Artifacts
+from infra.aws.site import connect
+from infra.aws.stack_plan import StackSpec, deploy_stack
+from infra.cloudformation import Change, Stacks
+from infra.local import ministack
+from infra.stage import Stage
+from lakegate.errors import LakegateError
+from tests.deploy.account import Account
+
+pytestmark = pytest.mark.stack
+
+Client = Callable[[str], Any]
+STAGE = Stage("change-sets", ministack.ACCOUNT, ministack.REGION)
+
+
+@pytest.fixture
+def client(account: Account) -> Client:
+    return account.client
+
+
+@pytest.fixture
+def stacks(client: Client) -> Stacks:
+    return Stacks(client("cloudformation"))
+
+
+def body(stack: str, **more: Any) -> dict[str, str]:
+    """A template with a table, a queue that its parameter names, and more."""
+    table = {
+        "Type": "AWS::DynamoDB::Table",
+        "DeletionPolicy": "Retain",
+        "Properties": {
+            "TableName": stack,
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        },
+    }
+    queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Ref": "Name"}}}
+    whole = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Parameters": {"Name": {"Type": "String"}, "Stage": {"Type": "String", "Default": "x"}},
+        "Resources": {"Table": table, "Queue": queue, **more},
+        "Outputs": {"TableName": {"Value": {"Ref": "Table"}}},
+    }
+    return {"TemplateBody": json.dumps(whole)}
+
+
+def deploy(stacks: Stacks, stack: str, **more: Any) -> None:
+    planned = stacks.plan(stack, body(stack, **more), {"Name": stack})
+    assert planned
+    stacks.carry_out(planned)
+
+
+def test_a_plan_says_what_would_change_and_changes_nothing(stacks: Stacks, client: Client) -> None:
+    """A plan that is discarded leaves not even an empty stack behind."""
+    planned = stacks.plan("planned", body("planned"), {"Name": "planned"})
+
+    assert planned
+    assert [(c.resource, c.action) for c in planned.changes] == [("Queue", "Add"), ("Table", "Add")]
+    stacks.discard(planned)
+    assert not stacks.exists("planned")
+    listed = client("cloudformation").list_stacks()["StackSummaries"]
+    alive = [s for s in listed if s["StackStatus"] != "DELETE_COMPLETE"]
+    assert "planned" not in [s["StackName"] for s in alive]
+
+
+def test_what_is_deployed_already_is_no_change(stacks: Stacks) -> None:
+    """The second time there is nothing to do, and a parameter can keep its value."""
+    deploy(stacks, "twice")
+
+    assert stacks.plan("twice", body("twice"), {"Name": "twice"}) is None
+    assert stacks.plan("twice", body("twice"), {"Name": None}) is None
+    assert stacks.outputs("twice") == {"TableName": "twice"}
+
+
+def test_a_replacement_is_told_with_what_causes_it(stacks: Stacks) -> None:
+    """A queue of another name is another queue."""
+    deploy(stacks, "renamed")
+
+    planned = stacks.plan("renamed", body("renamed"), {"Name": "other"})
+
+    assert planned
+    queue = Change("Queue", "AWS::SQS::Queue", "Modify", "True", ("QueueName",))
+    assert planned.changes == (queue,)
+    stacks.discard(planned)
+    assert stacks.exists("renamed")
+
+
+def test_a_failure_tells_cloudformations_reasons(stacks: Stacks) -> None:
+    """Each resource that failed is named; what failed in an earlier try is not told again."""
+    wrong = {"Type": "AWS::Lambda::Url", "Properties": {"TargetFunctionArn": "nobody"}}
+    deploy(stacks, "wrong")
+    for name in ("First", "Second"):
+        planned = stacks.plan("wrong", body("wrong", **{name: wrong}), {"Name": "wrong"})
+        assert planned
+
+        with pytest.raises(LakegateError, match=rf"{name}: \w+_FAILED: \w+") as told:
+            stacks.carry_out(planned)
+
+    assert "First" not in told.value.message
+    assert stacks.plan("wrong", body("wrong"), {"Name": "wrong"}) is None
+
+
+def test_a_stack_that_never_came_to_be_is_made_anew(stacks: Stacks) -> None:
+    """What is left of a creation that failed is in nobody's way."""
+    wrong = {"Type": "AWS::Lambda::Url", "Properties": {"TargetFunctionArn": "nobody"}}
+    with pytest.raises(LakegateError, match="ROLLBACK_COMPLETE"):
+        deploy(stacks, "again", Wrong=wrong)
+    assert not stacks.exists("again")
+
+    deploy(stacks, "again")
+
+    assert stacks.exists("again")
+
+
+def test_what_is_retained_is_built_upon_again(stacks: Stacks, client: Client) -> None:
+    """A stack reduced to its data takes its other resources back, and the data is the same."""
+    deploy(stacks, "reduced")
+    client("dynamodb").put_item(TableName="reduced", Item={"id": {"S": "row"}})
+    left = template.reduced(stacks.template("reduced"))
+
+    planned = stacks.plan(
+        "reduced", {"TemplateBody": template.body(left)}, dict.fromkeys(left.get("Parameters", {}))
+    )
+    assert planned
+    stacks.carry_out(planned)
+
+    assert [each.name for each in stacks.resources("reduced")] == ["Table"]
+    deploy(stacks, "reduced")
+    assert len(stacks.resources("reduced")) == 2
+    assert client("dynamodb").scan(TableName="reduced")["Count"] == 1
+
+
+def test_new_indexes_come_one_by_one(client: Client) -> None:
+    """Two new indexes of a table are two updates, for DynamoDB makes one at a time."""
+    told: list[str] = []
+    site = connect(STAGE, client, told.append)
+    for indexes in ((), ("by_a", "by_b")):
+        whole = json.loads(body("indexed")["TemplateBody"])
+        properties = whole["Resources"]["Table"]["Properties"]
+        names = [index.removeprefix("by_") for index in indexes]
+        properties["AttributeDefinitions"] += [
+            {"AttributeName": name, "AttributeType": "S"} for name in names
+        ]
+        if indexes:
+            properties["GlobalSecondaryIndexes"] = [
+                {
+                    "IndexName": f"by_{name}",
+                    "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+                for name in names
+            ]
+        deploy_stack(site, StackSpec("indexed", whole, {"Name": "indexed"}))
+
+    table = client("dynamodb").describe_table(TableName="indexed")["Table"]
+    assert {index["IndexName"] for index in table["GlobalSecondaryIndexes"]} == {"by_a", "by_b"}
+    assert len([line for line in told if line.endswith("indexed: UPDATE_COMPLETE")]) == 2
+
+
+def test_a_large_template_goes_by_way_of_s3(stacks: Stacks, client: Client) -> None:
+    """What does not fit into a request is read from the bucket; both are the same stack."""
+    artifacts = Artifacts(client("s3"), STAGE)
+    words = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x" * 4000}}
+    large = {f"Words{number}": words for number in range(14)}
+
+    source = artifacts.template(body("large", **large)["TemplateBody"])
+
+    assert set(source) == {"TemplateURL"}
+    planned = stacks.plan("large", source, {"Name": "large"})
+    assert planned
+    assert len(planned.changes) == 16
+    stacks.discard(planned)

@@ -1,0 +1,265 @@
+"""template.yaml on ministack, with functions that note what reaches them."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra import package
+from infra.local.deploy import deploy
+from infra.local.settings import APPLICATION, EVENT_SOURCE, facts, parameters
+from lakegate.errors import LakegateError
+from tests.deploy.account import Account
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+
+_STAGE, _OTHER = "noted", "mended"
+_ROOT = Path(__file__).parents[2]
+_STUBS = Path(__file__).parent / "stubs"
+_NOWHERE = dict.fromkeys(("nessie", "emr", "slack"), "http://127.0.0.1:1")
+# A message comes again when a test says so, and not because a machine is slow.
+_TIMES = {
+    "VisibilityTimeout": "43200",
+    "FunctionTimeout": "600",
+    "MaxReceives": "2",
+    "SweepSchedule": "cron(* * * * ? *)",
+}
+
+
+class Aws:
+    """The account with the template deployed, and functions from a checkout of this test's own."""
+
+    def __init__(self, account: Account, root: Path) -> None:
+        self.account = account
+        self.root = root
+        self.outputs: dict[str, str] = {}
+
+    def deploy(self) -> None:
+        """Deploy what the checkout has by now."""
+        built = package.build(self.root, lambda _: None)
+        told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
+        self.outputs = deploy(self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told)
+
+    def start(self) -> None:
+        """Start the account again, at another address, and deploy."""
+        self.account.start()
+        self.deploy()
+
+    def client(self, service: str) -> Any:
+        return self.account.client(service)
+
+    def land(self, key: str) -> str:
+        """Put a file into the landing bucket; returns its version."""
+        bucket = self.outputs["LandingBucketName"]
+        answer = self.client("s3").put_object(Bucket=bucket, Key=key, Body=b"a,b\n")
+        return str(answer["VersionId"])
+
+    def versions(self, bucket: str) -> list[str]:
+        """The versions of a bucket's objects, as S3 lists them."""
+        found = self.client("s3").list_object_versions(Bucket=self.outputs[bucket])
+        return [version["VersionId"] for version in found.get("Versions", [])]
+
+    def change_state(self, run: str, state: str, application: str = APPLICATION) -> None:
+        """Tell the bus, as EMR Serverless does, that a job run is in a new state."""
+        detail = {"jobRunId": run, "applicationId": application, "state": state}
+        entry = {
+            "Source": EVENT_SOURCE,
+            "DetailType": "EMR Serverless Job Run State Change",
+            "Detail": json.dumps(detail),
+        }
+        answer = self.client("events").put_events(Entries=[entry])
+        assert answer["FailedEntryCount"] == 0
+
+    def notes(self, beginning: str) -> dict[str, dict[str, Any]]:
+        """What the functions noted under names that begin so."""
+        items = self.client("dynamodb").scan(TableName=self.outputs["LedgerTableName"])["Items"]
+        flat = [{name: value.get("S") for name, value in item.items()} for item in items]
+        return {item["id"]: item for item in flat if item["id"].startswith(beginning)}
+
+    def comes_again(self, delivery: str) -> None:
+        """Have the message that came with this delivery come again at once, when it is noted."""
+        note = eventually(lambda: self.notes(delivery).get(delivery), message=f"no {delivery}")
+        self.client("sqs").change_message_visibility(
+            QueueUrl=self.outputs["UploadQueueUrl"],
+            ReceiptHandle=note["receipt"],
+            VisibilityTimeout=0,
+        )
+
+    def note(self, *ids: str) -> None:
+        """Note something under each id, all in one transaction."""
+        table = self.outputs["LedgerTableName"]
+        puts = [{"Put": {"TableName": table, "Item": {"id": {"S": id_}}}} for id_ in ids]
+        self.client("dynamodb").transact_write_items(TransactItems=puts)
+
+    def messages(self, queue: str) -> int:
+        """How many are in a queue, those that somebody has received included."""
+        counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        attributes = self.client("sqs").get_queue_attributes(
+            QueueUrl=self.outputs[queue], AttributeNames=counts
+        )["Attributes"]
+        return sum(int(attributes[count]) for count in counts)
+
+
+@pytest.fixture(scope="module")
+def aws(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
+    root = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(_STUBS, root, dirs_exist_ok=True)
+    (root / "requirements.txt").write_text("")
+    for name in ("lakegate", "spark_jobs"):
+        shutil.copytree(_ROOT / name, root / name)
+    aws = Aws(account, root)
+    aws.deploy()
+    yield aws
+    for stage in (_STAGE, _OTHER):  # their functions would hear of later suites' job runs
+        aws.client("cloudformation").delete_stack(StackName=f"lakegate-{stage}")
+
+
+def test_an_upload_reaches_on_upload(aws: Aws) -> None:
+    """A PUT is notified with its key, as S3 encodes it, and the version that landed."""
+    version = aws.land("plain/a b+ü.csv")
+
+    noted = eventually(lambda: aws.notes("plain/"))
+
+    assert noted["plain/a+b%2B%C3%BC.csv#1"]["version"] == version
+
+
+def test_only_what_failed_comes_again(aws: Aws) -> None:
+    """Of one batch the failed message is delivered again, and the others never are."""
+    for key in ("batch/one", "batch/flaky", "batch/two"):
+        aws.land(key)
+
+    eventually(lambda: len(aws.notes("batch/")) == 3)
+    eventually(lambda: aws.messages("UploadQueueUrl") == 1)  # the others are gone
+    aws.comes_again("batch/flaky#1")
+    eventually(lambda: "batch/flaky#2" in aws.notes("batch/"))
+
+    assert set(aws.notes("batch/")) == {
+        "batch/one#1",
+        "batch/two#1",
+        "batch/flaky#1",
+        "batch/flaky#2",
+    }
+
+
+def test_what_always_fails_becomes_a_dead_letter(aws: Aws) -> None:
+    """After the last try a message is kept in the dead-letter queue, not lost."""
+    before = aws.messages("UploadDeadLettersUrl")
+    aws.land("poison/a")
+    for delivery in ("poison/a#1", "poison/a#2"):
+        aws.comes_again(delivery)
+
+    eventually(lambda: aws.messages("UploadDeadLettersUrl") == before + 1)
+
+    assert set(aws.notes("poison/")) == {"poison/a#1", "poison/a#2"}
+
+
+def test_a_function_may_do_only_what_its_role_says(aws: Aws) -> None:
+    """on_upload, which writes the ledger, cannot write the lake."""
+    aws.land("roles/a")
+
+    noted = eventually(lambda: aws.notes("roles/"))
+
+    assert noted["roles/a#1"]["breach"] == "AccessDenied"
+
+
+def test_only_ends_of_our_job_runs_reach_on_job_run(aws: Aws) -> None:
+    """Of all state changes on the bus, the queue gets the terminal ones of this application."""
+    aws.change_state("run-1", "RUNNING")
+    aws.change_state("run-2", "SUCCESS", application="00another")
+    for state in ("FAILED", "CANCELLED", "SUCCESS"):
+        aws.change_state("run-3", state)
+
+    eventually(lambda: len(aws.notes("run-")) >= 3)
+
+    assert set(aws.notes("run-")) == {"run-3:FAILED", "run-3:CANCELLED", "run-3:SUCCESS"}
+
+
+def test_everything_survives_a_clean_stop(aws: Aws) -> None:
+    """After a stop and a start at another address the stack is as it was, and works."""
+    version = aws.land("stopped/before")
+    noted = eventually(lambda: aws.notes("stopped/"))
+    dead = aws.messages("UploadDeadLettersUrl")
+
+    aws.account.stop()
+    aws.start()
+
+    assert version in aws.versions("LandingBucketName")
+    assert aws.notes("stopped/") == noted
+    assert aws.messages("UploadDeadLettersUrl") == dead
+    aws.land("stopped/after")
+    eventually(lambda: "stopped/after#1" in aws.notes("stopped/"))
+
+
+def test_everything_survives_a_kill(aws: Aws) -> None:
+    """What was acknowledged is there after a kill, but for queues; a message may come twice."""
+    version = aws.land("killed/before")
+    eventually(lambda: aws.notes("killed/"))
+    deployed = aws.account.home / "ministack" / "state" / "cloudformation.json"
+    eventually(deployed.exists, message="the deployment was not saved")
+    aws.note("killed/put")
+    aws.note("killed/both#1", "killed/both#2")
+    noted = aws.notes("killed/")
+
+    aws.account.kill()
+    aws.start()
+
+    assert version in aws.versions("LandingBucketName")
+    assert set(aws.notes("killed/")) >= set(noted) >= {"killed/put", "killed/both#1"}
+    aws.land("killed/after")
+    eventually(lambda: "killed/after#1" in aws.notes("killed/"))
+
+
+def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> None:
+    """A template that cannot be deployed is told with the reason, and the next one deploys."""
+    good = _ROOT / "template.yaml"
+    bad = tmp_path / "template.yaml"
+    wrong = """
+  Wrong:
+    Type: AWS::Lambda::Url
+    DependsOn: [LakeBucket, LedgerTable]
+    Properties: {TargetFunctionArn: nobody, AuthType: NONE}
+
+Outputs:"""
+    bad.write_text(good.read_text().replace("\nOutputs:", wrong))
+    built = package.build(aws.root, lambda _: None)
+    told = facts(_NOWHERE), parameters(_NOWHERE)
+
+    with pytest.raises(LakegateError, match="Wrong"):
+        deploy(aws.account.endpoint, _OTHER, bad, built, *told)
+
+    assert deploy(aws.account.endpoint, _OTHER, good, built, *told)["LedgerTableName"]
+
+
+def test_changed_code_is_what_runs_next(aws: Aws) -> None:
+    """A deployment of changed functions replaces the ones that are warm."""
+    sweep = aws.outputs["SweepFunctionName"]
+    aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
+    assert "sweep:first" in aws.notes("sweep:")
+    code = aws.root / "functions" / "sweep.py"
+    code.write_text(code.read_text().replace('"first"', '"second"'))
+
+    aws.deploy()
+    aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
+
+    assert "sweep:second" in aws.notes("sweep:")
+
+
+def test_what_a_function_says_is_in_its_log_group(aws: Aws) -> None:
+    """Each function's output can be read from CloudWatch Logs, in a group that is named by it."""
+    sweep = aws.outputs["SweepFunctionName"]
+    aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
+
+    def is_said() -> bool:
+        found = aws.client("logs").filter_log_events(logGroupName=f"/aws/lambda/{sweep}")["events"]
+        return any("I am the sweep" in event["message"] for event in found)
+
+    eventually(is_said)
+
+
+def test_the_schedule_runs_sweep(aws: Aws) -> None:
+    """sweep runs by itself when its time has come."""
+    eventually(lambda: [n for n in aws.notes("sweep:").values() if n["source"] == "aws.events"])

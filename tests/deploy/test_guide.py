@@ -1,0 +1,122 @@
+"""docs/aws.md is followed to the letter, from an empty stage on, with each tool that deploys.
+
+That osls and SAM make one and the same stack is proved by tests/deploy/test_descriptors.py.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from functions.model.ingestion import State
+from functions.operations.reconcile import reconciled
+from infra.aws.stack_plan import HOLDS
+from infra.local import ministack
+from infra.local.settings import APPLICATION
+from lakegate.landing import LandedObject, ingestion_id
+from tests.deploy.bare import ROOT, STAGE, Cloud
+from tests.deploy.tools import Checkout
+from tests.e2e.conftest import Gate, contract
+from tests.waiting import PATIENCE, eventually
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
+
+_TABLE = "shop.orders"
+_ids = count(1000)
+_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def entered(cloud: Cloud) -> Iterator[None]:
+    with cloud.entered():
+        yield
+
+
+def see_through(gate: Gate, name: str) -> None:
+    """A good file is published; a bad one is rejected, and people are told."""
+    good = gate.drop(f"shop/orders/{name}-good.csv", b"id,amount\n1,5.0\n2,6.0\n")
+    bad = gate.drop(f"shop/orders/{name}-bad.csv", b"id,amount\n3,500.0\n")
+
+    assert gate.end(good).state is State.PUBLISHED
+    rejected = gate.end(bad)
+    assert rejected.state is State.REJECTED
+    assert gate.alerts(rejected)
+
+
+@pytest.mark.usefixtures("checkout")
+def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
+    """What osls deploys publishes a good file, and rejects a bad one and says so."""
+    gate = cloud.gate()
+    gate.put_contract(contract(_TABLE, "csv"))
+    see_through(gate, "first")
+    assert gate.rows(_TABLE) == [(1, 5.0), (2, 6.0)]
+
+
+def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> None:
+    """The tools take turns on the stack; it is taken down, and comes back onto the same data."""
+    before, rows, known = holding(cloud), cloud.gate().rows(_TABLE), ledger(cloud)
+    guide = (ROOT / "docs" / "aws.md").read_text()
+    for script in _COMMANDS.findall(guide):
+        checkout.run(script.replace("dev", STAGE.name), given=f"{STAGE.name}\n")
+        if "destroy" in script:
+            every = cloud.stacks.resources(STAGE.stack)
+            assert not [each for each in every if "Lambda" in each.type]
+        else:
+            assert holding(cloud) == before
+
+    assert cloud.gate().rows(_TABLE) == rows
+    assert ledger(cloud) >= known
+    see_through(cloud.gate(), "back")
+    assert not reconciled(cloud.gate().adapters).problems
+
+
+def test_a_redeployment_in_flight_loses_and_doubles_nothing(
+    cloud: Cloud, checkout: Checkout
+) -> None:
+    """Runs finish with the code they were started with; later ones have the new; all are right."""
+    gate = cloud.gate()
+    before = len(gate.rows(_TABLE))
+    early = [drop(gate, f"early-{number}") for number in range(3)]
+    ids = [ingestion_id(landed) for landed in early]
+    eventually(
+        lambda: [i for i in gate.adapters.ledger.all() if i.id in ids and i.job_run], PATIENCE
+    )
+    for code in ("functions/pipeline/intake.py", "spark_jobs/ingest.py"):
+        with (checkout.root / code).open("a") as file:
+            file.write("# A later release.\n")
+
+    checkout.run("lakegate deploy --stage local")
+
+    late = [drop(gate, f"late-{number}") for number in range(2)]
+    ended = [gate.end(landed) for landed in (*early, *late)]
+    assert {each.state for each in ended} == {State.PUBLISHED}
+    assert len(gate.rows(_TABLE)) == before + len(ended)
+    ran = [release(cloud, each.job_run) for each in ended]
+    assert set(ran[len(early) :]) == {ran[-1]}
+    assert set(ran[: len(early)]) - {ran[-1]}
+    assert not reconciled(cloud.gate().adapters).problems
+
+
+def drop(gate: Gate, name: str) -> LandedObject:
+    """Drop a file with one row."""
+    return gate.drop(f"shop/orders/{name}.csv", f"id,amount\n{next(_ids)},1.0\n".encode())
+
+
+def release(cloud: Cloud, run: str) -> str:
+    """The release of the job's code that a run was started with."""
+    client = ministack.client("emr-serverless", cloud.at["emr"])
+    found = client.get_job_run(applicationId=APPLICATION, jobRunId=run)["jobRun"]
+    entry_point = str(found["jobDriver"]["sparkSubmit"]["entryPoint"])
+    return entry_point.split("/jobs/")[1].partition("/")[0]
+
+
+def holding(cloud: Cloud) -> dict[str, str]:
+    """What the app's stack has that holds data, and what its service knows it by."""
+    every = cloud.stacks.resources(STAGE.stack)
+    return {each.name: each.id for each in every if each.type in HOLDS}
+
+
+def ledger(cloud: Cloud) -> set[str]:
+    """The ingestions that the ledger knows."""
+    return {each.id for each in cloud.gate().adapters.ledger.all()}

@@ -1,0 +1,220 @@
+"""The whole local stack: up, down, and what a person does to it in between."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+import requests
+
+from functions.settings import Settings
+from infra.local import ministack, processes, stack
+from infra.local.parts import NAMES
+from infra.local.stack import Stack
+from lakegate.errors import LakegateError
+from tests.waiting import PATIENCE, eventually
+
+pytestmark = pytest.mark.stack
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Local:
+    """A stack that is up, and what was told on the way."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.told: list[str] = []
+        self.pushed: list[Mapping[str, str]] = []
+
+    def up(self) -> Stack:
+        self.told.clear()
+        return stack.up(self.home, _ROOT, self.pushed.append, self.told.append)
+
+    def health(self) -> dict[str, str]:
+        return stack.health(self.home, _ROOT)
+
+    def pids(self) -> dict[str, int]:
+        found = {name: processes.running(self.home, name) for name in NAMES}
+        return {name: record.pid for name, record in found.items() if record}
+
+    def ask_nessie(self, role: str, method: str, path: str, content: object = None) -> int:
+        """Ask the catalog in a role; returns the status of the answer."""
+        token = (self.home / "keys" / f"{role}.token").read_text()
+        return requests.request(
+            method,
+            f"{stack.read(self.home).nessie}/api/v2/trees{path}",
+            headers={"Authorization": f"Bearer {token}"},
+            json=content,
+            timeout=PATIENCE,
+        ).status_code
+
+    def main(self) -> dict[str, str]:
+        """Main and the hash it stands at."""
+        uri = f"{stack.read(self.home).nessie}/api/v2/trees/main"
+        token = stack.read(self.home).reader_token
+        answer = requests.get(uri, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
+        return dict(answer.json()["reference"])
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    local = Local(tmp_path_factory.mktemp("home"))
+    try:
+        local.up()
+        yield local
+    finally:
+        stack.down(local.home, local.told.append)
+
+
+def commit(message: str) -> dict[str, object]:
+    """A commit for Nessie that makes a namespace named like its message."""
+    name = {"elements": [message]}
+    put = {"type": "PUT", "key": name, "content": {"type": "NAMESPACE", **name}}
+    return {"commitMeta": {"message": message, "authors": ["test"]}, "operations": [put]}
+
+
+def test_every_part_is_up_when_up_returns(local: Local) -> None:
+    """Nobody has to wait for anything once `up` has returned."""
+    assert local.health() == dict.fromkeys(NAMES, "up")
+
+
+def test_the_settings_are_complete(local: Local) -> None:
+    """What `up` writes down is all that the functions' own code needs to work with the stack."""
+    written = stack.read(local.home)
+
+    assert Settings.of(written.env).lake_bucket == written.lake_bucket
+    assert written.env["AWS_ENDPOINT_URL"] == written.s3
+    assert local.pushed[-1] == written.env
+
+
+def test_the_packaged_functions_run(local: Local) -> None:
+    """The zip has all that the functions import, and their role all that a sweep needs."""
+    written = stack.read(local.home)
+    answer = ministack.client("lambda", written.s3).invoke(
+        FunctionName=written.functions["sweep"], Payload=b"{}"
+    )
+
+    assert b'"failed": 0' in answer["Payload"].read()
+
+
+def test_the_zip_fits_lambda(local: Local) -> None:
+    """It is small enough, and its libraries ask for no newer glibc than Lambda's python3.11 has."""
+    with zipfile.ZipFile(_ROOT / "build" / "lambda.zip") as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        libraries = {n: archive.read(n) for n in archive.namelist() if ".so" in n}
+    needed = {
+        name: max(map(int, re.findall(rb"GLIBC_2\.(\d+)", library)))
+        for name, library in libraries.items()
+    }
+
+    assert size < 250_000_000
+    assert needed
+    assert max(needed.values()) <= 26, needed
+
+
+def test_the_zip_has_all_that_the_functions_import(local: Local, tmp_path: Path) -> None:
+    """Beside Python itself the functions need only boto3, which Lambda has, from elsewhere."""
+    with zipfile.ZipFile(_ROOT / "build" / "lambda.zip") as archive:
+        archive.extractall(tmp_path)
+    modules = [f"functions.{file.stem}" for file in (tmp_path / "functions").glob("*.py")]
+    code = f"""
+import importlib, json, sys
+sys.path.insert(0, {str(tmp_path)!r})
+for name in {modules!r}:
+    importlib.import_module(name)
+files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+print(json.dumps([f.rpartition("site-packages/")[2] for f in files if "site-packages/" in f]))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    elsewhere = {file.split("/")[0] for file in json.loads(run.stdout)}
+
+    assert elsewhere - {"_distutils_hack", "_virtualenv.py"} <= {"boto3", "botocore", "s3transfer"}
+
+
+def test_a_second_up_leaves_what_runs_alone(local: Local) -> None:
+    """`up` on a running stack says that it runs, and restarts nothing."""
+    before = local.pids()
+
+    local.up()
+
+    assert local.pids() == before
+    assert [told for told in local.told if told.startswith("starting")] == []
+    assert len([told for told in local.told if told.endswith("is running already")]) == len(NAMES)
+
+
+def test_a_part_that_died_is_started_again(local: Local) -> None:
+    """`up` starts what died, at its old address, and leaves the others alone."""
+    before, address = local.pids(), stack.read(local.home).slack
+    os.kill(before["slack"], signal.SIGKILL)
+    eventually(lambda: local.health()["slack"] == "down")
+
+    local.up()
+
+    after = local.pids()
+    assert local.health() == dict.fromkeys(NAMES, "up")
+    assert after.pop("slack") != before.pop("slack")
+    assert after == before
+    assert stack.read(local.home).slack == address
+
+
+def test_only_the_publisher_changes_main(local: Local) -> None:
+    """This Nessie, too, has the rules: only the publisher's role may commit to main.
+
+    tests/contract/test_roles.py tries every role with every deed.
+    """
+    path = f"/main@{local.main()['hash']}/history/commit"
+    answers = {
+        role: local.ask_nessie(role, "POST", path, commit(role))
+        for role in ("reader", "uploader", "job", "publisher")
+    }
+
+    assert answers == {"reader": 403, "uploader": 403, "job": 403, "publisher": 200}
+
+
+def test_an_interrupted_up_leaves_nothing_running(tmp_path: Path, local: Local) -> None:
+    """Ctrl-C during `up` stops all that it started, beside another stack that stays up."""
+
+    def interrupt(_: Mapping[str, str]) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stack.up(tmp_path, _ROOT, interrupt, local.told.append)
+
+    assert Local(tmp_path).pids() == {}
+    assert set(local.pids()) == set(NAMES)
+
+
+def test_a_checkout_that_is_not_set_up_is_told_so(tmp_path: Path) -> None:
+    """Without the environments nothing is started, and the error says what to run."""
+    with pytest.raises(LakegateError, match="make setup"):
+        stack.up(tmp_path / "home", tmp_path, lambda _: None, lambda _: None)
+
+
+def test_a_home_without_a_stack_is_told_so(tmp_path: Path) -> None:
+    """Reading what was never started says what to run."""
+    with pytest.raises(LakegateError, match="lakegate up"):
+        stack.read(tmp_path)
+
+
+def test_down_stops_everything_and_up_brings_it_back(local: Local) -> None:
+    """After `down` nothing runs, a second one has nothing to do, and `up` finds main as it was."""
+    before = local.main()
+    stack.down(local.home, local.told.append)
+    assert local.health() == dict.fromkeys(NAMES, "down")
+    stack.down(local.home, local.told.append)
+    assert local.told[-1] == "nothing was running"
+
+    local.up()
+
+    assert local.main() == before

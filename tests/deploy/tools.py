@@ -1,0 +1,98 @@
+"""A checkout to deploy from, and the three tools that deploy it, used as docs/aws.md says."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra import package
+from infra.setup import deploy_environment
+from infra.template import read
+from tests.deploy.bare import ROOT, STAGE, Cloud
+
+_PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
+# osls needs it twice: without a stack, to build and prepare, and then to open what osls made.
+FIRST = f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}"
+_FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
+# They tell their makers nothing and ask for no newer version; osls looks often, not every 5 s.
+_ENVIRONMENT = {
+    "SAM_CLI_TELEMETRY": "0",
+    "SLS_TELEMETRY_DISABLED": "1",
+    "SLS_AWS_MONITORING_FREQUENCY": "200",  # milliseconds
+    "npm_config_update_notifier": "false",
+}
+# The checkout's own code, by the project's own environment, with the jars that are in its cache.
+_LAKEGATE = """#!/bin/sh
+HOME={home} PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout with a file for the stage, in which a person runs commands and changes code."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, cloud: Cloud, root: Path) -> "Checkout":
+        """A copy of this checkout under `root`, with the settings that the cloud needs."""
+        assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
+        package.build(ROOT, print)
+        for name in (*_packages(), "contracts", "build"):
+            shutil.copytree(ROOT / name, root / name)
+        for name in _FILES:
+            shutil.copy(ROOT / name, root / name)
+        (root / "node_modules").symlink_to(ROOT / "node_modules")
+        for name in ("stages", "bin", "home"):
+            (root / name).mkdir()
+        (root / "stages" / f"{STAGE.name}.yml").write_text(cloud.settings)
+        (root / "samconfig.toml").write_text(_sam_configuration())
+        program = root / "bin" / "lakegate"
+        places = {"home": Path.home(), "root": root, "python": ROOT / ".venv/bin/python"}
+        quoted = {name: shlex.quote(str(place)) for name, place in places.items()}
+        program.write_text(_LAKEGATE.format(**quoted))
+        program.chmod(0o755)
+        return cls(root)
+
+    def run(self, script: str, given: str = "") -> str:
+        """What a shell's commands print, who are `given` what a person types; all must succeed."""
+        tools = (self.root / "bin", ROOT / ".venv-deploy/bin")
+        path = ":".join([*map(str, tools), os.environ["PATH"]])
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=self.root,
+            env={**os.environ, **_ENVIRONMENT, "HOME": str(self.root / "home"), "PATH": path},
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not done.returncode, f"{script}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+
+def _packages() -> list[str]:
+    """The project's packages: what is not copied, Python would take from this checkout."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages: list[str] = told["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    return packages
+
+
+def _sam_configuration() -> str:
+    """samconfig.toml with the stage's section, as its own comment says that there must be one."""
+    every = read(ROOT / "template.yaml")["Parameters"].items()
+    told = [name for name, each in every if each["Type"].startswith("AWS::SSM")]
+    facts = [f"{name}={STAGE.parameter(_kebab(name))}" for name in told]
+    begin, _, dev = (ROOT / "samconfig.toml").read_text().partition("[dev.deploy.parameters]")
+    section = dev.partition("#")[0].replace("dev", STAGE.name)
+    section = section.replace(
+        '["Stage=', "".join(["[", *(f'"{fact}", ' for fact in facts), '"Stage='])
+    )
+    return f"{begin}[{STAGE.name}.deploy.parameters]{section}"
+
+
+def _kebab(name: str) -> str:
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
