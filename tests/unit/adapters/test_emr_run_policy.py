@@ -38,7 +38,7 @@ PLAIN = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["
 
 def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
     landed = LandedObject(LANDING, key, "v1", "e1", 10)
-    told = JobSpec(
+    job_spec = JobSpec(
         ingestion="a1" * 16,
         attempt=1,
         landed=landed,
@@ -52,7 +52,7 @@ def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
         nessie_uri="http://nessie",
         token_secret="job",
     )
-    return replace(told, **changes)
+    return replace(job_spec, **changes)
 
 
 @cache
@@ -62,9 +62,9 @@ def _rules() -> dict[str, Any]:
     return dict(service.shape_for("JobRunExecutionIamPolicy").members["policy"].metadata)
 
 
-def narrowed(told: JobSpec) -> Identity:
+def narrowed(job_spec: JobSpec) -> Identity:
     """Return an account with all rights in both buckets, limited by the run's policy."""
-    policy = json.loads(run_policy(told, SETTINGS_))
+    policy = json.loads(run_policy(job_spec, SETTINGS_))
     return Identity("arn:aws:iam::000000000000:role/job", [ROLE], policy)
 
 
@@ -79,8 +79,10 @@ def lake(key: str) -> str:
 @given(KEYS, st.integers(1, 300), st.booleans())
 def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_others: bool) -> None:
     """For any key and table the policy is JSON of at most 2,048 permitted characters."""
-    told = spec(key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml")
-    policy = run_policy(replace(told, reads_others=reads_others), SETTINGS_)
+    job_spec = spec(
+        key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml"
+    )
+    policy = run_policy(replace(job_spec, reads_others=reads_others), SETTINGS_)
     rules = _rules()
     assert 1 <= len(policy) <= MOST == rules["max"]
     assert re.fullmatch(rules["pattern"], policy)
@@ -230,11 +232,11 @@ def test_every_policy_of_a_batch_is_one_that_the_api_takes(
 ) -> None:
     """For any folder and tables the policy fits, and allows its own reads and writes."""
     tables = [f"{'s' * length}{n if apart else ''}.t{n}" for n in range(many)]
-    told = batch(tables, name)
-    policy = run_policy(told, SETTINGS_)
+    job_spec = batch(tables, name)
+    policy = run_policy(job_spec, SETTINGS_)
     assert len(policy) <= MOST
     assert re.fullmatch(_rules()["pattern"], policy)
-    run = narrowed(told)
+    run = narrowed(job_spec)
     assert run.may("s3:GetObject", landing(f"batches/{name}/0.csv"))
     for table in tables:
         assert run.may("s3:PutObject", lake(f"warehouse/{table.replace('.', '/')}_{UUID}/data/x"))

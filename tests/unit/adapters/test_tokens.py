@@ -79,8 +79,8 @@ def spec(url: str) -> JobSpec:
     landed = LandedObject("landing", "k", "v", "e", 1)
     names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
     more = ("contract_version", "report_key", "token_secret")
-    told: dict[str, Any] = dict.fromkeys((*names, *more), "x")
-    return JobSpec(attempt=1, landed=landed, nessie_uri=url, **told)
+    fields: dict[str, Any] = dict.fromkeys((*names, *more), "x")
+    return JobSpec(attempt=1, landed=landed, nessie_uri=url, **fields)
 
 
 def test_an_instance_goes_on_after_its_token_was_rotated() -> None:
@@ -103,8 +103,8 @@ def test_a_refusal_that_stays_says_what_to_do() -> None:
             with pytest.raises(Transient) as refusal:
                 call()
             assert refusal.value.code == "TOKEN_REFUSED"
-            for told in ("the/secret", "`lakegate rotate`", "`lakegate doctor`"):
-                assert told in refusal.value.message
+            for part in ("the/secret", "`lakegate rotate`", "`lakegate doctor`"):
+                assert part in refusal.value.message
 
 
 def test_a_token_that_is_always_refused_is_not_always_read() -> None:

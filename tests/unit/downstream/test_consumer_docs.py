@@ -100,8 +100,8 @@ def test_tables_of_one_name_are_not_written_down() -> None:
 def test_a_refresh_has_what_it_needs() -> None:
     """Snowflake's function knows its own timeout and may write its leases."""
     function = APP.resources["OnSnowflakeLambdaFunction"]["Properties"]
-    told = APP.resolve(function["Environment"]["Variables"])
-    known = SnowflakeSettings.of({name: str(value) for name, value in told.items()})
+    variables = APP.resolve(function["Environment"]["Variables"])
+    known = SnowflakeSettings.of({name: str(value) for name, value in variables.items()})
     assert known.function_timeout == int(APP.resolve(function["Timeout"]))
     role, marks = APP.roles()["OnSnowflakeRole"], APP.arn("SnowflakeMarks")
     may = [a for a in ("Get", "Update", "Put", "Delete") if role.may(f"dynamodb:{a}Item", marks)]
@@ -118,9 +118,9 @@ def redrive(reader: str) -> str:
 def test_an_alarm_says_how_letters_are_tried_again(reader: str) -> None:
     """An alarm's text has the command for its queues, within CloudWatch's limit."""
     alarm = APP.resources[f"{reader}DeadLettersAlarm"]["Properties"]
-    told = APP.resolve(alarm["AlarmDescription"])
-    assert told.endswith(f": {redrive(reader)}")
-    assert len(told) <= 1024
+    text = APP.resolve(alarm["AlarmDescription"])
+    assert text.endswith(f": {redrive(reader)}")
+    assert len(text) <= 1024
 
 
 def test_the_command_is_the_alarms() -> None:

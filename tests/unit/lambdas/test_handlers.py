@@ -140,8 +140,8 @@ def test_each_line_names_its_ingestion(deployment: Deployment, log: io.StringIO)
     landed = [deployment.landing.put(f"elsewhere/{n}", b"x") for n in range(2)]
     handled(deployment, upload, sqs_batch(["no event", *map(notification, landed), "no event"]))
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
-    told = [line["ingestion"] for line in lines if "ingestion" in line]
-    assert told == [ingestion_id(each) for each in landed]
+    ids = [line["ingestion"] for line in lines if "ingestion" in line]
+    assert ids == [ingestion_id(each) for each in landed]
     assert all("NO_CONTRACT" in str(line) for line in lines if "ingestion" in line)
 
 

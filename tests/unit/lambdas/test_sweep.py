@@ -231,11 +231,11 @@ def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
 
 def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> None:
     """An alert that Slack refused for days is posted again; an invalid one is reported."""
-    told = Alert("Rejected: a", ({"type": "divider"},), "a 1")
-    deployment.dead_alerts.send(QueuedAlert("#orders", told).to_json())
+    notice = Alert("Rejected: a", ({"type": "divider"},), "a 1")
+    deployment.dead_alerts.send(QueuedAlert("#orders", notice).to_json())
     deployment.dead_alerts.send("nonsense")
     assert deployment.sweep()["dead_letters"] == 2
-    assert deployment.alerts.posted[0] == ("#orders", told)
+    assert deployment.alerts.posted[0] == ("#orders", notice)
     assert "nonsense" in str(deployment.alerts.posted[1])
     assert deployment.dead_alerts.waiting() == []
 
@@ -252,9 +252,9 @@ def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: De
     deployment.clock.pass_(deployment.settings.overdue_minutes * 60)
     for _ in range(3):
         deployment.sweep()
-    [(channel, told)] = deployment.alerts.posted
-    assert (channel, told.text) == ("#orders", "Still not published: a.parquet")
-    assert "a bug" in str(told.blocks)
+    [(channel, notice)] = deployment.alerts.posted
+    assert (channel, notice.text) == ("#orders", "Still not published: a.parquet")
+    assert "a bug" in str(notice.blocks)
     deployment.journal.repair("catalog.merge")
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED

@@ -110,16 +110,16 @@ def test_only_a_discard_is_asked_about_twice() -> None:
 
 def test_each_button_names_what_it_acts_on() -> None:
     """Form and question name the button's own file, even under a message that counts others."""
-    told = alert(replace(REJECTED, landed=replace(REJECTED.landed, key="shop/<a&b>.csv")), REPORT)
-    members = frozenset({told.ingestion, "b", "c"})
-    first = headline(Thread(Place("C1", "1.0"), told, members))
+    notice = alert(replace(REJECTED, landed=replace(REJECTED.landed, key="shop/<a&b>.csv")), REPORT)
+    members = frozenset({notice.ingestion, "b", "c"})
+    first = headline(Thread(Place("C1", "1.0"), notice, members))
     *_, block = first.blocks
     title = "Rejected: <a&b>.csv (CHECKS_FAILED)"
     assert {pressed(button).title for button in block["elements"]} == {title}
     (question,) = [each["confirm"] for each in block["elements"] if "confirm" in each]
     assert question["text"]["text"].startswith(f"{title}\n")
-    section, _ = modal(Seen(told.ingestion, "1:ffff"), title)["blocks"]
-    assert section["text"]["text"] == f"{title}\nIngestion {told.ingestion}"
+    section, _ = modal(Seen(notice.ingestion, "1:ffff"), title)["blocks"]
+    assert section["text"]["text"] == f"{title}\nIngestion {notice.ingestion}"
 
 
 def test_a_button_of_an_older_release_names_no_other_file() -> None:
@@ -225,9 +225,9 @@ def test_slack_takes_the_buttons(key: str, check: str, checks: int) -> None:
     """For any names of file and checks the buttons are within Slack's limits."""
     failed = tuple(replace(FAILED, id=check * 100) for _ in range(checks))
     named = replace(REJECTED, landed=replace(REJECTED.landed, key=key))
-    told = alert(named, replace(REPORT, checks=failed), "https://lake.example")
-    assert problems(list(buttons(told))) == []
-    for button in buttons(told)[0]["elements"]:
+    notice = alert(named, replace(REPORT, checks=failed), "https://lake.example")
+    assert problems(list(buttons(notice))) == []
+    for button in buttons(notice)[0]["elements"]:
         assert len(button["value"]) <= 2000
         assert len(button["text"]["text"]) <= 75
         assert len(button.get("url", "")) <= 3000

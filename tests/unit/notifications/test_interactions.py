@@ -64,7 +64,7 @@ class Harness:
         """Return the code of a refusal, which must have no effect."""
         with pytest.raises(Refused) as refused:
             self.answer(event)
-        assert (self.actions.sent, self.replies.told, self.replies.forms) == ([], [], [])
+        assert (self.actions.sent, self.replies.sent, self.replies.forms) == ([], [], [])
         return refused.value
 
 
@@ -84,7 +84,7 @@ def test_a_press_is_queued(verb: Verb) -> None:
     harness = Harness()
     assert harness.answer(posted(press(verb))) == {}
     assert harness.actions.sent == [ActionRequest(verb, SEEN, ADA)]
-    ((address, words),) = harness.replies.told
+    ((address, words),) = harness.replies.sent
     assert address.startswith("https://hooks.slack.com/")
     assert "is queued" in words
 
@@ -137,7 +137,7 @@ def test_others_are_told_that_they_may_not(verb: Verb) -> None:
     harness = Harness()
     assert harness.answer(posted(press(verb, user="U0EVE"))) == {}
     assert (harness.actions.sent, harness.replies.forms) == ([], [])
-    ((_, words),) = harness.replies.told
+    ((_, words),) = harness.replies.sent
     assert "may not" in words
 
 
@@ -152,7 +152,7 @@ def test_show_tells_why_it_failed() -> None:
     """Without a quality page Show replies privately with cause and commands."""
     harness = Harness()
     harness.answer(posted(press("show", summary="CHECKS_FAILED <!channel>")))
-    ((_, words),) = harness.replies.told
+    ((_, words),) = harness.replies.sent
     assert "Rejected: tuesday.csv" in words
     assert "CHECKS_FAILED &lt;!channel&gt;" in words
     assert f"lakegate show {'a' * 32}" in words
@@ -164,7 +164,7 @@ def test_a_link_is_only_acknowledged() -> None:
     document = press("show", user="U0EVE")
     document["actions"][0]["url"] = "https://lake.example/ingestion?id=a"
     assert harness.answer(posted(document)) == {}
-    assert harness.replies.told == []
+    assert harness.replies.sent == []
 
 
 def test_a_form_that_cannot_open_is_told() -> None:
@@ -180,7 +180,7 @@ def test_a_wish_that_cannot_wait_is_an_error() -> None:
     harness.actions.failure = Transient("QUEUE_UNAVAILABLE", "away")
     with pytest.raises(Transient):
         harness.answer(posted(press()))
-    assert harness.replies.told == []
+    assert harness.replies.sent == []
 
 
 @pytest.mark.parametrize(

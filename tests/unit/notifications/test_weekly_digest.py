@@ -140,10 +140,10 @@ def test_it_leads_to_the_quality_page() -> None:
 def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
     """For any names the digest is within Slack's limits and has no foreign link."""
     odd = replace(FAILED, name=name, table=table, reason_code=cause)
-    told = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
-    assert problems([dict(block) for block in told.blocks]) == []
-    assert len(told.blocks) <= MOST_BLOCKS
-    for text in (told.text, *words(told.blocks)):
+    notice = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
+    assert problems([dict(block) for block in notice.blocks]) == []
+    assert len(notice.blocks) <= MOST_BLOCKS
+    for text in (notice.text, *words(notice.blocks)):
         assert len(text) <= SECTION
         assert "<" not in text
 
@@ -158,8 +158,8 @@ def test_a_week_is_told_once(channel: str) -> None:
     deployment.settle()
     for _ in range(2):
         assert review(deployment.adapters, channel) == 3
-    told = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
-    ((to, alert),) = told
+    digests = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
+    ((to, alert),) = digests
     assert to == channel
     assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
@@ -185,12 +185,12 @@ def test_each_batch_without_a_manifest_is_told_once() -> None:
     deployment.clock.pass_(6 * 86_400)
     deployment.land("batches/late/a.parquet")
     deployment.settle()
-    told = []
+    digests = []
     for _ in range(3):
         review(deployment.adapters, "")
-        told.append(str(deployment.alerts.posted[-1][1].blocks))
+        digests.append(str(deployment.alerts.posted[-1][1].blocks))
         deployment.clock.pass_(7 * 86_400)
-    assert [["early" in each, "late" in each] for each in told] == [
+    assert [["early" in each, "late" in each] for each in digests] == [
         [True, False],
         [False, True],
         [False, False],

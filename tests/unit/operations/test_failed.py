@@ -134,8 +134,8 @@ def test_a_replay_that_fails_is_told_again() -> None:
     replayed(deployment, landed)
     deployment.settle()
     now = deployment.ingestion(landed)
-    told = [alert for _, alert in deployment.alerts.posted if now.id in str(alert)]
-    assert (now.state, now.attempt, len(told)) == (State.REJECTED, 2, 2)
+    alerts = [alert for _, alert in deployment.alerts.posted if now.id in str(alert)]
+    assert (now.state, now.attempt, len(alerts)) == (State.REJECTED, 2, 2)
     assert len(deployment.catalog.branches("ingest/")) == 2
     check_promises(deployment)
 
@@ -175,7 +175,7 @@ def test_rejected_rows_are_published_with_name_and_reason() -> None:
     assert entry.approved_because == "it is known"
     assert outcome.ingestion.approval
     assert outcome.ingestion.approval.checks == ("id.required",)
-    assert [told.state for told in deployment.announcements.sent][-2:] == ["rejected", "published"]
+    assert [each.state for each in deployment.announcements.sent][-2:] == ["rejected", "published"]
     assert deployment.announcements.sent[-1].approved_by == "Ann"
     assert not left_behind(deployment)
     deployment.settle()
@@ -395,7 +395,7 @@ def insist(deployment: Deployment, landed: LandedObject, command: Command) -> No
 def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: bool) -> None:
     """Whichever call of a command fails, repeating it ends as undisturbed."""
 
-    def told(number: int, fault: Fault | None) -> tuple[Deployment, int, LandedObject]:
+    def story(number: int, fault: Fault | None) -> tuple[Deployment, int, LandedObject]:
         deployment, landed = failed()
         if is_moved:
             moved(deployment, landed)
@@ -408,11 +408,11 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
         check_promises(deployment)
         return deployment, calls, landed
 
-    undisturbed, calls, landed = told(0, None)
+    undisturbed, calls, landed = story(0, None)
     effect, when = KINDS[kind]
     assert calls > 3
     for number in range(calls):
-        disturbed, _, _ = told(number, Fault(effect, when))
+        disturbed, _, _ = story(number, Fault(effect, when))
         where = f"{kind} at call {number}, {undisturbed.journal.calls[-calls:][number]}"
         assert ends(disturbed) == ends(undisturbed), where
         assert not left_behind(disturbed), where
@@ -435,11 +435,11 @@ def test_of_two_people_one_wins(command: Command, other: Command, when: When) ->
     calls = len(_raced(command, other, -1, when)[0].journal.calls)
     assert calls > 3
     for number in range(calls):
-        deployment, wins, told = _raced(command, other, number, when)
+        deployment, wins, refusals = _raced(command, other, number, when)
         deployment.settle()
         check_promises(deployment)
         assert wins, f"nobody won at call {number}"
-        for words in told:
+        for words in refusals:
             assert "it is " in words or "discard" in words, words
 
 
@@ -449,13 +449,13 @@ def _raced(
     """Return one person's command during whose nth call another person's runs."""
     deployment, landed = failed()
     wins: list[Ingestion] = []
-    told: list[str] = []
+    refusals: list[str] = []
 
     def attempt(what: Command) -> None:
         try:
             wins.append(what(deployment, landed).ingestion)
         except LakegateError as error:
-            told.append(error.message)
+            refusals.append(error.message)
 
     start = len(deployment.journal.calls)
     if number >= 0:
@@ -463,7 +463,7 @@ def _raced(
         deployment.journal.strike_at(start + number, fault)
     attempt(command)
     del deployment.journal.calls[: start if number < 0 else 0]
-    return deployment, wins, told
+    return deployment, wins, refusals
 
 
 @pytest.mark.parametrize("command", [published, discarded])
@@ -474,7 +474,7 @@ def test_the_last_word_is_what_became_of_it(command: Command) -> None:
     deployment.journal.strike("alerts.post", Fault(lambda: command(deployment, landed)))
     deployment.settle()
     check_promises(deployment)
-    assert [told.kind for _, told in deployment.alerts.posted] == [Kind.RECOVERED]
+    assert [alert.kind for _, alert in deployment.alerts.posted] == [Kind.RECOVERED]
 
 
 def test_a_decision_is_for_the_attempt_that_was_seen() -> None:

@@ -79,9 +79,9 @@ def test_a_replay_is_carried_out_and_told() -> None:
     assert (now.state, now.attempt) == (State.SUBMITTED, 2)
     (action,) = now.actions
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
-    (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} replayed a.parquet: it is submitted now, in attempt 2")
-    assert (told.ingestion, told.token) == (now.id, state_token(now))
+    (answer,) = answers(deployment)
+    assert answer.text.startswith(f"{ADA} replayed a.parquet: it is submitted now, in attempt 2")
+    assert (answer.ingestion, answer.token) == (now.id, state_token(now))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
     check_promises(deployment)
@@ -94,8 +94,8 @@ def test_rows_are_published_anyway() -> None:
     now = deployment.ingestion(landed)
     (entry,) = merge_commit.published(merge_commit.commit_of(deployment.catalog.log(), now))
     assert (entry.approved_by, entry.approved_because) == (ADA, "it is known")
-    told = [alert.kind for _, alert in deployment.alerts.posted]
-    assert told == [Kind.FAILED, Kind.RECOVERED]
+    kinds = [alert.kind for _, alert in deployment.alerts.posted]
+    assert kinds == [Kind.FAILED, Kind.RECOVERED]
 
 
 def test_what_is_discarded_waits_for_the_clean_up() -> None:
@@ -106,8 +106,8 @@ def test_what_is_discarded_waits_for_the_clean_up() -> None:
     assert (now.discarded, list(now.branches_to_delete)) == (True, [now.branch])
     assert now.branch in deployment.catalog.branches("ingest/")
     assert not deployment.lake.deleted
-    (told,) = answers(deployment)
-    assert (told.text, told.token) == (
+    (answer,) = answers(deployment)
+    assert (answer.text, answer.token) == (
         f"{ADA} discarded a.parquet: the next daily clean-up deletes its branch and files",
         "",
     )
@@ -125,9 +125,9 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     before = deployment.ingestion(landed)
     act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
-    (told,) = answers(deployment)
-    assert "the ingestion changed since this alert: it is rejected now" in told.text
-    assert told.token == state_token(before)
+    (answer,) = answers(deployment)
+    assert "the ingestion changed since this alert: it is rejected now" in answer.text
+    assert answer.token == state_token(before)
 
 
 def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
@@ -136,9 +136,9 @@ def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
     now = deployment.ingestion(landed)
     deployment.catalog.delete_branch(now.branch)
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
-    (told,) = answers(deployment)
-    assert "is gone" in told.text
-    assert told.token == state_token(now)
+    (answer,) = answers(deployment)
+    assert "is gone" in answer.text
+    assert answer.token == state_token(now)
 
 
 def test_what_could_not_be_judged_is_not_published() -> None:
@@ -156,7 +156,7 @@ def test_who_is_late_hears_who_was_faster() -> None:
     act(deployment.adapters, wish(deployment, landed))
     act(deployment.adapters, bobs)
     act(deployment.adapters, bobs)
-    assert [told.text.partition(":")[0] for told in answers(deployment)] == [
+    assert [answer.text.partition(":")[0] for answer in answers(deployment)] == [
         f"{ADA} replayed a.parquet",
         f"{BOB} could not discard a.parquet",
     ]
@@ -174,8 +174,8 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
         1,
         "CANNOT_REPLACE",
     )
-    (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} could not publish a.parquet: the")
+    (answer,) = answers(deployment)
+    assert answer.text.startswith(f"{ADA} could not publish a.parquet: the")
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     assert deployment.ingestion(landed).state is State.PUBLISHED
     rejections = [said for said in deployment.announcements.sent if said.ingestion == now.id][:2]
@@ -228,7 +228,7 @@ def test_what_was_refused_and_is_done_later_is_told() -> None:
     act(deployment.adapters, pressed)
     deployment.journal.strike("catalog.merge", Fault(unavailable))
     act(deployment.adapters, pressed)
-    refused, done = (told.text for told in answers(deployment))
+    refused, done = (answer.text for answer in answers(deployment))
     assert "is gone" in refused
     assert done.startswith(f"{ADA} approved a.parquet: it is audited now")
 
@@ -251,8 +251,8 @@ def test_names_ping_nobody() -> None:
     """A person's name is plain text in the thread."""
     deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, by="<!channel> (U0EVE)"))
-    (told,) = answers(deployment)
-    assert "<!channel>" not in str((told.text, told.blocks))
+    (answer,) = answers(deployment)
+    assert "<!channel>" not in str((answer.text, answer.blocks))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"what": "drop", "seen": {}}', "nonsense"])
@@ -299,7 +299,7 @@ KINDS = {
 def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
     """Whichever call fails, the request comes again and ends as undisturbed."""
 
-    def told(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
+    def story(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
         deployment, landed = failed()
         body = wish(deployment, landed, what)
         before = len(deployment.journal.calls)
@@ -313,9 +313,9 @@ def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
         come_to_rest(deployment)
         return deployment, landed, calls
 
-    undisturbed, _, calls = told()
+    undisturbed, _, calls = story()
     for number, call in enumerate(calls):
-        disturbed, again, _ = told(number)
+        disturbed, again, _ = story(number)
         where = f"{kind} at call {number}, {call}"
         assert ends(disturbed) == ends(undisturbed), where
         done = disturbed.ingestion(again).actions

@@ -47,8 +47,8 @@ def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:
 
 def older(report: AuditReport) -> AuditReport:
     """Return the report of an older release, which wrote such rows with uncounted nulls."""
-    told = unreadable(report, nulled=False)
-    return replace(told, rows_read=3, rows_rejected=0, rows_unreadable=0)
+    counted = unreadable(report, nulled=False)
+    return replace(counted, rows_read=3, rows_rejected=0, rows_unreadable=0)
 
 
 def as_told(deployment: Deployment) -> Script:
@@ -57,8 +57,8 @@ def as_told(deployment: Deployment) -> Script:
     def script(report: AuditReport) -> AuditReport:
         wanted = report.ingestion, report.attempt
         specs = [deployment.jobs.spec(run.id) for run in deployment.jobs.runs()]
-        told = next(spec for spec in specs if (spec.ingestion, spec.attempt) == wanted)
-        return unreadable(report, nulled=told.null_unreadable)
+        run_spec = next(spec for spec in specs if (spec.ingestion, spec.attempt) == wanted)
+        return unreadable(report, nulled=run_spec.null_unreadable)
 
     return script
 
@@ -110,9 +110,11 @@ def test_a_person_is_told_of_them_before_they_decide() -> None:
     now = deployment.ingestion(landed)
     (_, alert) = deployment.alerts.posted[0]
     assert alert.unreadable == f"{WORDS} left out (quarantined)."
-    told = replace(alert, token="1:hash:now")
-    assert "2 of 5 rows could not be read" in str(buttons(told))
-    words = modal(Seen(now.id, told.token), "a.csv", told.unreadable)["blocks"][0]["text"]["text"]
+    notice = replace(alert, token="1:hash:now")
+    assert "2 of 5 rows could not be read" in str(buttons(notice))
+    words = modal(Seen(now.id, notice.token), "a.csv", notice.unreadable)["blocks"][0]["text"][
+        "text"
+    ]
     assert alert.unreadable in words
     assert f"lakegate publish {now.id} --null-unreadable" in words
     assert has_unreadable(deployment.adapters, now)

@@ -27,7 +27,7 @@ def put_back() -> tuple[Deployment, Ingestion]:
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     deployment.catalog.reset("main", log[lost.merge_hash].parent)
     sent = deployment.announcements.sent  # of commits that main has lost there is nothing to check
-    sent[:] = [told for told in sent if told.ingestion != lost.id]
+    sent[:] = [each for each in sent if each.ingestion != lost.id]
     deployment.clock.pass_(24 * 3600)
     return deployment, lost
 
@@ -149,7 +149,7 @@ def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     deployment.catalog.reset("main", log[gone.merge_hash].parent)
     sent = deployment.announcements.sent
-    sent[:] = [told for told in sent if told.ingestion != gone.id]
+    sent[:] = [each for each in sent if each.ingestion != gone.id]
     deployment.settle()
     assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, late)]
     assert codes(deployment) == ["NOT_ON_MAIN"]
