@@ -171,8 +171,7 @@ STORIES: dict[str, Story] = {
     "replaced branches are deleted": (
         Change(),
         Land(),
-        Batch(),
-        Change(table="shop.returns"),
+        Land(),
     ),
     "files are registered only in the table that they were written for": (
         Land("shop/returns/a.parquet"),
