@@ -203,7 +203,7 @@ class TableRows:
 
 @dataclass(frozen=True)
 class TableChange:
-    """How a table changed from one commit to a later one, from its manifests.
+    """The change of a table from one commit to a later one, from its manifests.
 
     `rows` is the change in live rows. `added` and `removed` map the addresses of data files to how
     many more, or fewer, times the table lists them.
