@@ -309,7 +309,7 @@ class Strike:
         effect = partial(self._strike, stage)
         fault = Fault(effect, self.kind.when)
         stage.deployment.journal.strike_later(self.point, fault, self.skipped)
-        if self.point.endswith(".forget"):  # which needs something to delete
+        if self.point.endswith(".delete"):  # which needs something to delete
             stage.deployment.bury_garbage()
 
     def _strike(self, stage: Stage) -> None:

@@ -238,7 +238,7 @@ def test_files_that_others_exchanged_are_a_remark() -> None:
     history.by_others(0, "s3://lake/x.parquet")
     found = history.reconcile()
     assert (found.problems, codes(found.remarks)) == ((), ["CHANGED_BY_OTHERS"])
-    assert "exchanged 0 data files for 1 of as many rows in shop.orders" in found.remarks[0].message
+    assert "replaced 0 data files by 1 with as many rows in shop.orders" in found.remarks[0].message
 
 
 def test_files_that_no_report_names_are_only_counted() -> None:
