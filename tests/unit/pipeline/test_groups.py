@@ -1,4 +1,4 @@
-"""Whose rows an intent holds: all of its members, or it is not merged."""
+"""An intent is merged only with all its members."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def test_a_group_is_all_who_share_the_intent() -> None:
-    """Whoever of them asks gets all of them, itself the first."""
+    """Each member of a group finds all of them, itself the first."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
     unit = unit_of(deployment.adapters, second)
@@ -26,7 +26,7 @@ def test_a_group_is_all_who_share_the_intent() -> None:
     ids=str,
 )
 def test_a_member_that_went_elsewhere_is_none_of_the_group(elsewhere: dict[str, Any]) -> None:
-    """Without one who has ended, or has another intent by now, the group is not complete."""
+    """A group is not complete without a member that ended or has another intent."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
     deployment.ledger.save(second.but(**elsewhere))
