@@ -1,8 +1,8 @@
-"""What does the gate cost? A plain Spark append beside the whole ingestion of the same file.
+"""Compare a plain Spark append with the complete ingestion of the same file.
 
 `python -m benchmarks.append [--rows N …] [--runs N]`: in one warm Spark, alternating, into one
-table: Spark's own append of a Parquet file to main, and the whole ingestion of that file: branch,
-job (read, append, audit of five checks, report), merge, branch deleted.
+table: Spark's own append of a Parquet file to main, and the complete ingestion of that file:
+branch, job (read, append, audit of five checks, report), merge, branch deleted.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def _compare(running: Services, spark: SparkSession, rows: int, runs: int) -> di
 
 
 def _plain(running: Services, spark: SparkSession, landed: LandedObject) -> Callable[[int], float]:
-    """Times Spark's own append of the landed file to main."""
+    """Return a function that times Spark's own append of the landed file to main."""
     spec = replace(_ON_MAIN, nessie_uri=running.nessie_uri)
 
     def run(_: int) -> float:
@@ -109,7 +109,7 @@ def _plain(running: Services, spark: SparkSession, landed: LandedObject) -> Call
 
 
 def _whole(running: Services, spark: SparkSession, landed: LandedObject) -> Callable[[int], float]:
-    """Times everything that the gate does for the landed file."""
+    """Return a function that times the complete ingestion of the landed file."""
     version, catalog = running.put_contract(_TABLE, _CONTRACT), running.catalog
 
     def run(attempt: int) -> float:

@@ -1,8 +1,8 @@
-"""What does the audit cost? Twelve checks on a million rows, beside the same by others.
+"""Measure the audit: twelve checks on a million rows, compared with other libraries.
 
 `python -m benchmarks.audit [--rows N] [--runs N]`: in one warm Spark, alternating, over the same
-Iceberg table: the audit of all twelve in a pass of its own, Great Expectations, cuallee; then the
-whole ingestion beside a plain append; then the ingestion of one file into a small table and into a
+Iceberg table: the audit of all twelve in a pass of its own, Great Expectations, cuallee; then a
+complete ingestion and a plain append; then the ingestion of one file into a small table and into a
 large one.
 """
 
@@ -74,7 +74,7 @@ _TABLE, _FEW, _MANY = "bench.orders", "bench.few", "bench.many"
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took: seconds, and of Spark jobs, rows read, bytes read, bytes shuffled."""
+    """The cost of one run: seconds, Spark jobs, rows read, bytes read, bytes shuffled."""
 
     seconds: float
     jobs: int
@@ -92,33 +92,33 @@ class Bench:
     attempts: "count[int]"
 
     def ingest(self, landed: LandedObject, table: str) -> tuple[JobSpec, AuditReport]:
-        """A whole ingestion up to its report; the branch is left."""
+        """Ingest a file up to its report; the branch stays."""
         version = self.running.put_contract(table, _CONTRACT.replace("TABLE", table))
         spec = self.running.spec(landed, version, table, next(self.attempts))
         fresh_session(self.spark)
         job.main(spec.to_argument())
         report = Storage.connect(spec).finished_report()
         if report is None or report.verdict is not Verdict.PASSED:
-            raise RuntimeError(f"the benchmark's own file is not published: {report}")
+            raise RuntimeError(f"the benchmark's file was not published: {report}")
         return spec, report
 
-    def whole(self, landed: LandedObject, table: str) -> None:
-        """A whole ingestion and its publishing."""
+    def publish(self, landed: LandedObject, table: str) -> None:
+        """Ingest a file and publish it."""
         _, report = self.ingest(landed, table)
         self.running.catalog.merge(
             report.branch, report.audited_hash, report.base_hash, "Publish", {"bench": "1"}
         )
         self.running.catalog.delete_branch(report.branch)
 
-    def plain(self, landed: LandedObject, table: str) -> None:
-        """Spark's own append of the same file to main."""
+    def append(self, landed: LandedObject, table: str) -> None:
+        """Append the same file to main by Spark alone."""
         session = self.on_main()
         session.read.parquet(f"s3a://{landed.bucket}/{landed.key}").writeTo(
             f"lake.{table}"
         ).append()
 
     def on_main(self) -> SparkSession:
-        """A session whose catalog is main."""
+        """Return a session whose catalog is main."""
         session = fresh_session(self.spark)
         spec = replace(_NOBODY, nessie_uri=self.running.nessie_uri)
         for name, value in session_settings(spec, self.running.tokens["publisher"]).items():
@@ -126,7 +126,7 @@ class Bench:
         return session
 
     def cost(self, run: Callable[[], object]) -> Cost:
-        """What one run takes, with nothing that an earlier one cached."""
+        """Return the cost of one run, with nothing cached by an earlier one."""
         self.spark.catalog.clearCache()
         before, begin = (
             step_metrics.work_since(self.spark, step_metrics.Work()),
@@ -169,7 +169,7 @@ def main() -> None:
 
 
 def _beside_others(bench: Bench, landed: LandedObject, runs: int) -> dict[str, object]:
-    """All twelve checks over the new rows, nothing having been counted on the way."""
+    """Run all twelve checks over the new rows, none of them counted during the append."""
     spec, _ = bench.ingest(landed, _TABLE)
     storage = Storage.connect(spec)
     spark = open_session(spec, token := storage.nessie_token())
@@ -180,13 +180,13 @@ def _beside_others(bench: Bench, landed: LandedObject, runs: int) -> dict[str, o
         measured = tiers.measure(Run(spark, spec, token, contract, table, files), {})
         held = [c.expect.met(measured[c.id].value, measured[c.id].rows) for c in contract.checks]
         if held != [True] * 12:
-            raise RuntimeError(f"a check of the benchmark does not hold: {measured}")
+            raise RuntimeError(f"a check of the benchmark failed: {measured}")
 
     def theirs(rival: Callable[..., int]) -> Callable[[], None]:
         def run() -> None:
             held = rival(spark.table(table_name(_TABLE)))
             if held != 12:
-                raise RuntimeError(f"only {held} checks of the benchmark hold")
+                raise RuntimeError(f"only {held} checks of the benchmark passed")
 
         return run
 
@@ -199,28 +199,28 @@ def _beside_others(bench: Bench, landed: LandedObject, runs: int) -> dict[str, o
     seconds = {name: statistics.median(c.seconds for c in found) for name, found in costs.items()}
     others = min(seconds["Great Expectations"], seconds["cuallee"])
     print(f"faster of the others / Lakegate: {others / seconds['Lakegate']:.2f}")
-    return {"costs": {n: _told(n, found) for n, found in costs.items()}, "seconds": seconds}
+    return {"costs": {n: _summary(n, found) for n, found in costs.items()}, "seconds": seconds}
 
 
 def _beside_append(bench: Bench, landed: LandedObject, runs: int) -> dict[str, object]:
     each = {
-        "plain append": lambda: bench.plain(landed, _TABLE),
-        "whole ingestion": lambda: bench.whole(landed, _TABLE),
+        "plain append": lambda: bench.append(landed, _TABLE),
+        "whole ingestion": lambda: bench.publish(landed, _TABLE),
     }
-    bench.whole(landed, _TABLE)  # makes the table
+    bench.publish(landed, _TABLE)  # makes the table
     costs = _alternating(bench, each, runs)
     plain, whole = costs.values()
     ratios = [w.seconds / p.seconds for p, w in zip(plain, whole, strict=True)]
     print(f"whole ingestion / plain append: {statistics.median(ratios):.2f}")
-    told = {name: _told(name, found) for name, found in costs.items()}
-    return {"costs": told, "ratio": statistics.median(ratios)}
+    shown = {name: _summary(name, found) for name, found in costs.items()}
+    return {"costs": shown, "ratio": statistics.median(ratios)}
 
 
 def _growth(bench: Bench, large: int, runs: int) -> dict[str, object]:
-    """One file of 10,000 rows into a table of as many, and into a large one."""
+    """Ingest a file of 10,000 rows into a table of as many and into a large one."""
     landed = bench.running.land("bench/small.parquet", _file(10_000))
     for table, rows in ((_FEW, 10_000), (_MANY, large)):
-        bench.whole(bench.running.land(f"bench/{table}.parquet", _file(10_000)), table)
+        bench.publish(bench.running.land(f"bench/{table}.parquet", _file(10_000)), table)
         _fill(bench, table, rows)
     each = {
         "into the small table": lambda: bench.ingest(landed, _FEW),
@@ -230,8 +230,8 @@ def _growth(bench: Bench, large: int, runs: int) -> dict[str, object]:
     few, many = costs.values()
     ratios = [m.seconds / f.seconds for f, m in zip(few, many, strict=True)]
     print(f"large / small: {statistics.median(ratios):.2f}")
-    told = {name: _told(name, found) for name, found in costs.items()}
-    return {"costs": told, "ratio": statistics.median(ratios), "large": large}
+    shown = {name: _summary(name, found) for name, found in costs.items()}
+    return {"costs": shown, "ratio": statistics.median(ratios), "large": large}
 
 
 def _fill(bench: Bench, table: str, rows: int) -> None:
@@ -244,7 +244,7 @@ def _fill(bench: Bench, table: str, rows: int) -> None:
 def _alternating(
     bench: Bench, each: Mapping[str, Callable[[], object]], runs: int
 ) -> dict[str, list[Cost]]:
-    """The costs of all, in turn, so that a noisy moment is nobody's own; the first is a warm-up."""
+    """Return the costs of all, in turn, so that noise meets all alike; the first is a warm-up."""
     costs: dict[str, list[Cost]] = {name: [] for name in each}
     for turn in range(runs + 1):
         for name, run in each.items():
@@ -254,7 +254,7 @@ def _alternating(
     return costs
 
 
-def _told(name: str, costs: Sequence[Cost]) -> dict[str, float]:
+def _summary(name: str, costs: Sequence[Cost]) -> dict[str, float]:
     seconds = statistics.median(cost.seconds for cost in costs)
     last = costs[-1]
     print(
@@ -272,7 +272,7 @@ def _told(name: str, costs: Sequence[Cost]) -> dict[str, float]:
 
 
 def _file(rows: int) -> bytes:
-    """A Parquet file that passes all twelve checks."""
+    """Return a Parquet file that passes all twelve checks."""
     random = np.random.default_rng(rows)
     ids = np.arange(rows)
     columns = {

@@ -1,7 +1,7 @@
-"""What comes of damaged files? Each is ingested as the job would, and its rows are compared.
+"""Ingest damaged files as the job does and compare their rows.
 
 `python -m benchmarks.damage [--files N] [--seed N] [--batches]`: files of every format, damaged by
-a seed. With `--batches` Parquet is read as large files of it are.
+a seed. With `--batches` Parquet is read like large files.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _ENDS = ("stopped", "right", "alike", "wrong", "hung")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one damaged file: one of `_ENDS`, and the code where it was stopped."""
+    """The result of one damaged file: one of `_ENDS`, and the code if it was stopped."""
 
     sample: str
     number: int
@@ -77,26 +77,28 @@ def _until_one_hangs(options: argparse.Namespace, done: int) -> list[Outcome]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """The whole files, and the rows that each of them has on its branch."""
+    """The undamaged files and the rows that each of them has on its branch."""
 
     spark: SparkSession
-    whole: dict[str, Sample]
+    undamaged: dict[str, Sample]
     rows: dict[str, list[str]]
     options: argparse.Namespace
 
     @classmethod
     def of(cls, spark: SparkSession, home: Path, options: argparse.Namespace) -> "_Trial":
         every = samples(_avro(spark, home)).items()
-        whole = {n: each for n, each in every if not options.batches or each.format == "parquet"}
-        rows = {name: _ingested(spark, each, each.body)[1] for name, each in whole.items()}
+        undamaged = {
+            n: each for n, each in every if not options.batches or each.format == "parquet"
+        }
+        rows = {name: _ingested(spark, each, each.body)[1] for name, each in undamaged.items()}
         if empty := [name for name, found in rows.items() if not found]:
-            raise SystemExit(f"whole files were refused: {empty}")
-        return cls(spark, whole, rows, options)
+            raise SystemExit(f"undamaged files were rejected: {empty}")
+        return cls(spark, undamaged, rows, options)
 
     def outcome(self, number: int) -> Outcome:
-        name = [*self.whole][number % len(self.whole)]
-        sample = self.whole[name]
-        others = [each for each in self.whole.values() if each.format == sample.format]
+        name = [*self.undamaged][number % len(self.undamaged)]
+        sample = self.undamaged[name]
+        others = [each for each in self.undamaged.values() if each.format == sample.format]
         how, body = mutated(sample, others, self.options.seed * 1_000_000 + number)
         intact, batches = self.rows[name], self.options.batches
         end, code = _judged(self.spark, sample, body, intact, batches=batches)
@@ -118,7 +120,7 @@ def _judged(
 def _ingested(
     spark: SparkSession, sample: Sample, body: bytes, *, batches: bool = False
 ) -> tuple[str, list[str]]:
-    """Return why a file is not published, "" where it is, and the rows that are on its branch."""
+    """Return why a file is not published, "" if it is, and the rows that are on its branch."""
     limits = replace(DEFAULTS, longest_stall=_STALL)
     limits = replace(limits, largest_by_rows=1) if batches else limits
     contract = parse(sample.contract(_TABLE), "a damaged file")

@@ -1,7 +1,7 @@
-"""What does a key cost that must be unique in the whole table?
+"""Measure the check of a key that must be unique in the whole table.
 
 `python -m benchmarks.keys [--rows N] [--runs N]`: a file of 20,002 rows, two of whose keys the
-table has, audited beside the plain way, which groups the whole table; in turn, in one warm Spark.
+table has, is audited; for comparison the whole table is grouped. Both run in turn in a warm Spark.
 """
 
 import argparse
@@ -74,7 +74,7 @@ class Bench:
     numbers: "count[int]"
 
     def on(self, branch: str) -> SparkSession:
-        """A session whose catalog is a branch, with the publisher's rights."""
+        """Return a session whose catalog is a branch, with the publisher's rights."""
         session = fresh_session(self.spark)
         spec = replace(_NOBODY, branch=branch, nessie_uri=self.running.nessie_uri)
         for name, value in session_settings(spec, self.running.tokens["publisher"]).items():
@@ -91,7 +91,7 @@ class Bench:
         made.writeTo(f"lake.{case.table}").option("distribution-mode", "none").append()
 
     def land(self, case: Case) -> LandedObject:
-        """A file of new keys, and of those that clash."""
+        """Land a file of new keys and of those that clash."""
         ids = self.spark.range(case.first, case.first + _BATCH).select(F.expr(case.new))
         known = self.spark.range(case.first, case.first + case.clashes)
         values = [row[0] for row in ids.union(known.select(F.expr(case.key))).collect()]
@@ -100,7 +100,7 @@ class Bench:
         return self.running.land(f"{case.table.replace('.', '/')}/file", file.getvalue())
 
     def audit(self, case: Case, landed: LandedObject) -> AuditReport:
-        """One ingestion up to its report; its branch is left."""
+        """Ingest a file up to its report; the branch stays."""
         text = _CONTRACT.replace("TABLE", case.table).replace("TYPE", _LOGICAL[case.type])
         text = text.replace("CLASHES", str(case.clashes))
         version = self.running.put_contract(case.table, text)
@@ -123,7 +123,7 @@ def main() -> None:
     integer = ("bigint", "2 * id", "2 * id + 1")
     text = ("string", "md5(string(id))", "md5(string(-id - 1))")
     cases = [
-        Case("beyond all keys", "bench.above", *integer, rows, 0),
+        Case("above all keys", "bench.above", *integer, rows, 0),
         Case("within one file's keys", "bench.within", *integer, half),
         Case("random keys", "bench.random", *text, half),
     ]
@@ -136,7 +136,7 @@ def main() -> None:
 
 
 def _compared(bench: Bench, case: Case, rows: int, runs: int) -> dict[str, object]:
-    """The audit of the case's file beside the plain way, in turn; the first is a warm-up."""
+    """Compare the audit of the case's file with a group-by, in turn, after a warm-up."""
     bench.fill(case, rows)
     landed = bench.land(case)
     audits, plain = [], []
@@ -147,7 +147,7 @@ def _compared(bench: Bench, case: Case, rows: int, runs: int) -> dict[str, objec
             audits.append(next(step for step in report.steps if step.name == "audit"))
             plain.append(spent)
     ratio = statistics.median(a.seconds / p.seconds for a, p in zip(audits, plain, strict=True))
-    print(f"{case.name}: {ratio:.2f} of the plain way; tier {report.checks[-1].tier}")
+    print(f"{case.name}: {ratio:.2f} of a group-by; tier {report.checks[-1].tier}")
     for name, steps in (("audit", audits), ("plain", plain)):
         seconds, last = statistics.median(step.seconds for step in steps), steps[-1]
         print(

@@ -1,8 +1,8 @@
-"""How many files a second does Nessie take, on RocksDB and on PostgreSQL?
+"""Measure how many files a second Nessie takes on RocksDB and on PostgreSQL.
 
-`python -m benchmarks.nessie [--rounds N] [--files N]`: two real servers side by side, in turn. What
-is asked of them for a file is what Lakegate asks: cut a branch, commit one snapshot on it through
-the Iceberg REST catalog (by metadata alone: no data is written), merge it into main, delete it.
+`python -m benchmarks.nessie [--rounds N] [--files N]`: two real servers, in turn. For each file
+they are asked what Lakegate asks: create a branch, commit one snapshot on it through the Iceberg
+REST catalog (metadata alone, no data file), merge it into main, delete it.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> None:
 def _measured(
     running: Mapping[str, Services], tables: Sequence[str], rounds: int
 ) -> dict[str, dict[str, float]]:
-    """The medians of rounds that take turns."""
+    """Return the medians of rounds that take turns."""
     figures: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
     for _ in range(rounds):
         for clients in _AT_ONCE:
@@ -81,17 +81,17 @@ def _measured(
 
 
 def _round(running: Services, clients: int, tables: Sequence[str]) -> dict[str, float]:
-    """Files a second: each step for all files before the next one begins; then one table."""
+    """Return files a second: each step for all files before the next one; then one table."""
     shares = [tables[nth::clients] for nth in range(clients)]
     made = [Client(_own_session(running), share) for share in shares]
     rates = {step: _rate([getattr(c, step) for c in made], len(tables)) for step in _STEPS}
-    whole = 1 / sum(1 / rate for rate in rates.values())
+    together = 1 / sum(1 / rate for rate in rates.values())
     busy = sum(client.busy for client in made)
-    return {**rates, "all": whole, "busy": busy, **_one_table(running, clients, len(tables))}
+    return {**rates, "all": together, "busy": busy, **_one_table(running, clients, len(tables))}
 
 
 def _one_table(running: Services, clients: int, files: int) -> dict[str, float]:
-    """Files a second of one table, published by the use case that the Lambdas call."""
+    """Return files a second of one table, published by the use case that the Lambdas call."""
     ledger = ledger_table(boto3.resource("dynamodb"), f"ledger-{secrets.token_hex(4)}")
     table = f"bench.t{secrets.token_hex(4)}"
     benches = [Bench(_own_session(running), table, ledger) for _ in range(clients)]
@@ -106,7 +106,7 @@ def _one_table(running: Services, clients: int, files: int) -> dict[str, float]:
 
 
 def _publish(bench: Bench, waiting: Sequence[Ingestion], again: list[str]) -> None:
-    """Publish each that nobody took along; what fails in passing is delivered `again`."""
+    """Publish each file that no other publisher rebased; retry transient failures via `again`."""
     for ingestion in waiting:
         while not (now := bench.adapters.ledger.get(ingestion.id)).ended:
             try:
@@ -116,7 +116,7 @@ def _publish(bench: Bench, waiting: Sequence[Ingestion], again: list[str]) -> No
 
 
 def _rate(clients: Sequence[Callable[[], None]], files: int) -> float:
-    """Files a second while all clients are at work at once."""
+    """Return files a second while all clients work at the same time."""
     with ThreadPoolExecutor(len(clients)) as pool:
         begin = time.perf_counter()
         for done in [pool.submit(client) for client in clients]:
@@ -126,7 +126,7 @@ def _rate(clients: Sequence[Callable[[], None]], files: int) -> float:
 
 @contextmanager
 def _servers(home: Path) -> Iterator[dict[str, Services]]:
-    """The same services with a Nessie on each store."""
+    """Yield the same services with a Nessie on each store."""
     with services(home) as running, ExitStack() as stack:
         jdbc = stack.enter_context(postgres(home, free_port(set()), Path(sys.prefix)))
         stores = {
@@ -152,7 +152,7 @@ def _servers(home: Path) -> Iterator[dict[str, Services]]:
 def _nessie(
     home: Path, name: str, running: Services, options: Mapping[str, str]
 ) -> Iterator[Services]:
-    """A server as the local stack runs it, but with a whole JVM and another store."""
+    """Return a server like the local stack's, but with a full JVM and another store."""
     port, management = free_port(set()), free_port(set())
     storage = running.s3.meta.endpoint_url
     local = nessie.command(home, port, management, storage, f"s3://{LAKE_BUCKET}/warehouse")
@@ -170,7 +170,7 @@ def _nessie(
 
 
 def _own_session(running: Services) -> Services:
-    """The same services, with connections to Nessie that nobody else uses."""
+    """Return the same services with connections of their own to Nessie."""
     return replace(running, catalog=Catalog(running.nessie_uri, running.tokens["publisher"]))
 
 

@@ -1,4 +1,4 @@
-"""What Lakegate asks of Nessie for one file, step by step, without a data file being written."""
+"""Ask of Nessie what Lakegate asks for one file, step by step, without writing a data file."""
 
 import secrets
 import time
@@ -24,10 +24,10 @@ def create_tables(running: Services, names: Sequence[str]) -> None:
 
 
 class Client:
-    """One client, which ingests a file into each of its tables: each step for all of them."""
+    """A client that ingests a file into each of its tables: each step for all tables."""
 
     def __init__(self, running: Services, tables: Sequence[str]) -> None:
-        """The services' catalog is then this client's alone."""
+        """Take over the services' catalog: no other client uses it then."""
         self._running = running
         name = secrets.token_hex(4)
         self._branches = {f"ingest/{table}/{name}": table for table in tables}
@@ -36,7 +36,7 @@ class Client:
         self.busy = 0  # how often main was too busy to take a branch, which was then tried again
 
     def create(self) -> None:
-        """Cut the branches off main, as on_upload does."""
+        """Create the branches from main, as on_upload does."""
         for branch in self._branches:
             self._bases[branch] = self._running.catalog.create_branch(branch)
 
@@ -47,13 +47,13 @@ class Client:
             self._heads[branch] = self._running.catalog.head(branch)
 
     def merge(self) -> None:
-        """Merge what was committed into main, as on_job_run does."""
+        """Merge the commits into main, as on_job_run does."""
         for branch, head in self._heads.items():
             while not self._merged(branch, head):
                 self.busy += 1
 
     def delete(self) -> None:
-        """Look for what was made for each file, and delete it, as on_job_run does."""
+        """Find each file's branches and delete them, as on_job_run does."""
         for branch in self._branches:
             for name in self._running.catalog.branches(branch):
                 self._running.catalog.delete_branch(name)
@@ -67,10 +67,10 @@ class Client:
 
 
 def _commit(catalog: RestCatalog, name: str) -> None:
-    """Commit a snapshot whose manifests nobody wrote: Nessie does not read them."""
+    """Commit a snapshot without writing its manifests: Nessie does not read them."""
     table = catalog.load_table(name)
     number = secrets.randbits(62)
-    told = {
+    fields = {
         "snapshot-id": number,
         "sequence-number": table.metadata.last_sequence_number + 1,
         "timestamp-ms": time.time_ns() // 1_000_000,
@@ -78,7 +78,7 @@ def _commit(catalog: RestCatalog, name: str) -> None:
         "summary": {"operation": "append", "added-records": "1000"},
         "schema-id": table.metadata.current_schema_id,
     }
-    snapshot = Snapshot.model_validate(told)
+    snapshot = Snapshot.model_validate(fields)
     head = SetSnapshotRefUpdate.model_validate(
         {"ref-name": "main", "type": "branch", "snapshot-id": number}
     )

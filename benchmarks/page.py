@@ -1,4 +1,4 @@
-"""How long does a person wait for the quality page?
+"""Measure how long the quality page takes to show.
 
 `python -m benchmarks.page [--runs N]`, over a real Nessie, S3 and DynamoDB (ministack's), in a real
 browser: from the navigation to the first chart that is drawn, each time in a fresh browser context.
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _filled(running: Services) -> dict[str, str]:
-    """Fill the stores; the answer maps a view to its path."""
+    """Fill the stores and return each view's path."""
     every = list(page_data.ingestions(_INGESTIONS, datetime.now(UTC)))
     running.put_contract(page_data.TABLE, page_data.contract())
     page_data.fill_table(running, _ROWS)
@@ -88,11 +88,13 @@ def _filled(running: Services) -> dict[str, str]:
 
 @contextmanager
 def _serving(running: Services) -> Iterator[str]:
-    """`lakegate page` in a process of its own; gives its address."""
+    """Serve `lakegate page` in a process of its own and yield its address."""
     port = free_port(set())
     command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
-    told = _environment(running)
-    with subprocess.Popen(command, env={**os.environ, **told}, stdin=subprocess.DEVNULL) as server:
+    variables = _environment(running)
+    with subprocess.Popen(
+        command, env={**os.environ, **variables}, stdin=subprocess.DEVNULL
+    ) as server:
         try:
             eventually(lambda: listening(port), _PATIENCE, "the page is not served")
             yield f"http://127.0.0.1:{port}"
@@ -101,7 +103,7 @@ def _serving(running: Services) -> Iterator[str]:
 
 
 def _environment(running: Services) -> Mapping[str, str]:
-    """The variables that lead the page to these services."""
+    """Return the variables that point the page to these services."""
     settings: Settings = replace(
         SETTINGS,
         landing_bucket=LANDING,
@@ -109,15 +111,15 @@ def _environment(running: Services) -> Mapping[str, str]:
         nessie_uri=running.nessie_uri,
         nessie_token_secret="job-token",  # noqa: S106  its name
     )
-    told = {name: value for name, value in asdict(settings).items() if isinstance(value, str)}
-    return {f"LAKEGATE_{name.upper()}": value for name, value in told.items()} | {
+    named = {name: value for name, value in asdict(settings).items() if isinstance(value, str)}
+    return {f"LAKEGATE_{name.upper()}": value for name, value in named.items()} | {
         "LAKEGATE_READER_TOKEN": running.tokens["reader"],
         "LAKEGATE_STAGE": "demo",  # what the pictures' captions name
     }
 
 
 def _seconds(browser: Browser, address: str) -> float:
-    """From the navigation to the first chart, for somebody who was never there."""
+    """Return the seconds from the navigation to the first chart in a fresh browser context."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     try:
         begin = time.perf_counter()
@@ -130,7 +132,7 @@ def _seconds(browser: Browser, address: str) -> float:
 
 
 def _draw(browser: Browser, address: str, paths: Mapping[str, str], folder: Path) -> None:
-    """The README's two pictures, in as few colours as they need."""
+    """Draw the README's two pictures, in as few colours as they need."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("overview", "ingestion"):
         context = browser.new_context(viewport=_PICTURE, color_scheme="light")

@@ -35,7 +35,7 @@ _REASONS = {
 
 
 def ingestions(many: int, now: datetime) -> Iterator[Ingestion]:
-    """Ingestions of the last days, more by day than by night; the same for the same arguments."""
+    """Return ingestions of the last days, more by day than by night; they follow the arguments."""
     draw = random.Random(7)  # noqa: S311  no secret
     for number in range(many):
         share = (many - number) / many
@@ -76,7 +76,7 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
 
 
 def fill_ledger(table: Any, all_of_them: list[Ingestion]) -> None:
-    """Enter the ingestions; `table` is boto3's."""
+    """Put the ingestions into the ledger; `table` is boto3's."""
     with table.batch_writer() as batch:
         for each in all_of_them:
             batch.put_item(Item=to_item(each))
@@ -85,7 +85,7 @@ def fill_ledger(table: Any, all_of_them: list[Ingestion]) -> None:
 def fill_table(running: Services, rows: int) -> None:
     """Give main a table of so many rows in a few files, written by pyiceberg.
 
-    The files are entered as publishing does, branch by branch, so that main's log tells of them.
+    The files are registered as publishing does, branch by branch, so that main's log shows them.
     """
     main = _catalog(running, "main")
     main.create_namespace_if_not_exists("shop")
@@ -95,14 +95,14 @@ def fill_table(running: Services, rows: int) -> None:
         branch = f"ingest/{TABLE}/bench-{number}"
         base = running.catalog.create_branch(branch)
         _catalog(running, branch).load_table(TABLE).append(part)
-        told = _published(number, len(part))
+        published = _published(number, len(part))
         head = running.catalog.head(branch)
-        running.catalog.merge(branch, head, base, message([told]), properties([told]))
+        running.catalog.merge(branch, head, base, message([published]), properties([published]))
         running.catalog.delete_branch(branch)
 
 
 def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
-    """Give a rejected ingestion of the table its branch, with its rows; returns what it is then."""
+    """Give a rejected ingestion of the table a branch with its rows, and return it."""
     base = running.catalog.create_branch(rejected.branch)
     _catalog(running, rejected.branch).load_table(TABLE).append(_rows(rejected.rows))
     audited = running.catalog.head(rejected.branch)
@@ -110,7 +110,7 @@ def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
 
 
 def _catalog(running: Services, branch: str) -> RestCatalog:
-    """The catalog at a branch, with the right to write there."""
+    """Return the catalog at a branch, with the right to write there."""
     return RestCatalog(
         "lake",
         uri=f"{running.nessie_uri}/iceberg/{branch.replace('/', '%2F')}",
@@ -166,7 +166,7 @@ def put_report(running: Services, of: Ingestion) -> None:
     running.s3.put_object(Bucket=LAKE_BUCKET, Key=of.report_key, Body=report.to_json().encode())
 
 
-_ASKED = {  # what was asked, of which column, and how many rows were not so
+_ASKED = {  # the check, its column, and how many rows failed it
     "id.nullValues": ("id", 0),
     "id.duplicateValues": ("id", 0),
     "customer.nullValues": ("customer", 0),
@@ -194,7 +194,7 @@ def _checks() -> Iterator[CheckResult]:
 
 
 def contract() -> str:
-    """The contract of the table."""
+    """Return the table's contract."""
     names = {"id": "integer", "customer": "integer", "amount": "number", "status": "string"}
     properties = [
         {"name": name, "logicalType": kind, "required": True} for name, kind in names.items()

@@ -1,6 +1,7 @@
-"""What the simulation and the arithmetic go by: measured here, assumed of AWS, or set by people.
+"""The figures behind docs/scale.md: measured here, assumed of AWS, set by default, or list prices.
 
-Whoever has better figures (an account, another machine) changes them here and runs both again.
+With better figures, of an account or another machine, change them here and run
+`python -m benchmarks.scale` again.
 """
 
 from dataclasses import dataclass
@@ -8,16 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Steps:
-    """What a file's steps take, in seconds; measured on two shared cores.
+    """Seconds of a file's steps, measured on two shared cores.
 
     `upload` is on_upload's work for one file and `record` a commit of results to
-    ops.audit_results, by the ledger's times (make bench-steps). `job_file` and
-    `job_megabyte` are the job's own in a warm Spark (make bench-append), `session` is a new Spark.
-    `judge` is on_job_run's look at an ended run: five calls, each taken for 10 ms. `merge` is a
-    publish that main takes as it is, `rebase` what it costs more where main refuses, `member` each
-    further file that goes along (make bench-publish).
-    `create`, `commit`, `merged` and `delete` are how long one request of the kind keeps the whole
-    of Nessie busy: one by the files a second that it took (make bench-nessie, PostgreSQL).
+    ops.audit_results, by the ledger's times (make bench-steps). `job_file` and `job_megabyte` are
+    the job's own in a warm Spark (make bench-append), `session` is a new Spark. `judge` is
+    on_job_run's work on an ended run: five calls of 10 ms each. `merge` is a merge without a
+    conflict, `rebase` what a conflict adds, `member` what each further file of the rebase adds
+    (make bench-publish). `create`, `commit`, `merged` and `delete` are how long one request keeps
+    all of Nessie busy: one by the files a second that it took (make bench-nessie, PostgreSQL).
     """
 
     upload: float = 0.15
@@ -36,19 +36,19 @@ class Steps:
 
     @property
     def nessie(self) -> float:
-        """How long one file keeps Nessie busy."""
+        """Return how long one file keeps Nessie busy."""
         return self.create + self.commit + self.merged + self.delete
 
 
 @dataclass(frozen=True)
 class Requests:
-    """What one file of one row group asks for, alone in its batch, published without a rebase.
+    """The requests of one file of one row group, alone in its batch, published without a rebase.
 
     `writes` are the ledger's write units, `hottest` those of its busiest key, `reads` its read
     units; counted over the fakes by tests/unit/benchmarks/test_scale.py. `puts` (and one LIST) and
-    `gets` are S3's, the job's included, and `nessie` the requests to Nessie: counted on the local
-    stack by
-    `make bench-steps`. `messages` are sent, received and deleted in three queues.
+    `gets` (and HEAD) are S3's, the job's included, and `nessie` the requests to Nessie: counted on
+    the local stack by `make bench-steps`. `messages` are sent, received and deleted in three
+    queues.
     `logged` are kilobytes of the functions' logs, a guess.
     """
 
@@ -56,29 +56,28 @@ class Requests:
     hottest: int = 20
     reads: int = 8
     puts: int = 11
-    gets: int = 31
+    gets: int = 41
     nessie: int = 36
     messages: int = 9
     logged: float = 4.0
 
 
-ITEM = (
-    1300  # bytes of an ingestion in the ledger whose job runs (tests/unit/benchmarks/test_scale.py)
-)
+MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
+ITEM = 1300  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 
 @dataclass(frozen=True)
 class Aws:
-    """What AWS does by itself; assumptions, each with its source.
+    """Assumptions about AWS, each with its source.
 
-    `event` is from a change to its message in a queue (seconds, commonly seen). `cold` is what a
-    run waits for its workers where none is warm, `warm` where some are ("Pre-initialized capacity":
-    one says seconds, of the other AWS gives no figure: commonly one to two minutes are reported).
+    `event` is from a change to its message in a queue (seconds, commonly reported). `cold` is how
+    long a run waits for its workers, `warm` if workers are kept warm ("Pre-initialized capacity"
+    says seconds; for cold workers AWS gives no figure, one to two minutes are reported).
     `starts` is StartJobRun's requests a second and `account_vcpus` the account's vCPUs at a time
     (Service Quotas shows both and raises them; 16 vCPUs is a new account's). `lambdas` is the
-    account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB looks
-    through a megabyte of an index, as each publish does for who else is on the way, `listing` what
-    S3 takes for a thousand versions and `lookup` what DynamoDB takes for a hundred items (guesses).
+    account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB reads a
+    megabyte of an index, as each publish does to find other ingestions, `listing` what S3 takes
+    for a thousand versions and `lookup` what DynamoDB takes for a hundred items (guesses).
     """
 
     event: float = 1.0
@@ -94,14 +93,14 @@ class Aws:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a deployment sets; these defaults are the templates'.
+    """A deployment's settings; the defaults are the templates'.
 
     `upload_batch` and `run_batch` are the mappings' BatchSize, `upload_lambdas` and `run_lambdas`
     UploadConcurrency and JobRunConcurrency. `runs` is ConcurrentRuns, `vcpus` MaximumCpu;
-    a run's driver and executors take `run_vcpus` and `run_gigabytes`. `warm_runs` is for how many
-    runs workers are kept warm. `nessie` is how many times as much as the one measured here the
-    deployment's Nessie takes. `files_a_run` files of one table share a run, each waiting at most
-    `linger` seconds for the others: 1 is what Lakegate does today.
+    a run's driver and executors take `run_vcpus` and `run_gigabytes`. `warm_runs` is the number of
+    runs that workers are kept warm for. `nessie` is the speed of the deployment's Nessie, relative
+    to the one measured here. `files_a_run` files of one table share a run, each waiting at most
+    `linger` seconds for the others: Lakegate runs one file a run.
     """
 
     upload_batch: int = 5
@@ -122,16 +121,16 @@ class Settings:
     linger: float = 60.0
 
     def at_once(self, aws: Aws) -> int:
-        """How many job runs there can be at a time."""
+        """Return how many job runs there can be at a time."""
         return max(1, min(self.runs, min(self.vcpus, aws.account_vcpus) // self.run_vcpus))
 
 
 @dataclass(frozen=True)
 class Load:
-    """Files that land: `rate` a minute, in bursts of `burst` at once, over so many `tables`.
+    """Files that land: `rate` a minute, in bursts of `burst` at once, for so many `tables`.
 
-    `failing` of all messages' deliveries fail for a passing reason; `lost` of the job runs' events
-    never come.
+    `failing` is the share of messages' deliveries that fail for a passing reason, `lost` the share
+    of job runs' events that never come.
     """
 
     rate: float
@@ -141,3 +140,41 @@ class Load:
     megabytes: float = 2.0
     failing: float = 0.001
     lost: float = 0.001
+
+
+# List prices in US dollars, x86: check them at https://aws.amazon.com/pricing/ before you rely on
+# them. None was read from a bill.
+DATE = "2026-11-21"
+REGION = "us-east-1"
+HOURS = 730  # a month
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The list price of one unit each; `_m` is for a million."""
+
+    emr_vcpu_hour: float = 0.052624
+    emr_gb_hour: float = 0.0057785
+    lambda_request_m: float = 0.20
+    lambda_gb_second: float = 0.0000166667
+    dynamodb_write_m: float = 0.625  # on demand, since November 2024
+    dynamodb_read_m: float = 0.125
+    sqs_request_m: float = 0.40
+    event_m: float = 1.00
+    s3_put_m: float = 5.00  # also POST, COPY and LIST
+    s3_get_m: float = 0.40  # and all others
+    s3_gb_month: float = 0.023
+    logs_gb: float = 0.50
+    # by the hour, whatever lands
+    fargate_vcpu_hour: float = 0.03238  # ARM
+    fargate_gb_hour: float = 0.00356
+    load_balancer_hour: float = 0.0225
+    database_hour: float = 0.016  # db.t4g.micro, PostgreSQL, one zone
+    database_gb_month: float = 0.115
+    endpoint_hour: float = 0.01  # an interface endpoint in one zone
+    address_hour: float = 0.005  # a public IPv4 address
+    alarm_month: float = 0.10
+    secret_month: float = 0.40
+
+
+PRICES = Prices()

@@ -1,7 +1,7 @@
-"""What does publishing cost? Merges without a conflict beside refused ones, one and many at once.
+"""Measure publishing: merges with and without a conflict, one and many at a time.
 
 `python -m benchmarks.publish [--runs N]`, over a real Nessie, S3 and ledger, without Spark: audited
-branches of one table are published by the very use case that the Lambdas call.
+branches of one table are published by the use case that the Lambdas call.
 """
 
 import argparse
@@ -56,7 +56,7 @@ _FEW_FILES, _MANY_FILES = 10, 10_000
 
 @dataclass
 class _Traffic:
-    """What went to and came from S3, in requests and bytes, and how much of it was rows."""
+    """The traffic with S3 in requests and bytes, and how much of it was rows."""
 
     requests: int = 0
     read: int = 0
@@ -65,7 +65,7 @@ class _Traffic:
 
 
 class Bench:
-    """One table on a real lake, and the publisher's world."""
+    """One table on a real lake, and the publisher's adapters."""
 
     def __init__(self, running: Services, table: str, ledger: Any) -> None:
         self.running, self.table, self.traffic = running, table, _Traffic()
@@ -101,13 +101,13 @@ class Bench:
         self._enter(catalog.create_table(self.table, columns, properties=_PROPERTIES), 1, 1)
 
     def fill(self, files: int) -> None:
-        """Give main's table as many files, entered 100 at a time, as publishing leaves them."""
+        """Give main's table as many files, registered 100 at a time as publishing does."""
         table = self._at("main").load_table(self.table)
         for _ in range(0, files, 100):
             self._enter(table, 1, min(100, files))
 
     def audited(self, rows: int = _SMALL) -> Ingestion:
-        """An ingestion whose file was written to a branch off main's head, and audited."""
+        """Return an ingestion whose file was written to a branch from main's head, and audited."""
         self._number += 1
         key = f"{self.table.replace('.', '/')}/{self._number}.parquet"
         landed = LandedObject(LANDING, key, "v1", "e", rows, landed_at=_now())
@@ -129,7 +129,7 @@ class Bench:
         return self.adapters.ledger.begin(audited.step("audited", _now()))
 
     def publish(self, ingestion: Ingestion) -> float:
-        """Publish one; returns the seconds. What went to and from S3 is then in `traffic`."""
+        """Publish one and return the seconds; `traffic` then has the traffic with S3."""
         self.traffic = _Traffic()
         begin = time.perf_counter()
         done = publish(self.adapters, ingestion)
@@ -139,22 +139,22 @@ class Bench:
         return seconds
 
     def publish_refused(self, rows: int) -> float:
-        """Publish one whose branch main refuses; returns the seconds."""
+        """Publish one whose branch conflicts with main and return the seconds."""
         waiting, quicker = self.audited(rows), self.audited(1)
         self.publish(quicker)
         return self.publish(waiting)
 
     def rows_on_main(self) -> int:
-        """The records that main's table says it has."""
+        """Return how many records main's table has."""
         snapshot = self._at("main").load_table(self.table).current_snapshot()
         return int(snapshot.summary["total-records"]) if snapshot and snapshot.summary else 0
 
     def commits(self) -> int:
-        """How many commits main has."""
+        """Return how many commits main has."""
         return sum(1 for _ in self.adapters.catalog.log())
 
     def _file(self, table: Table, rows: int) -> DataFile:
-        """A Parquet file of so many rows under the table; each size is put there once."""
+        """Return a Parquet file of so many rows under the table; each size is written once."""
         if rows not in self._files:
             path, body = f"{table.location()}/data/{rows}.parquet", _rows(rows)
             bucket, _, key = path.removeprefix("s3://").partition("/")
@@ -230,7 +230,7 @@ def main() -> None:
 
 
 def _one(bench: Bench, runs: int) -> dict[str, object]:
-    """One branch that main takes as it is, beside refused ones of a small and of a large file."""
+    """Compare a branch without a conflict with conflicting ones of a small and a large file."""
     taken, small, large, traffic = [], [], [], _Traffic()
     for _ in range(runs):
         taken.append(bench.publish(bench.audited()))
@@ -250,7 +250,7 @@ def _one(bench: Bench, runs: int) -> dict[str, object]:
 
 
 def _at_once(bench: Bench, files: int) -> dict[str, object]:
-    """Files whose branches were all cut off one head of main, each delivered to a publisher."""
+    """Publish files whose branches were all created from one head of main, by many publishers."""
     waiting = [bench.audited() for _ in range(files)]
     before, log = bench.rows_on_main(), bench.commits()
     begin = time.perf_counter()
@@ -265,7 +265,7 @@ def _at_once(bench: Bench, files: int) -> dict[str, object]:
 
 
 def _by_table(few: Bench, many: Bench, runs: int) -> dict[str, object]:
-    """A refused branch for a table of few files, beside one for a table of many."""
+    """Compare a conflicting branch of a table of few files with one of a table of many."""
     few.fill(_FEW_FILES)
     many.fill(_MANY_FILES)
     pairs = [(few.publish_refused(_SMALL), many.publish_refused(_SMALL)) for _ in range(runs)]

@@ -1,4 +1,4 @@
-"""The same twelve checks by Great Expectations and by cuallee, as their guides would write them."""
+"""The same twelve checks by Great Expectations and by cuallee, as in their guides."""
 
 import great_expectations as gx
 from cuallee import Check, CheckLevel
@@ -10,7 +10,7 @@ MOST_ROWS = 10_000_000
 
 
 def great_expectations(rows: DataFrame) -> int:
-    """How many of the twelve checks hold."""
+    """Return how many of the twelve checks hold."""
     context = gx.get_context(mode="ephemeral")
     asset = context.data_sources.add_spark("bench").add_dataframe_asset("rows")
     batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": rows})
@@ -35,7 +35,7 @@ def great_expectations(rows: DataFrame) -> int:
 
 
 def cuallee(rows: DataFrame) -> int:
-    """How many of the twelve checks hold."""
+    """Return how many of the twelve checks hold."""
     check = Check(CheckLevel.ERROR, "twelve")
     for name in ("id", "email", "status"):
         check.is_complete(name)

@@ -1,41 +1,114 @@
-"""The figures of docs/scale.md; `python -m benchmarks.scale` writes them into it.
+"""Compute the figures of docs/scale.md; `python -m benchmarks.scale` writes them into it.
 
 In the page each block stands between `<!-- name -->` and `<!-- end -->`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.arithmetic import (
-    AWS,
-    MILLION,
-    SETTINGS,
-    STEPS,
-    Line,
-    bill,
-    by_the_hour,
-    limits,
-    queued_in_vain,
-    run_dollars,
-    run_seconds,
-    search,
-    sharing,
-    swept,
-    total,
-    warm_dollars,
+from benchmarks import simulate
+from benchmarks.parameters import (
+    DATE,
+    HOURS,
+    ITEM,
+    MOST_TOGETHER,
+    PRICES,
+    REGION,
+    Aws,
+    Requests,
+    Settings,
+    Steps,
 )
-from benchmarks.prices import DATE, PRICES, REGION
-from benchmarks.simulate import SCENARIOS, Scenario, header, line, run
+from benchmarks.simulate import SCENARIOS, Scenario
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
+ENDPOINTS, ALARMS, _SECRETS = 4, 22, 7
+QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
+STEPS, AWS, SETTINGS, REQUESTS = Steps(), Aws(), Settings(), Requests()
+_MILLION = 1_000_000
+_LAMBDA_GB = 0.5
+_SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
+_PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
+_MOST_SHARED = 50
+_PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
+
 Block = Callable[[], Iterator[str]]
 
 
+class Line(NamedTuple):
+    """One line of a bill: a quantity of something and the price of one unit."""
+
+    name: str
+    quantity: float
+    unit: str
+    price: float
+
+    @property
+    def dollars(self) -> float:
+        """Return quantity times price."""
+        return self.quantity * self.price
+
+
+def total(lines: Sequence[Line]) -> float:
+    """Return the sum of a bill."""
+    return sum(line.dollars for line in lines)
+
+
+def run_seconds(files: float = 1, megabytes: float = 2.0) -> float:
+    """Return how long a job run's workers work, without the time until they are there."""
+    return STEPS.session + files * (STEPS.job_file + STEPS.job_megabyte * megabytes)
+
+
+def run_dollars(seconds: float) -> float:
+    """Return what a job run costs on EMR Serverless."""
+    an_hour = SETTINGS.run_vcpus * PRICES.emr_vcpu_hour
+    an_hour += SETTINGS.run_gigabytes * PRICES.emr_gb_hour
+    return max(seconds, _SHORTEST_RUN) / 3600 * an_hour
+
+
+def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[Line]:
+    """Return what so many files of that size cost, without what costs by the hour."""
+    seconds = max(run_seconds(files_a_run, megabytes), _SHORTEST_RUN) * files / files_a_run
+    hours, millions, gigabytes = seconds / 3600, files / _MILLION, files * megabytes / 1024
+    lambdas = files * (STEPS.upload + STEPS.judge + STEPS.merge + STEPS.record)
+    run, asked, price = SETTINGS, REQUESTS, PRICES
+    return [
+        Line("EMR Serverless, vCPUs", run.run_vcpus * hours, "vCPU hours", price.emr_vcpu_hour),
+        Line("EMR Serverless, memory", run.run_gigabytes * hours, "GB hours", price.emr_gb_hour),
+        Line("DynamoDB, writes", asked.writes * millions, "million", price.dynamodb_write_m),
+        Line("DynamoDB, reads", asked.reads * millions, "million", price.dynamodb_read_m),
+        Line("S3, PUT and LIST", asked.puts * millions, "million", price.s3_put_m),
+        Line("S3, GET and HEAD", asked.gets * millions, "million", price.s3_get_m),
+        Line("SQS", asked.messages * millions, "million", price.sqs_request_m),
+        Line("EventBridge", millions, "million", price.event_m),
+        Line("Lambda, requests", 3 * millions, "million", price.lambda_request_m),
+        Line("Lambda, time", _LAMBDA_GB * lambdas, "GB seconds", price.lambda_gb_second),
+        Line("Logs", asked.logged * millions, "GB", price.logs_gb),
+        Line("S3, kept a month twice", 2 * gigabytes, "GB months", price.s3_gb_month),
+    ]
+
+
+def by_the_hour() -> list[Line]:
+    """Return what a month costs in which nothing lands."""
+    return [
+        Line("Nessie: 2 tasks, vCPUs", 2 * 0.5 * HOURS, "vCPU hours", PRICES.fargate_vcpu_hour),
+        Line("Nessie: 2 tasks, memory", 2 * 2 * HOURS, "GB hours", PRICES.fargate_gb_hour),
+        Line("Nessie: load balancer", HOURS, "hours", PRICES.load_balancer_hour),
+        Line("Nessie: PostgreSQL", HOURS, "hours", PRICES.database_hour),
+        Line("Nessie: its 20 GB", 20, "GB months", PRICES.database_gb_month),
+        Line("interface endpoints in one zone", ENDPOINTS * HOURS, "hours", PRICES.endpoint_hour),
+        Line("Nessie: 2 public addresses, for its image", 2 * HOURS, "hours", PRICES.address_hour),
+        Line("alarms", ALARMS, "alarms", PRICES.alarm_month),
+        Line("secrets", _SECRETS, "secrets", PRICES.secret_month),
+    ]
+
+
 def in_short() -> Iterator[str]:
-    """What a person in a hurry should know."""
-    million, run_ = bill(MILLION), AWS.cold + run_seconds()
-    emr = total([each for each in million if each.what.startswith("EMR")]) / total(million)
+    """Yield the summary."""
+    bill_, run = bill(_MILLION), AWS.cold + run_seconds()
+    emr = total([each for each in bill_ if each.name.startswith("EMR")]) / total(bill_)
     largest = (60 - run_seconds(1, 0)) / STEPS.job_megabyte
     shipped, new = SETTINGS.vcpus // SETTINGS.run_vcpus, SETTINGS.at_once(AWS)
     yield (
@@ -44,83 +117,150 @@ def in_short() -> Iterator[str]:
         f"${run_dollars(0):.3f} a file, be it of 1 KB or of {largest:,.0f} MB."
     )
     yield (
-        f"* **As shipped a deployment does {60 * shipped / run_:.1f} files a minute**: a run holds "
-        f"its vCPUs for {run_:.0f} s, most of it waiting for them, and there is room for "
-        f"{shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is {60 * new / run_:.1f}."
+        f"* **As shipped a deployment does {60 * shipped / run:.1f} files a minute**: a run holds "
+        f"its vCPUs for {run:.0f} s, most of it waiting for them, and there is room for "
+        f"{shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is {60 * new / run:.1f}."
     )
     yield (
         f"* Prices are list prices of {REGION} on {DATE}, never read from a bill. Workers kept "
-        f"warm cost ${warm_dollars():.2f} an hour for each run that they are for."
+        f"warm cost ${run_dollars(3600):.2f} an hour for each run that they are for."
     )
 
 
 def million() -> Iterator[str]:
-    """The bill of a million files."""
-    return _bill("a million files of 2 MB", bill(MILLION))
+    """Yield the bill of a million files."""
+    return _bill("a million files of 2 MB", bill(_MILLION))
 
 
 def nothing() -> Iterator[str]:
-    """The bill of a month without a file."""
+    """Yield the bill of a month without a file."""
     return _bill("a month in which nothing lands", by_the_hour())
 
 
 def sizes() -> Iterator[str]:
-    """What other sizes and numbers cost."""
+    """Yield the costs of other sizes and numbers."""
     cases = (
         ("a file of 2 MB", 1, 2.0, 1),
         ("a file of 1 GB", 1, 1024.0, 1),
         ("a GB in files of 2 MB", 512, 2.0, 1),
         ("a GB in files of 2 MB, 50 a run", 512, 2.0, 50),
-        ("a million files of 2 MB, 50 a run", MILLION, 2.0, 50),
+        ("a million files of 2 MB, 50 a run", _MILLION, 2.0, 50),
     )
-    yield from _head("| what | costs |")
-    for name, files, megabytes, shared in cases:
-        yield f"| {name} | ${total(bill(files, megabytes, shared)):,.4g} |"
+    rows = (
+        (name, f"${total(bill(files, megabytes, shared)):,.4g}")
+        for name, files, megabytes, shared in cases
+    )
+    return _table("what", "costs", rows=rows)
 
 
 def places() -> Iterator[str]:
-    """Where files pile up."""
-    yield from _head("| place | why | files a minute | what widens it |")
-    for each in limits():
-        yield f"| {each.where} | {each.why} | {each.a_minute:,.0f} | {each.turn} |"
+    """Yield how many files a minute each place lets through, the narrowest first."""
+    columns = ("place", "why", "files a minute", "what widens it")
+    found = sorted((*_job_limits(), *_function_limits(), *_store_limits()), key=lambda x: x[2])
+    rows = ((where, why, f"{a_minute:,.0f}", advice) for where, why, a_minute, advice in found)
+    yield from _table(*columns, rows=rows)
     yield ""
+    # As many as EMR's queue lets wait at the same time.
+    runs = SETTINGS.at_once(Aws(account_vcpus=_MILLION))
+    waiting = int(runs * 60 * QUEUE_MINUTES / (AWS.cold + run_seconds()))
     yield (
-        f"A queue that is too long loses its end: as shipped, of more than {queued_in_vain():,} "
-        "runs at once the last ones wait longer than `QueueTimeoutMinutes` and time out; people "
-        "are told, and `lakegate replay` starts them again."
+        f"A queue that is too long loses its end: as shipped, of more than {waiting:,} "
+        "runs at once the last ones wait longer than `QueueTimeoutMinutes` and time out; owners "
+        "are notified, and `lakegate replay` starts them again."
     )
 
 
+Limit = tuple[str, str, float, str]  # where, why, files a minute, what widens it
+
+
+def _job_limits() -> Iterator[Limit]:
+    run = AWS.cold + run_seconds()
+    shipped = SETTINGS.vcpus // SETTINGS.run_vcpus
+    for where, runs, advice in (
+        ("vCPU quota of a new account", SETTINGS.at_once(AWS), "ask AWS for more"),
+        ("MaximumCpu as shipped", shipped, "MaximumCpu, MaximumMemory"),
+        ("ConcurrentRuns as shipped", SETTINGS.runs, "ConcurrentRuns"),
+        ("ConcurrentRuns at most", 1000, "share runs; a second application"),
+    ):
+        yield where, f"{runs:,} runs of {run:.0f} s", 60 * runs / run, advice
+    starts = f"{AWS.starts:.0f} a second (assumed)"
+    yield "StartJobRun", starts, 60 * AWS.starts, "ask AWS for more; share runs"
+
+
+def _function_limits() -> Iterator[Limit]:
+    upload, at_once = STEPS.upload + STEPS.create, SETTINGS.upload_lambdas
+    commit = STEPS.merge + STEPS.rebase + STEPS.member * (MOST_TOGETHER - 1)
+    together = (commit + STEPS.record) / MOST_TOGETHER
+    a_file = upload + STEPS.judge + together
+    why = f"{at_once} at a time, {upload:.2f} s a file"
+    yield "on_upload as shipped", why, 60 * at_once / upload, "UploadConcurrency"
+    why = f"{MOST_TOGETHER} files a commit of {commit:.1f} s, one after the other"
+    a_minute = 60 * MOST_TOGETHER / commit
+    yield "one table", why, a_minute, "nothing yet: land in several tables"
+    why = f"{MOST_TOGETHER} files a commit of {STEPS.record:.2f} s"
+    a_minute = 60 * MOST_TOGETHER / STEPS.record
+    yield "ops.audit_results", why, a_minute, "nothing yet; no file waits for it"
+    why = f"{AWS.lambdas:,} at a time, {a_file:.2f} s a file"
+    yield "Lambda, the account", why, 60 * AWS.lambdas / a_file, "ask AWS for more"
+
+
+def _store_limits() -> Iterator[Limit]:
+    why = f"{STEPS.nessie * 1000:.0f} ms of all of it a file"
+    advice = "a larger machine for it and its PostgreSQL"
+    yield "Nessie as measured here", why, 60 / STEPS.nessie, advice
+    why = f"{REQUESTS.hottest} of {_PARTITION:,} write units a second"
+    advice = "nothing yet: spread the key `unfinished`"
+    yield "the ledger's busiest key", why, 60 * _PARTITION / REQUESTS.hottest, advice
+    why = f"{REQUESTS.puts} of {_PUTS:,} PUTs a second"
+    advice = "S3 splits prefixes by itself, in minutes"
+    yield "S3, one prefix", why, 60 * _PUTS / REQUESTS.puts, advice
+    # One message a second and channel (Slack, "Rate limits", chat.postMessage).
+    failing = "files that fail, one Slack channel"
+    yield failing, "1 message a second", 60, "a channel a contract"
+
+
 def shared() -> Iterator[str]:
-    """What sharing job runs would save."""
-    yield from _head("| files of a table a minute | files a run | a run | a million files |")
-    for rate in (0.0, 0.1, 1.0, 2.0, 10.0, 100.0):
-        files, dollars = sharing(rate)
-        yield f"| {rate:g} | {files:.1f} | {run_seconds(files):.0f} s | ${dollars:,.0f} |"
+    """Yield what sharing job runs would save, by the table's files a minute."""
+    columns = ("files of a table a minute", "files a run", "a run", "a million files")
+    yield from _table(*columns, rows=map(_sharing, (0.0, 0.1, 1.0, 2.0, 10.0, 100.0)))
+
+
+def _sharing(rate: float) -> tuple[str, ...]:
+    files = min(1 + rate * SETTINGS.linger / 60, _MOST_SHARED)
+    seconds = run_seconds(files)
+    dollars = run_dollars(seconds) / files * _MILLION
+    return f"{rate:g}", f"{files:.1f}", f"{seconds:.0f} s", f"${dollars:,.0f}"
 
 
 def searched() -> Iterator[str]:
-    """What each publish reads of the ledger."""
-    yield from _head("| in flight | looked through | read units a publish | for a million |")
+    """Yield what a publish reads of the ledger to find other ingestions, of all tables."""
+    columns = ("in flight", "looked through", "read units a publish", "for a million")
+    rows = []
     for in_flight in (10, 1_000, 25_000):
-        units, megabytes = search(in_flight)
+        read = in_flight * ITEM
+        units = read / 4096 / 2
         dollars = units * PRICES.dynamodb_read_m
-        yield f"| {in_flight:,} | {megabytes:.1f} MB | {units:,.0f} | ${dollars:,.2f} |"
+        rows.append(
+            (f"{in_flight:,}", f"{read / 2**20:.1f} MB", f"{units:,.0f}", f"${dollars:,.2f}")
+        )
+    return _table(*columns, rows=rows)
 
 
 def sweeps() -> Iterator[str]:
-    """What the sweep costs by what lies in the landing bucket."""
-    yield from _head("| versions kept | a sweep | a month of sweeps |")
+    """Yield what the sweep costs: it lists the landing bucket and looks up each version."""
+    rows = []
     for kept in (1_000, 100_000, 1_000_000, 10_000_000):
-        seconds, dollars = swept(kept)
-        yield f"| {kept:,} | {seconds:,.0f} s | ${dollars:,.2f} |"
+        thousands = kept / 1000
+        seconds = thousands * (AWS.listing + 10 * AWS.lookup)
+        dollars = thousands * (PRICES.s3_put_m + 500 * PRICES.dynamodb_read_m) / _MILLION
+        a_month = dollars * HOURS * 3600 / SETTINGS.sweep
+        rows.append((f"{kept:,}", f"{seconds:,.0f} s", f"${a_month:,.2f}"))
+    return _table("versions kept", "a sweep", "a month of sweeps", rows=rows)
 
 
 def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
-    """What `make simulate` prints."""
-    yield from ("```", header())
-    yield from (line(scenario, run(scenario, seed=1)) for scenario in scenarios)
-    yield "```"
+    """Yield what `make simulate` prints."""
+    yield from ("```", *simulate.table(scenarios), "```")
 
 
 BLOCKS: Mapping[str, Block] = {
@@ -130,29 +270,32 @@ BLOCKS: Mapping[str, Block] = {
 
 
 def filled(text: str, blocks: Mapping[str, Block]) -> str:
-    """The page with what these blocks tell now."""
+    """Return the page with these blocks computed again."""
 
-    def told(found: re.Match[str]) -> str:
+    def block(found: re.Match[str]) -> str:
         name = found[1]
         if name not in blocks:
             return found[0]
         return "\n".join((f"<!-- {name} -->", *blocks[name](), "<!-- end -->"))
 
-    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", told, text, flags=re.DOTALL)
+    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", block, text, flags=re.DOTALL)
 
 
-def _bill(what: str, lines: Sequence[Line]) -> Iterator[str]:
-    yield from _head(f"| {what} | quantity | price | cost |")
+def _bill(name: str, lines: Sequence[Line]) -> Iterator[str]:
+    rows = []
     for each in lines:
         quantity = f"{each.quantity:,.0f}" if each.quantity >= 10 else f"{each.quantity:.1f}"
-        price = f"{each.price:.10f}".rstrip("0").rstrip(".")
-        yield f"| {each.what} | {quantity} {each.unit} | ${price} | ${each.dollars:,.2f} |"
+        price = f"${each.price:.10f}".rstrip("0").rstrip(".")
+        rows.append((each.name, f"{quantity} {each.unit}", price, f"${each.dollars:,.2f}"))
+    yield from _table(name, "quantity", "price", "cost", rows=rows)
     yield f"| **together** | | | **${total(lines):,.2f}** |"
 
 
-def _head(columns: str) -> Iterator[str]:
-    yield columns
-    yield "|" + "---|" * (columns.count("|") - 1)
+def _table(*columns: str, rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + "---|" * len(columns)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
 
 
 def main() -> None:

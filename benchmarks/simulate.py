@@ -1,18 +1,18 @@
-"""How long do files take, and where do they pile up? `python -m benchmarks.simulate [--seed N]`.
+"""Print how long files take under a load and where they wait.
 
-Deterministic by its seed. The figures behind it are in benchmarks/parameters.py.
+`python -m benchmarks.simulate [--seed N]` always prints the same for a seed. The figures behind it
+are in benchmarks/parameters.py.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 
 from benchmarks.parameters import Aws, Load, Settings, Steps
-from benchmarks.queueing import Outcome, Stage
-from benchmarks.simulation import simulate
+from benchmarks.simulation import Stage, simulate
 
-_BARS = " ▁▂▃▄▅▆▇█"
 _QUOTA = Aws(account_vcpus=100_000)  # an account whose quota was raised
 _SHIPPED = Settings()
 _TURNED_UP = Settings(
@@ -36,22 +36,6 @@ class Scenario:
     aws: Aws = _QUOTA
 
 
-@dataclass(frozen=True)
-class Result:
-    """What came of it: latencies in seconds; `place` is where most files were at the end."""
-
-    landed: int
-    published: int
-    median: float
-    p95: float
-    p99: float
-    a_minute: float
-    backlog: int
-    place: str
-    runs: int
-    curve: tuple[int, ...]
-
-
 _ONE, _MANY = 1, 100
 SCENARIOS = (
     Scenario("1 a minute, new account", Load(1, 720), _SHIPPED, Aws()),
@@ -73,65 +57,23 @@ SCENARIOS = (
 )
 
 
-def run(scenario: Scenario, seed: int) -> Result:
-    """Simulate it."""
-    outcome = simulate(scenario.load, scenario.settings, aws=scenario.aws, seed=seed)
+def table(scenarios: Iterable[Scenario] = SCENARIOS, seed: int = 1) -> Iterator[str]:
+    """Yield a line for each scenario, below a line with the columns' names."""
+    yield f"{'files':34}{'median':>9}{'p95':>9}{'p99':>9}{'a minute':>10}  waiting at the end"
+    for scenario in scenarios:
+        yield _line(scenario, seed)
+
+
+def _line(scenario: Scenario, seed: int) -> str:
+    load = scenario.load
+    outcome = simulate(load, scenario.settings, aws=scenario.aws, seed=seed)
     took = outcome.latencies
-    waiting = [_waiting(sample) for sample in outcome.backlog]
-    late = sum(f.published > scenario.load.minutes * 40 for f in outcome.files)
-    stage = max((s for s in Stage if s is not Stage.PUBLISHED), key=lambda s: _at_end(outcome, s))
-    return Result(
-        landed=len(outcome.files),
-        published=len(took),
-        median=_quantile(took, 0.5),
-        p95=_quantile(took, 0.95),
-        p99=_quantile(took, 0.99),
-        a_minute=late / (scenario.load.minutes / 3),
-        backlog=len(outcome.files) - len(took),
-        place=stage.value,
-        runs=outcome.runs,
-        curve=tuple(waiting),
-    )
-
-
-def bars(curve: Sequence[int]) -> str:
-    """The curve as one line of text, its highest point a full block."""
-    highest = max(curve, default=0) or 1
-    return "".join(_BARS[-(-value * (len(_BARS) - 1) // highest)] for value in curve)
-
-
-def main() -> None:
-    """Simulate every scenario, and print a table and the backlogs' curves."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulate")
-    parser.add_argument("--seed", type=int, default=1)
-    seed = parser.parse_args().seed
-    results = {scenario: run(scenario, seed) for scenario in SCENARIOS}
-    print(header())
-    for scenario, result in results.items():
-        print(line(scenario, result))
-    print("\nWaiting, from the first to the last minute of the load; a full block is the most:")
-    for scenario, result in results.items():
-        print(f"{scenario.name:34}|{bars(result.curve)}| {max(result.curve, default=0):,}")
-
-
-def header() -> str:
-    """What stands above the table's columns."""
-    return f"{'files':34}{'median':>9}{'p95':>9}{'p99':>9}{'a minute':>10}  waiting at the end"
-
-
-def line(scenario: Scenario, result: Result) -> str:
-    """One line of the table."""
-    times = "".join(f"{_time(t):>9}" for t in (result.median, result.p95, result.p99))
-    where = f"{result.backlog:,} ({result.place})"
-    return f"{scenario.name:34}{times}{result.a_minute:>10,.0f}  {where}"
-
-
-def _waiting(sample: dict[Stage, int]) -> int:
-    return sum(n for stage, n in sample.items() if stage is not Stage.PUBLISHED)
-
-
-def _at_end(outcome: Outcome, stage: Stage) -> int:
-    return sum(file.stage is stage for file in outcome.files)
+    times = "".join(f"{_time(_quantile(took, part)):>9}" for part in (0.5, 0.95, 0.99))
+    late = sum(file.published > load.minutes * 40 for file in outcome.files)  # the last third
+    waiting = Counter(file.stage for file in outcome.files)
+    place = max((Stage.UPLOADED, Stage.STARTED, Stage.ENDED), key=lambda stage: waiting[stage])
+    backlog = len(outcome.files) - len(took)
+    return f"{scenario.name:34}{times}{late / (load.minutes / 3):>10,.0f}  {backlog:,} ({place})"
 
 
 def _quantile(ordered: Sequence[float], part: float) -> float:
@@ -143,6 +85,14 @@ def _time(seconds: float) -> str:
         return "-"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}m {rest:02}s" if minutes else f"{rest}s"
+
+
+def main() -> None:
+    """Simulate every scenario and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulate")
+    parser.add_argument("--seed", type=int, default=1)
+    for line in table(seed=parser.parse_args().seed):
+        print(line)
 
 
 if __name__ == "__main__":

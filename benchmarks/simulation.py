@@ -1,30 +1,108 @@
-"""A file's way through queues and limits, as a discrete-event simulation (SimPy).
+"""Simulate files on their path through queues and limits, by discrete events (SimPy).
 
 Arrivals -> upload queue -> on_upload -> EMR Serverless -> job-run queue -> on_job_run -> main.
-What only has a rate (Nessie, StartJobRun) is a server that takes one request after the other.
-Two publishers of one table take turns here, where the real ones race and one repeats its work.
+Nessie and StartJobRun only have a rate: each is a server that takes one request after the other.
+Two publishers of one table take turns here; the real ones race, and one repeats its work.
 """
 
 import random
-from collections import Counter, defaultdict
-from collections.abc import Callable, Generator
+from collections import defaultdict, deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 from typing import Any
 
 import simpy
 
-from benchmarks.parameters import ITEM, Aws, Load, Settings, Steps
-from benchmarks.queueing import File, Message, Outcome, Queue, Server, Stage
+from benchmarks.parameters import ITEM, MOST_TOGETHER, Aws, Load, Settings, Steps
 
 Process = Generator[simpy.Event, Any, None]
 Vary = Callable[[random.Random, float], float]
 
-MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
 _SPREAD = 0.3
 
 
+class Stage(StrEnum):
+    """A file's place on its path."""
+
+    UPLOADED = "upload queue"
+    STARTED = "job runs"
+    ENDED = "publishing"
+    PUBLISHED = "published"
+
+
+@dataclass(eq=False)
+class File:
+    """A landed file and when it reached main; times are seconds since the start."""
+
+    table: int
+    landed: float
+    branched: float = 0.0
+    stage: Stage = Stage.UPLOADED
+    published: float = 0.0
+
+
+@dataclass(eq=False)
+class Message:
+    """The files of one message, and how often its handling failed."""
+
+    files: Sequence[File]
+    received: int = 0
+
+
+@dataclass
+class Outcome:
+    """Every file, and how many job runs, commits on main and dead letters there were."""
+
+    files: list[File] = field(default_factory=list)
+    runs: int = 0
+    commits: int = 0
+    dead: int = 0
+
+    @property
+    def latencies(self) -> list[float]:
+        """Return the seconds from landing to main of all published files, sorted."""
+        done = (f for f in self.files if f.stage is Stage.PUBLISHED)
+        return sorted(f.published - f.landed for f in done)
+
+
+class Queue:
+    """A queue whose messages are taken in batches."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        self._env, self._messages = env, deque[Message]()
+        self._waiting: deque[simpy.Event] = deque()
+
+    def put(self, message: Message) -> None:
+        """Add a message."""
+        self._messages.append(message)
+        if self._waiting:
+            self._waiting.popleft().succeed()
+
+    def take(self, most: int) -> Generator[simpy.Event, Any, list[Message]]:
+        """Take the messages that wait longest, at most so many; wait for the first one."""
+        while not self._messages:
+            arrival = self._env.event()
+            self._waiting.append(arrival)
+            yield arrival
+        return [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
+
+
+class Server:
+    """A server that takes one request after the other, each for a known time."""
+
+    def __init__(self, env: simpy.Environment, speed: float = 1.0) -> None:
+        self._env, self._speed, self._free_at = env, speed, 0.0
+
+    def serve(self, seconds: float) -> simpy.Event:
+        """Return the event of the request's end, after all that came before it."""
+        self._free_at = max(self._env.now, self._free_at) + seconds / self._speed
+        return self._env.timeout(self._free_at - self._env.now)
+
+
 def lognormal(rng: random.Random, mean: float) -> float:
-    """A time that varies as such times do: seldom much shorter, at times much longer."""
+    """Return a varied time: seldom much shorter, at times much longer."""
     return mean * rng.lognormvariate(-(_SPREAD**2) / 2, _SPREAD)
 
 
@@ -37,20 +115,18 @@ def simulate(
     until: float | None = None,
     vary: Vary = lognormal,
 ) -> Outcome:
-    """Let files land for the load's minutes; the same seed gives the same outcome.
+    """Simulate files that land for the load's minutes; a seed always gives the same outcome.
 
-    `until` is when to look, in seconds from the start: by default when the last file has landed.
+    It ends after `until` seconds, by default when the last file has landed.
     """
     gate = _Gate(load, settings, steps, aws, random.Random(seed), vary)  # noqa: S311
-    end = load.minutes * 60 if until is None else until
-    gate.start(end / 60)
-    gate.env.run(until=end)
-    gate.count()
+    gate.start()
+    gate.env.run(until=load.minutes * 60 if until is None else until)
     return gate.outcome
 
 
 class _Gate:
-    """All parts, and the files among them."""
+    """All parts of the deployment and the files in them."""
 
     def __init__(
         self, load: Load, settings: Settings, steps: Steps, aws: Aws, rng: random.Random, vary: Vary
@@ -69,10 +145,10 @@ class _Gate:
         self._moved: defaultdict[int, float] = defaultdict(lambda: -1.0)
         self._turn: dict[int, simpy.Resource] = {}
         self._recording = simpy.Resource(self.env, 1)
-        self._in_flight, self._on_their_way, self._counted_at = Counter[Stage](), 0, 0.0
+        self._in_flight = 0
 
-    def start(self, samples: float) -> None:
-        """Begin everything."""
+    def start(self) -> None:
+        """Start the functions and the arrivals."""
         work = [
             (self._uploads, self._set.upload_batch, self._on_upload, self._set.upload_lambdas),
             (self._ended, self._set.run_batch, self._on_job_run, self._set.run_lambdas),
@@ -81,18 +157,6 @@ class _Gate:
             for _ in range(at_once):
                 self.env.process(self._function(queue, batch, function))
         self.env.process(self._arrivals())
-        self.env.process(self._samples(samples))
-
-    def count(self, more: int = 0) -> None:
-        """So many more files are on their way now."""
-        self.outcome.area += self._on_their_way * (self.env.now - self._counted_at)
-        self._counted_at = self.env.now
-        self._on_their_way += more
-
-    def _to(self, file: File, stage: Stage) -> None:
-        self._in_flight[file.stage] -= 1
-        self._in_flight[stage] += 1
-        file.stage = stage
 
     def _arrivals(self) -> Process:
         between, last = 60 * self._load.burst / self._load.rate, self._load.minutes * 60
@@ -103,8 +167,7 @@ class _Gate:
             for _ in range(self._load.burst):
                 file = File(self._rng.randrange(self._load.tables), self.env.now)
                 self.outcome.files.append(file)
-                self._in_flight[Stage.UPLOADED] += 1
-                self.count(1)
+                self._in_flight += 1
                 self._later(self._uploads, Message([file]), self._aws.event)
 
     def _later(self, queue: Queue, message: Message, seconds: float) -> None:
@@ -113,7 +176,7 @@ class _Gate:
     def _function(
         self, queue: Queue, batch: int, work: Callable[[list[Message]], Process]
     ) -> Process:
-        """One of the Lambdas that a queue may have at a time."""
+        """Run one of the Lambdas that a queue may have at a time."""
         while True:
             messages = yield from queue.take(batch)
             with self._lambdas.request() as admitted:
@@ -125,7 +188,7 @@ class _Gate:
                     self._again(queue, message)
 
     def _again(self, queue: Queue, message: Message) -> None:
-        """It failed: it comes again, or is dead and waits for the sweep."""
+        """Deliver a failed message again; a dead letter waits for the sweep."""
         message.received += 1
         wait = self._set.visibility
         if message.received >= self._set.receives:
@@ -134,7 +197,7 @@ class _Gate:
         self._later(queue, message, wait)
 
     def _next_sweep(self, after: float = 0.0) -> float:
-        """Seconds until the first sweep that is `after` seconds away or more."""
+        """Return the seconds until the first sweep that is `after` seconds away or more."""
         return after + -(self.env.now + after) % self._set.sweep
 
     def _on_upload(self, messages: list[Message]) -> Process:
@@ -142,7 +205,7 @@ class _Gate:
             yield self.env.timeout(self._vary(self._rng, self._steps.upload))
             yield self._nessie.serve(self._steps.create)
             file.branched = self.env.now
-            self._to(file, Stage.STARTED)
+            file.stage = Stage.STARTED
             gathered = self._gathered[file.table]
             gathered.append(file)
             if len(gathered) == self._set.files_a_run:
@@ -166,14 +229,12 @@ class _Gate:
             self.outcome.runs += 1
             warm = self._warm > 0
             self._warm -= warm
-            began = self.env.now
             yield self.env.timeout(self._vary(self._rng, self._run_seconds(files, warm=warm)))
             for _ in files:
                 yield self._nessie.serve(self._steps.commit)
-            self.outcome.run_seconds += self.env.now - began
             self._warm += warm
         for file in files:
-            self._to(file, Stage.ENDED)
+            file.stage = Stage.ENDED
         lost = self._rng.random() < self._load.lost
         wait = self._next_sweep(self._set.grace) if lost else self._aws.event
         self._later(self._ended, Message(files), wait)
@@ -198,20 +259,20 @@ class _Gate:
                 yield self._nessie.serve(self._steps.commit + self._steps.merged)
 
     def _publish(self, file: File) -> Process:
-        """Publish it, and all that wait for its table where main refuses it."""
+        """Publish a file; on a conflict with all others that wait for its table."""
         turn = self._turn.setdefault(file.table, simpy.Resource(self.env, 1))
         with turn.request() as mine:
             yield mine
             if file.stage is Stage.PUBLISHED:
                 return
-            refused = file.branched <= self._moved[file.table]
+            conflict = file.branched <= self._moved[file.table]
             del self._waiting[file.table][file]
-            others = islice(self._waiting[file.table], MOST_TOGETHER - 1 if refused else 0)
+            others = islice(self._waiting[file.table], MOST_TOGETHER - 1 if conflict else 0)
             together = [file, *others]
-            work = self._steps.merge + refused * self._steps.rebase
-            work += self._aws.page * ITEM / 2**20 * self._on_their_way
+            work = self._steps.merge + conflict * self._steps.rebase
+            work += self._aws.page * ITEM / 2**20 * self._in_flight
             yield self.env.timeout(work + self._steps.member * (len(together) - 1))
-            if refused:
+            if conflict:
                 yield self._nessie.serve(self._steps.create + self._steps.commit)
             yield self._nessie.serve(self._steps.merged)
             self._published(file.table, together)
@@ -220,13 +281,8 @@ class _Gate:
     def _published(self, table: int, together: list[File]) -> None:
         self.outcome.commits += 1
         self._moved[table] = self.env.now
-        self.count(-len(together))
+        self._in_flight -= len(together)
         for file in together:
             self._waiting[table].pop(file, None)
             file.published = self.env.now
-            self._to(file, Stage.PUBLISHED)
-
-    def _samples(self, every: float) -> Process:
-        while True:
-            yield self.env.timeout(every)
-            self.outcome.backlog.append(Counter(self._in_flight))
+            file.stage = Stage.PUBLISHED

@@ -1,7 +1,7 @@
-"""What does one file ask of S3 and Nessie, and how long does each of its steps take?
+"""Count a file's requests to S3 and Nessie and measure its steps.
 
-`python -m benchmarks.steps [--files N]`: a local stack of its own, files of one table landing one
-after the other; steps from the ledger's times, requests from the servers' logs.
+`python -m benchmarks.steps [--files N]`: files of one table land one after the other in a local
+stack. Steps are read from the ledger's times, requests from the servers' logs.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def _gate(home: Path) -> Iterator[Gate]:
 
 
 def _ingest(gate: Gate, files: int) -> list[Ingestion]:
-    """Land files, each when the one before it is recorded."""
+    """Land files, each after the one before it is recorded."""
     return [_recorded(gate, gate.end(_land(gate)).id) for _ in range(files)]
 
 
@@ -92,7 +92,7 @@ def _recorded(gate: Gate, id_: str) -> Ingestion:
 
 
 def _requests(home: Path) -> Counter[str]:
-    """The requests so far, by server and method; of S3 those for an object."""
+    """Return the requests so far, by server and method; for S3 those for an object."""
     s3 = _S3.findall(processes.log_file(home, "ministack").read_text(errors="replace"))
     nessie = _NESSIE.findall(processes.log_file(home, "nessie").read_text(errors="replace"))
     return Counter(

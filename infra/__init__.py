@@ -1,1 +1,1 @@
-"""What Lakegate needs around its code: versions, set-up, packages, and the local stack."""
+"""Versions, set-up, packages, deployment and the local stack."""

@@ -1,4 +1,4 @@
-"""A Chromium for the tests that look at the page: the machine's own, or one that is installed."""
+"""Find or install a Chromium for the tests of the quality page."""
 
 import os
 import shutil
@@ -11,20 +11,20 @@ from infra.setup import Failed
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ADVICE = "install Chromium (Debian, Ubuntu: `apt-get install chromium`), then try again"
 
-# Runs one command to its end; the answer is whether it succeeded.
+# Runs one command to its end and returns whether it succeeded.
 Run = Callable[[Sequence[str]], bool]
 Which = Callable[[str], str | None]
 
 
 def found(which: Which = shutil.which) -> str:
-    """The path of this machine's Chromium; "" where there is none, and playwright's own is used."""
+    """Return the path of this machine's Chromium, "" if there is none: playwright's serves."""
     return next((path for name in NAMES if (path := which(name))), "")
 
 
 def ensure(run: Run, which: Which = shutil.which, *, is_root: bool) -> str:
-    """The Chromium to use, installed where there was none; "" is playwright's own.
+    """Return the Chromium to use, after installing it if there was none; "" is playwright's own.
 
-    Raises Failed where there is none to be had.
+    Raises Failed if none can be installed.
     """
     if path := found(which):
         return path
@@ -32,7 +32,7 @@ def ensure(run: Run, which: Which = shutil.which, *, is_root: bool) -> str:
         return path
     if run([sys.executable, "-m", "playwright", "install", "chromium"]):
         return ""
-    raise Failed(f"No browser was found, nor could one be fetched: {_ADVICE}")
+    raise Failed(f"No browser was found and none could be installed: {_ADVICE}")
 
 
 def _by_apt(run: Run) -> bool:
@@ -48,7 +48,7 @@ def _run(command: Sequence[str]) -> bool:
 
 
 def main() -> int:
-    """See that there is a browser, and answer the exit status."""
+    """Find or install a browser and return the exit status."""
     try:
         path = ensure(_run, is_root=os.geteuid() == 0)
     except Failed as failure:

@@ -1,4 +1,4 @@
-"""CloudFormation: what a stack would become, and making it so, by change sets."""
+"""Plan and carry out changes of CloudFormation stacks by change sets."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,15 +12,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.template import Template, parse
 from lakegate.errors import LakegateError
 
-# What CloudFormation says about stacks, as values.
+# Values of CloudFormation's answers.
 
 
 @dataclass(frozen=True)
 class Change:
-    """What happens to one resource: `action` is Add, Modify, Remove or Import.
+    """A change of one resource: `action` is Add, Modify, Remove or Import.
 
-    `replacement` says of a Modify whether it makes a new resource in place of the old one: True,
-    False, or Conditional where CloudFormation knows only when it gets there.
+    `replacement` tells of a Modify whether it replaces the resource: True, False, or Conditional
+    if CloudFormation decides that during the update.
     """
 
     resource: str
@@ -32,7 +32,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Resource:
-    """One resource of a stack; `id` is what its service knows it by."""
+    """One resource of a stack; `id` is its physical id."""
 
     name: str
     type: str
@@ -41,16 +41,16 @@ class Resource:
 
 @dataclass(frozen=True)
 class Plan:
-    """A change set that is ready to be carried out."""
+    """A change set that is ready to be executed."""
 
     id: str
     stack: str
     changes: tuple[Change, ...]
 
 
-def change(given: Mapping[str, Any]) -> Change:
-    """The change in an entry of a change set's `Changes`."""
-    found = given["ResourceChange"]
+def change(entry: Mapping[str, Any]) -> Change:
+    """Return the change in an entry of a change set's `Changes`."""
+    found = entry["ResourceChange"]
     targets = [detail.get("Target", {}) for detail in found.get("Details", [])]
     names = [target.get("Name") or target.get("Attribute", "") for target in targets]
     return Change(
@@ -68,7 +68,7 @@ _NO_CHANGE = ("didn't contain changes", "No updates are to be performed")
 _BUSY = ("_IN_PROGRESS", "_PENDING")
 _IN_REVIEW = "REVIEW_IN_PROGRESS"
 _GONE = "DELETE_COMPLETE"
-_NEVER_CAME_TO_BE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
+_CREATION_FAILED = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 _STUCK = {
     "UPDATE_ROLLBACK_FAILED": "continue-update-rollback",
     "DELETE_FAILED": "delete-stack",
@@ -84,18 +84,18 @@ class Stacks:
     """An account's CloudFormation stacks in a region."""
 
     def __init__(self, client: Any, tell: Tell = lambda _: None) -> None:
-        """`client` is boto3's `cloudformation` client; `tell` hears what a wait is for."""
+        """Use boto3's `cloudformation` client; `tell` reports the progress."""
         self._client = client
         self._tell = tell
 
     def plan(
         self, stack: str, template: Mapping[str, str], parameters: Mapping[str, str | None]
     ) -> Plan | None:
-        """Have CloudFormation work out what would change; None where nothing would.
+        """Create a change set; return None if nothing would change.
 
-        `template` is where the template is, `TemplateBody` or `TemplateURL`; a parameter that is
-        None keeps its value. A stack that never came to be is cleared away first, one that is busy
-        is awaited. Raises LakegateError.
+        `template` has `TemplateBody` or `TemplateURL`; a parameter that is None keeps its value. A
+        stack whose creation failed is deleted first; a busy one is waited for. Raises
+        LakegateError.
         """
         with _translated(stack):
             kind = "UPDATE" if self._ready(stack) else "CREATE"
@@ -117,55 +117,55 @@ class Stacks:
         raise LakegateError("DEPLOYMENT_FAILED", f"the stack {stack}: {reason}")
 
     def discard(self, plan: Plan) -> None:
-        """Leave everything as it is: the change set goes, and a stack that is nothing else."""
+        """Delete the change set, and its stack if that has nothing else."""
         with _translated(plan.stack):
             self._discard(plan.id, plan.stack)
 
     def carry_out(self, plan: Plan) -> None:
-        """Make the changes. Raises LakegateError with CloudFormation's reasons when that fails."""
+        """Execute the change set. Raises LakegateError with CloudFormation's reasons."""
         token = plan.id.rpartition("/")[2]
         with _translated(plan.stack):
             self._client.execute_change_set(ChangeSetName=plan.id, ClientRequestToken=token)
             found = self._wait(plan.stack, token)
             if found["StackStatus"] in _DONE:
                 return
-            reasons = [_told(e) for e in self._events(plan.stack, token) if _failed(e)]
-        told = f"the stack {plan.stack} ended {found['StackStatus']}:"
-        raise LakegateError("DEPLOYMENT_FAILED", "\n".join([told, *(reasons or [_reason(found)])]))
+            reasons = [_event_line(e) for e in self._events(plan.stack, token) if _failed(e)]
+        ended = f"the stack {plan.stack} ended {found['StackStatus']}:"
+        raise LakegateError("DEPLOYMENT_FAILED", "\n".join([ended, *(reasons or [_reason(found)])]))
 
     def exists(self, stack: str) -> bool:
-        """Whether the stack was ever deployed."""
+        """Return whether the stack was ever deployed."""
         with _translated(stack):
             found = self._find(stack)
             return found is not None and found["StackStatus"] not in (
-                *_NEVER_CAME_TO_BE,
+                *_CREATION_FAILED,
                 _IN_REVIEW,
             )
 
     def outputs(self, stack: str) -> dict[str, str]:
-        """The stack's outputs by their names. Raises LakegateError where there is no such stack."""
+        """Return the stack's outputs by name. Raises LakegateError if there is no such stack."""
         return {o["OutputKey"]: o["OutputValue"] for o in self._get(stack).get("Outputs", [])}
 
     def parameters(self, stack: str) -> dict[str, str]:
-        """The stack's parameters. Raises LakegateError where there is no such stack."""
+        """Return the stack's parameters. Raises LakegateError if there is no such stack."""
         found = self._get(stack).get("Parameters", [])
         return {p["ParameterKey"]: p["ParameterValue"] for p in found}
 
     def changed_at(self, stack: str) -> datetime:
-        """When the stack was last changed. Raises LakegateError where there is no such stack."""
+        """Return when the stack last changed. Raises LakegateError if there is no such stack."""
         found = self._get(stack)
         changed: datetime = found.get("LastUpdatedTime", found["CreationTime"])
         return changed
 
     def template(self, stack: str) -> Template:
-        """The template that the stack was last made of, its macros resolved."""
+        """Return the template of the stack's last update, with its macros resolved."""
         with _translated(stack):
             found = self._client.get_template(StackName=stack, TemplateStage="Processed")
         body = found["TemplateBody"]
         return parse(body) if isinstance(body, str) else dict(body)
 
     def resources(self, stack: str) -> list[Resource]:
-        """What the stack has by now."""
+        """Return the stack's resources."""
         with _translated(stack):
             pages = self._client.get_paginator("list_stack_resources").paginate(StackName=stack)
             found = [each for page in pages for each in page["StackResourceSummaries"]]
@@ -189,7 +189,7 @@ class Stacks:
             raise
 
     def _ready(self, stack: str) -> bool:
-        """Whether there is a stack to update, when it can be."""
+        """Return whether there is a stack to update, once it is no longer busy."""
         found = self._find(stack)
         if found and found["StackStatus"] != _IN_REVIEW and _busy(found["StackStatus"]):
             self._tell(f"the stack {stack} is {found['StackStatus']}: waiting until it is not")
@@ -198,9 +198,9 @@ class Stacks:
             return False
         if found["StackStatus"] in _STUCK:
             raise LakegateError("STACK_STUCK", _stuck(found))
-        if found["StackStatus"] not in _NEVER_CAME_TO_BE:
+        if found["StackStatus"] not in _CREATION_FAILED:
             return True
-        self._tell(f"the stack {stack} never came to be ({found['StackStatus']}): clearing it away")
+        self._tell(f"deleting the stack {stack}, whose creation failed ({found['StackStatus']})")
         self._delete(stack)
         return False
 
@@ -220,21 +220,21 @@ class Stacks:
         return {**pages[0], "Changes": [each for page in pages for each in page["Changes"]]}
 
     def _wait(self, stack: str, token: str = "") -> dict[str, Any]:
-        """The stack when it is busy no more; what happens to its resources is told meanwhile."""
-        told: set[str] = set()
+        """Wait until the stack is no longer busy, and report its resources' events meanwhile."""
+        reported: set[str] = set()
 
-        def look() -> dict[str, Any]:
+        def read() -> dict[str, Any]:
             found = self._find(stack) or {"StackStatus": _GONE}
             for event in reversed(self._events(stack, token) if token else []):
-                if event["EventId"] not in told and not _busy(event["ResourceStatus"]):
-                    told.add(event["EventId"])
-                    self._tell(_told(event))
+                if event["EventId"] not in reported and not _busy(event["ResourceStatus"]):
+                    reported.add(event["EventId"])
+                    self._tell(_event_line(event))
             return found
 
-        return _settled(look, "StackStatus")
+        return _settled(read, "StackStatus")
 
     def _events(self, stack: str, token: str) -> list[dict[str, Any]]:
-        """What happened in one operation, the newest first."""
+        """Yield the events of one operation, the newest first."""
         events = []
         for page in self._client.get_paginator("describe_stack_events").paginate(StackName=stack):
             mine = [e for e in page["StackEvents"] if e.get("ClientRequestToken") == token]
@@ -245,16 +245,16 @@ class Stacks:
 
 
 def _parameter(name: str, value: str | None) -> dict[str, Any]:
-    given = {"UsePreviousValue": True} if value is None else {"ParameterValue": value}
-    return {"ParameterKey": name, **given}
+    source = {"UsePreviousValue": True} if value is None else {"ParameterValue": value}
+    return {"ParameterKey": name, **source}
 
 
-def _settled(look: Callable[[], dict[str, Any]], status: str) -> dict[str, Any]:
+def _settled(read: Callable[[], dict[str, Any]], status: str) -> dict[str, Any]:
     deadline, pause = time.monotonic() + _SECONDS, _FIRST_PAUSE
-    while _busy((found := look())[status]):
+    while _busy((found := read())[status]):
         if time.monotonic() > deadline:
             message = f"CloudFormation still says {found[status]} after {_SECONDS} seconds"
-            raise LakegateError("DEPLOYMENT_FAILED", f"{message}; running this again goes on")
+            raise LakegateError("DEPLOYMENT_FAILED", f"{message}; run this again to go on")
         time.sleep(pause)
         pause = min(pause * 1.3, _LONGEST_PAUSE)
     return found
@@ -268,10 +268,10 @@ def _failed(event: Mapping[str, Any]) -> bool:
     return str(event["ResourceStatus"]).endswith("_FAILED")
 
 
-def _told(event: Mapping[str, Any]) -> str:
+def _event_line(event: Mapping[str, Any]) -> str:
     reason = event.get("ResourceStatusReason", "")
-    told = f"    {event['LogicalResourceId']}: {event['ResourceStatus']}"
-    return f"{told}: {reason}" if reason else told
+    line = f"    {event['LogicalResourceId']}: {event['ResourceStatus']}"
+    return f"{line}: {reason}" if reason else line
 
 
 def _reason(stack: Mapping[str, Any]) -> str:
@@ -282,8 +282,8 @@ def _stuck(found: Mapping[str, Any]) -> str:
     stack, status = found["StackName"], found["StackStatus"]
     command = f"aws cloudformation {_STUCK[status]} --stack-name {stack}"
     return (
-        f"the stack {stack} is {status}, and nobody but you can get it out of that:"
-        f" {_reason(found)}. Mend what this names, run `{command}`, and deploy again"
+        f"the stack {stack} is {status}, and only you can repair it:"
+        f" {_reason(found)}. Fix what this names, run `{command}`, and deploy again"
     )
 
 

@@ -1,14 +1,14 @@
-"""What every Nessie of this project is told: the one source for the local stack and for AWS.
+"""The options of every Nessie of this project: one source for the local stack and for AWS.
 
 The options are Nessie's own (its documentation, "Configuration"). They reach the server as
-environment variables of just these names, as in the compose files that Nessie ships: the
-upper-case spelling loses, in silence, options that lie in a group (`default-options`).
+environment variables of exactly these names, as in the compose files that Nessie ships: the
+upper-case spelling silently loses options that lie in a group (`default-options`).
 `infra/platform.yml` repeats them, so that it can be read and deployed alone; a test compares.
 """
 
 from infra.nessie_tokens import ISSUER
 
-# In CEL: who may do what to which reference. What no rule allows is refused.
+# Permissions on references, in CEL. Everything that no rule allows is refused.
 RULES = {
     "everyone": "op in ['VIEW_REFERENCE', 'READ_ENTITY_VALUE', 'READ_ENTRIES', 'READ_CONTENT_KEY',"
     " 'LIST_COMMIT_LOG']",
@@ -27,9 +27,9 @@ S3 = "nessie.catalog.service.s3.default-options"
 
 
 def options(warehouse: str, region: str, public_key: str) -> dict[str, str]:
-    """The options that no Nessie of ours differs in.
+    """Return the options that are the same for each Nessie.
 
-    `warehouse` is the lake's place (s3://), `public_key` the key that checks tokens, as base64 of
+    `warehouse` is the lake's address (s3://), `public_key` the key that checks tokens, as base64 of
     its DER form. Ports, store and credentials are each server's own.
     """
     rules = {f"nessie.server.authorization.rules.{name}": rule for name, rule in RULES.items()}
@@ -42,11 +42,11 @@ def options(warehouse: str, region: str, public_key: str) -> dict[str, str]:
         **rules,
         "nessie.catalog.default-warehouse": "lake",
         "nessie.catalog.warehouses.lake.location": warehouse,
-        # Ready means that it serves references: those need no lake, which on AWS comes later.
+        # Ready means that it serves references: these need no lake, which on AWS comes later.
         "nessie.catalog.object-stores.health-check.enabled": "false",
         f"{S3}.region": region,
-        # The credentials that the AWS SDK finds: a task's role, or the environment's.
+        # The credentials that the AWS SDK finds: a task's role or the environment's.
         f"{S3}.auth-type": "APPLICATION_GLOBAL",
-        # The job has S3 credentials of its own; signing each request for it only costs time.
+        # The job has its own S3 credentials; signing each request for it only takes time.
         f"{S3}.request-signing-enabled": "false",
     }

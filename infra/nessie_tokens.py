@@ -1,7 +1,7 @@
-"""Who is who at Nessie: one RSA key, and a token for each role that it signed.
+"""Sign Nessie's tokens: one RSA key and a token for each role.
 
-Nessie checks tokens by the key's public half, so there is no identity server. Whoever reads a
-token is its role until it ends: `lakegate rotate` makes new ones, and with a new key the old end.
+Nessie checks tokens by the key's public half, so there is no identity server. A token gives its
+bearer the role until it expires: `lakegate rotate` makes new ones, and a new key ends the old ones.
 """
 
 import base64
@@ -20,32 +20,32 @@ ISSUER = "lakegate"
 ROLES = ("reader", "uploader", "job", "publisher")
 SIGNING_KEY = "signing-key"
 NAMES = (SIGNING_KEY, *ROLES)
-# A stack that is deployed once in two months never meets the end of a token.
+# A stack that is deployed every two months never has an expired token.
 LIFE = timedelta(days=90)
 _LOOKS = 5
-_TIMELESS: Any = {"verify_exp": False, "verify_iat": False}  # `now` says what time it is
+_TIMELESS: Any = {"verify_exp": False, "verify_iat": False}  # `now` returns the time
 
 
 class Keyring(Protocol):
-    """Where a deployment's signing key and tokens lie."""
+    """The store of a deployment's signing key and tokens."""
 
     def read(self) -> Mapping[str, str]:
-        """The texts that are there, by their names of NAMES."""
+        """Return the stored texts by name, out of NAMES."""
 
     def write(self, name: str, text: str) -> None:
-        """Put a text in the place of the one that is there."""
+        """Store a text in place of the earlier one."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The signing key in PEM form, and each role's token."""
+    """The signing key in PEM form and each role's token."""
 
     signing_key: str = field(repr=False)
     tokens: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def of(cls, held: Mapping[str, str]) -> "Keys":
-        """The keys that a keyring holds. Raises LakegateError NO_KEYS where one is missing."""
+        """Return the keys of a keyring. Raises LakegateError NO_KEYS if one is missing."""
         if missing := [name for name in NAMES if name not in held]:
             message = f"there is no Nessie key or token for {', '.join(missing)}"
             raise LakegateError("NO_KEYS", f"{message}: run `lakegate up` or `lakegate deploy`")
@@ -53,7 +53,7 @@ class Keys:
 
     @property
     def public_key(self) -> str:
-        """What Nessie checks tokens by: base64 of the DER form (`quarkus.oidc.public-key`)."""
+        """Return the key that checks tokens: base64 of its DER form (`quarkus.oidc.public-key`)."""
         der = (
             loaded(self.signing_key)
             .public_key()
@@ -65,16 +65,16 @@ class Keys:
 
     @property
     def until(self) -> datetime:
-        """When the first of the tokens ends."""
+        """Return when the first of the tokens expires."""
         return min(_time(token, "exp") for token in self.tokens.values())
 
 
 def keep(keyring: Keyring, now: datetime) -> Keys:
-    """Make what the keyring lacks and renew what nears its end; what is good stays as it is.
+    """Create what the keyring lacks and renew what expires soon.
 
-    It looks again after it wrote, until nothing is due: of several that write at once the last one
-    sees all that the others did, so that no token is left beside a key that did not sign it.
-    Raises Transient KEYS_MOVE where the keyring never comes to rest.
+    After writing it reads again, until nothing is due: of several writers at the same time the
+    last one sees what the others wrote, so that no token stays that the key did not sign. Raises
+    Transient KEYS_MOVE if the keyring keeps changing.
     """
     for _ in range(_LOOKS):
         held = keyring.read()
@@ -83,15 +83,15 @@ def keep(keyring: Keyring, now: datetime) -> Keys:
             return Keys.of(held)
         for name, text in missing.items():
             keyring.write(name, text)
-    raise Transient("KEYS_MOVE", "somebody else changes Nessie's keys at the same time: try again")
+    raise Transient("KEYS_MOVE", "Nessie's keys are changed elsewhere at the same time: try again")
 
 
 def rotate(
     keyring: Keyring, now: datetime, life: timedelta = LIFE, *, new_key: bool = False
 ) -> Keys:
-    """Make every token anew, with `new_key` also the key, so that all older tokens end.
+    """Replace every token, with `new_key` also the key, which ends all older tokens.
 
-    Interrupted, it is finished by being called again, or by `keep`.
+    If it is interrupted, call it again, or `keep`.
     """
     held = {} if new_key else {k: v for k, v in keyring.read().items() if k == SIGNING_KEY}
     for name, text in due(held, now, life).items():
@@ -100,9 +100,9 @@ def rotate(
 
 
 def due(held: Mapping[str, str], now: datetime, life: timedelta = LIFE) -> dict[str, str]:
-    """What must be written to a keyring that holds `held`, the key first.
+    """Return what must be written to a keyring that holds `held`, the key first.
 
-    That is what is missing, what the key did not sign, and tokens of which two thirds have passed.
+    That is what is missing, what the key did not sign, and tokens after two thirds of their time.
     """
     new = {} if SIGNING_KEY in held else {SIGNING_KEY: _new_key()}
     key = loaded(new.get(SIGNING_KEY) or held[SIGNING_KEY])
@@ -114,11 +114,11 @@ def due(held: Mapping[str, str], now: datetime, life: timedelta = LIFE) -> dict[
 
 
 def mint(signing_key: rsa.RSAPrivateKey, role: str, now: datetime, life: timedelta = LIFE) -> str:
-    """A token that says that its bearer is in the role."""
+    """Return a token that gives its bearer the role."""
     claims = {
         "iss": ISSUER,
         "sub": role,
-        "upn": f"lakegate-{role}",  # what Nessie's rules call `role`, and its log the committer
+        "upn": f"lakegate-{role}",  # `role` in Nessie's rules, the committer in its log
         "iat": now,
         "exp": now + life,
     }
@@ -150,8 +150,8 @@ def _new_key() -> str:
 
 
 def loaded(signing_key: str) -> rsa.RSAPrivateKey:
-    """The signing key of a PEM text. Raises LakegateError BAD_KEY."""
+    """Return the signing key of a PEM text. Raises LakegateError BAD_KEY."""
     key = serialization.load_pem_private_key(signing_key.encode(), password=None)
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise LakegateError("BAD_KEY", "the signing key is no RSA key")
+        raise LakegateError("BAD_KEY", "the signing key is not an RSA key")
     return key

@@ -1,7 +1,7 @@
-"""What is deployed: the Lambdas' zip, and the job's entry point and packages.
+"""Build what is deployed: the Lambdas' zip, and the job's entry point and packages.
 
-The same inputs make the same bytes, so a hash names a release, and what is there already is not
-built again. What lies under `build/` may be deleted at any time.
+The same inputs give the same bytes, so a hash names a release, and an existing file is not built
+again. `build/` may be deleted at any time.
 """
 
 import compileall
@@ -25,20 +25,20 @@ from infra.versions import AVRO_JAR
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JOB_FILES
 
-# Lambda's own Python has boto3 (as ministack's has); the others only colour what pynessie's and
-# pyiceberg's own command lines print.
+# Lambda's Python has boto3, and so has ministack's; the others only colour the output of pynessie's
+# and pyiceberg's command lines.
 LEFT_OUT = (
     *("boto3", "botocore", "s3transfer"),
     *("markdown-it-py", "mdurl", "pygments", "rich"),
 )
-# Programs, and what only other interpreters than CPython load.
+# Programs, and files that only other interpreters than CPython load.
 _UNUSED = ("bin/*", "zstandard/_cffi*")
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
-# Lambda's python3.11 has glibc 2.26. uv knows no name between 2.17, which pyroaring does not serve,
-# and 2.28, for which cryptography is built too new; tests/e2e/test_stack.py checks what the chosen
-# files really need.
+# Lambda's python3.11 has glibc 2.26. uv knows no platform between 2.17, for which pyroaring has no
+# wheel, and 2.28, for which cryptography is built too new; tests/deploy/test_stack.py checks what
+# the chosen files really need.
 _PLATFORM = "x86_64-manylinux_2_28"
 _OLDER = {"cryptography": "x86_64-manylinux2014"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -46,26 +46,26 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Package:
-    """What was built; `job_release` names the job's files by what is in them."""
+    """The built files; `job_release` names the job's files by their content."""
 
     lambda_zip: Path
     job_files: tuple[Path, ...]
 
     @property
     def lambda_release(self) -> str:
-        """The hash of the Lambdas' zip."""
+        """Return the hash of the Lambdas' zip."""
         return _digest(self.lambda_zip.read_bytes())
 
     @property
     def job_release(self) -> str:
-        """The hash of the job's files."""
+        """Return the hash of the job's files."""
         return _digest(*(file.read_bytes() for file in self.job_files))
 
 
 def build(root: Path, tell: Callable[[str], None]) -> Package:
-    """Build everything from the checkout at `root` into its `build/`; what is current is kept.
+    """Build everything from the checkout at `root` into its `build/`, unless it is current.
 
-    Raises LakegateError when a package cannot be installed.
+    Raises LakegateError if a package cannot be installed.
     """
     into = root / "build"
     libraries = _libraries(root, into, tell)
@@ -75,7 +75,7 @@ def build(root: Path, tell: Callable[[str], None]) -> Package:
 
 
 def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
-    """The job's entry point, its packages, and the jar that EMR's Spark does not load itself."""
+    """Return the job's entry point, its packages, and the jar that EMR's Spark does not load."""
     main, packages, avro = (into / name for name in JOB_FILES)
     _once(packages, _inputs(root, _JOB_CODE, libraries), _job_zip(root, libraries))
     for out, source in ((main, root / "spark_jobs" / "main.py"), (avro, cached(AVRO_JAR))):
@@ -85,7 +85,7 @@ def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
 
 
 def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
-    """A zip of the installed requirements, named by them."""
+    """Return a zip of the installed requirements, named by them."""
     requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
     digest = _digest(requirements.encode(), repr((_PLATFORM, _OLDER)).encode())
     made = into / f"libraries-{digest}.zip"
@@ -101,17 +101,17 @@ def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
 
 
 def _without(names: Collection[str], requirements: str) -> str:
-    """A requirements file's text without the packages of these names and their hashes."""
+    """Return a requirements file's text without these packages and their hashes."""
     return "".join(b for b in _blocks(requirements) if b.partition("==")[0] not in names)
 
 
 def _blocks(requirements: str) -> list[str]:
-    """What a requirements file says first, then of each package."""
+    """Return a requirements file's head, then the lines of each package."""
     return re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
 
 
 def _install_all(requirements: str, work: Path) -> None:
-    """Install all of them under `work` in `tree`, each built for the platform that fits it."""
+    """Install all requirements under `work` in `tree`, each built for the platform that fits."""
     head, *packages = _blocks(requirements)
     for platform in (_PLATFORM, *_OLDER.values()):
         fit = [p for p in packages if _OLDER.get(p.partition("==")[0], _PLATFORM) == platform]
@@ -131,7 +131,7 @@ def _install(requirements: Path, into: Path, platform: str) -> None:
         )
     for unused in (file for pattern in _UNUSED for file in into.glob(pattern)):
         unused.unlink()
-    # Lambda cannot write byte code where it runs, so every cold start would compile it all again.
+    # Lambda cannot write byte code, so every cold start would compile everything again.
     compileall.compile_dir(
         into,
         stripdir=into,
@@ -152,8 +152,8 @@ def _lambda_zip(root: Path, libraries: Path) -> Callable[[Path], None]:
 def _job_zip(root: Path, libraries: Path) -> Callable[[Path], None]:
     def make(out: Path) -> None:
         with zipfile.ZipFile(libraries) as installed, zipfile.ZipFile(out, "w") as archive:
-            wanted = tuple(f"{name}/" for name in _JOB_LIBRARIES)
-            pure = [n for n in installed.namelist() if n.startswith(wanted) and n.endswith(".py")]
+            folders = tuple(f"{name}/" for name in _JOB_LIBRARIES)
+            pure = [n for n in installed.namelist() if n.startswith(folders) and n.endswith(".py")]
             _add_all(archive, ((name, installed.read(name)) for name in pure))
             _add_all(archive, _code(root, _JOB_CODE))
 
@@ -180,12 +180,12 @@ def _add_all(archive: zipfile.ZipFile, files: Iterable[tuple[str, bytes]]) -> No
 
 
 def _inputs(root: Path, packages: Iterable[str], libraries: Path) -> str:
-    told = [name.encode() + content for name, content in _code(root, packages)]
-    return _digest(libraries.name.encode(), *told)
+    inputs = [name.encode() + content for name, content in _code(root, packages)]
+    return _digest(libraries.name.encode(), *inputs)
 
 
 def _once(out: Path, inputs: str, make: Callable[[Path], None]) -> None:
-    """Make a file unless it was made of these inputs; it is never seen half written."""
+    """Make a file unless it was made of these inputs; it appears only when it is complete."""
     note = out.with_name(f"{out.name}.inputs")
     if out.exists() and note.exists() and note.read_text() == inputs:
         return

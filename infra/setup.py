@@ -1,7 +1,7 @@
-"""Sets the project up: two environments, the Java runtime and the jars; only what is not right yet.
+"""Set the project up: two environments, the Java runtime and the jars, as far as they are missing.
 
-With the argument `deploy` it makes a third one: the tools that deploy, and what checks them.
-Runs on the machine's own Python with nothing installed, so it needs the standard library only.
+With the argument `deploy` it makes a third environment: the tools that deploy and check. It runs on
+the machine's own Python with nothing installed, so it uses the standard library only.
 """
 
 import fcntl
@@ -21,42 +21,42 @@ from infra import versions
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Runs one command, from the checkout's root, to its end; raises Failed where it fails.
+# Runs one command from the checkout's root to its end. Raises Failed.
 Run = Callable[[str], None]
 
 
 class Failed(Exception):
-    """One step of the set-up failed; the message says which."""
+    """A failed step of the set-up."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment, and the steps that make it from an empty directory."""
+    """A virtual environment and the steps that make it from an empty directory."""
 
     path: Path
-    inputs: tuple[bytes, ...]  # all that the result depends on
+    inputs: tuple[bytes, ...]  # all files that the result depends on
     steps: tuple[str, ...]  # commands, run from the checkout's root
 
     @property
     def stamp(self) -> Path:
-        """The file that is there once every step is done; it holds the digest of the inputs."""
+        """Return the file that is written after the last step, with the digest of the inputs."""
         return self.path / "lakegate-setup"
 
     def digest(self) -> str:
-        """Changes with the inputs, and with the place, which scripts and links inside name."""
+        """Return a digest of the inputs and of the path, which scripts and links inside contain."""
         digest = hashlib.sha256()
         for part in (os.fsencode(self.path), *self.inputs):
             digest.update(hashlib.sha256(part).digest())
         return digest.hexdigest()
 
     def is_current(self) -> bool:
-        """Whether it was made whole, of just these inputs."""
+        """Return whether it was completely made of these inputs."""
         python = self.path / "bin" / "python"
         return python.exists() and self.stamp.is_file() and self.stamp.read_text() == self.digest()
 
 
 def project_environment(root: Path) -> Environment:
-    """The environment that all of the project runs in, the project itself installed in it."""
+    """Return the environment that the project runs in, with the project itself installed."""
     with (root / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)
     uv = ".venv/bin/uv pip {} --quiet --python .venv/bin/python --no-build-isolation"
@@ -69,7 +69,7 @@ def project_environment(root: Path) -> Environment:
         ),
         (
             f"{shlex.quote(sys.executable)} -m venv --clear .venv",
-            # What builds packages is installed first, with hashes, so that no build fetches any.
+            # The build tools are installed first, with hashes, so that no build downloads any.
             ".venv/bin/python -m pip install --quiet --require-hashes -r requirements-build.txt",
             f"{uv.format('sync')} --require-hashes requirements-dev.txt",
             f"{uv.format('install')} --no-deps --editable .",
@@ -78,7 +78,7 @@ def project_environment(root: Path) -> Environment:
 
 
 def ministack_environment(root: Path) -> Environment:
-    """The environment of the local AWS alone: what it pins must not bind the project."""
+    """Return the environment of the local AWS, whose pins must not bind the project."""
     uv = ".venv/bin/uv pip sync --quiet --python .venv-ministack/bin/python --only-binary :all:"
     return Environment(
         root / ".venv-ministack",
@@ -91,7 +91,7 @@ def ministack_environment(root: Path) -> Environment:
 
 
 def deploy_environment(root: Path) -> Environment:
-    """The environment of the tools that deploy: sam, cfn-lint, pip-audit, node and, by it, osls."""
+    """Return the environment of the deploy tools: sam, cfn-lint, pip-audit, node with osls."""
     uv = ".venv/bin/uv pip sync --quiet --python .venv-deploy/bin/python --only-binary :all:"
     return Environment(
         root / ".venv-deploy",
@@ -102,16 +102,16 @@ def deploy_environment(root: Path) -> Environment:
         (
             f"{shlex.quote(sys.executable)} -m venv --clear --without-pip .venv-deploy",
             f"{uv} --require-hashes requirements-deploy.txt",
-            # Nothing that a package brings may run when it is installed.
+            # No script of a package may run when it is installed.
             ".venv-deploy/bin/npm ci --ignore-scripts --no-audit --no-fund --loglevel=error",
         ),
     )
 
 
 def make(environment: Environment, run: Run) -> bool:
-    """Make the environment anew unless it is current; the answer is whether it had to be made.
+    """Make the environment again unless it is current; return whether it was made.
 
-    The stamp goes first and comes last: what was interrupted is made again.
+    The stamp is deleted first and written last: an interrupted environment is made again.
     """
     if environment.is_current():
         return False
@@ -124,18 +124,18 @@ def make(environment: Environment, run: Run) -> bool:
 
 
 def run_command(command: str) -> None:
-    """Run a command from the checkout's root, its output shown. Raises Failed."""
+    """Run a command from the checkout's root and show its output. Raises Failed."""
     try:
         done = subprocess.run(shlex.split(command), cwd=ROOT, check=False, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise Failed(f"This could not be started ({error.strerror}): {command}") from error
+        raise Failed(f"Could not start ({error.strerror}): {command}") from error
     if done.returncode:
-        raise Failed(f"This failed (exit status {done.returncode}): {command}")
+        raise Failed(f"Failed with exit status {done.returncode}: {command}")
 
 
 @contextmanager
 def only_one(root: Path) -> Iterator[None]:
-    """Hold the checkout's lock: a second set-up waits, and then finds everything done."""
+    """Hold the checkout's lock: a second set-up waits and then finds everything done."""
     descriptor = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -145,7 +145,7 @@ def only_one(root: Path) -> Iterator[None]:
 
 
 def main() -> int:
-    """Set up, say in one line what there is, and answer the exit status."""
+    """Set up, print the versions in one line, and return the exit status."""
     try:
         with only_one(ROOT):
             if sys.argv[1:] == ["deploy"]:
@@ -155,10 +155,10 @@ def main() -> int:
             make(ministack_environment(ROOT), run_command)
             run_command(".venv/bin/python -m infra.local.jars")
     except Failed as failure:
-        print(f"Set-up stopped. {failure}\n`make setup` goes on from here.", file=sys.stderr)
+        print(f"Set-up stopped. {failure}\nRun `make setup` to go on.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Set-up was interrupted. `make setup` goes on from here.", file=sys.stderr)
+        print("Set-up was interrupted. Run `make setup` to go on.", file=sys.stderr)
         return 130
     print(
         f"Set up: Python {versions.PYTHON}, Spark {versions.SPARK},"

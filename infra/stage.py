@@ -1,4 +1,4 @@
-"""What is whose: every name that a stage's parts have, by convention."""
+"""The names of a stage's parts, by convention."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 @dataclass(frozen=True)
 class Stage:
-    """A deployment of Lakegate: its name, and the AWS account and region that it is in."""
+    """A deployment of Lakegate: its name, AWS account and region."""
 
     name: str
     account: str
@@ -18,35 +18,35 @@ class Stage:
 
     @property
     def stack(self) -> str:
-        """The CloudFormation stack of template.yaml."""
+        """Return the name of the CloudFormation stack of template.yaml."""
         return f"lakegate-{self.name}"
 
     @property
     def platform_stack(self) -> str:
-        """The CloudFormation stack of infra/platform.yml, which lives longer."""
+        """Return the name of the CloudFormation stack of infra/platform.yml."""
         return f"lakegate-{self.name}-platform"
 
     @property
     def artifact_bucket(self) -> str:
-        """Where the code and the templates are that CloudFormation reads."""
+        """Return the bucket with the code and the templates that CloudFormation reads."""
         return f"lakegate-{self.name}-artifacts-{self.account}"
 
     @property
     def lake_bucket(self) -> str:
-        """Where tables, contracts, reports and the jobs' code are."""
+        """Return the bucket of tables, contracts, reports and the jobs' code."""
         return f"lakegate-{self.name}-lake-{self.account}"
 
     def parameter(self, fact: str) -> str:
-        """The SSM parameter with which the platform tells a fact, such as `nessie-uri`."""
+        """Return the SSM parameter of a fact about the platform, such as `nessie-uri`."""
         return f"/lakegate/{self.name}/{fact}"
 
     def token_secret(self, role: str) -> str:
-        """The secret with the bearer token of one of Nessie's roles."""
+        """Return the secret with the bearer token of one of Nessie's roles."""
         return f"lakegate/{self.name}/nessie/{role}"
 
 
 def checked_name(name: str) -> str:
-    """The stage's name. Raises LakegateError BAD_STAGE where it could not be part of others."""
+    """Return the stage's name. Raises LakegateError BAD_STAGE if no other name may contain it."""
     if not _NAME.fullmatch(name):
         message = f"{name!r} cannot be a stage's name: 1 to 20 of a-z, 0-9 and -, a letter first"
         raise LakegateError("BAD_STAGE", message)

@@ -1,6 +1,6 @@
-"""CloudFormation's templates: read with their short forms, written as CloudFormation takes them.
+"""Read CloudFormation templates with their short forms and write them out in full.
 
-CloudFormation itself refuses YAML's anchors, which template.yaml saves itself repetitions with.
+CloudFormation refuses YAML's anchors, with which template.yaml avoids repetitions.
 """
 
 import json
@@ -16,15 +16,15 @@ _PLAIN = ("Ref", "Condition")
 _VERSION = "AWSTemplateFormatVersion"
 RETAINED = ("Retain", "RetainExceptOnCreate")
 _POLICY = "AWS::S3::BucketPolicy"
-# What a resource sets off elsewhere, so that it could not stay alone.
+# Properties that start something elsewhere, with which a resource could not stay alone.
 _STARTS = {"AWS::S3::Bucket": ("NotificationConfiguration",)}
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9]+)[.}]")
 
 
 class _Loader(yaml.CSafeLoader):
-    """Knows `!Ref`, `!GetAtt` and the other short forms of CloudFormation's functions.
+    """A YAML loader for `!Ref`, `!GetAtt` and CloudFormation's other short forms.
 
-    By libyaml: a deployment reads templates several times, each in a sixth of the time.
+    It uses libyaml, which takes a sixth of the time: a deployment reads templates several times.
     """
 
 
@@ -44,31 +44,31 @@ _Loader.add_multi_constructor("!", _long_form)
 
 
 def read(file: Path) -> Template:
-    """The template in a file, its anchors resolved and its short forms written out."""
+    """Return the template in a file, with anchors resolved and short forms written out."""
     return parse(file.read_text())
 
 
 def parse(text: str) -> Template:
-    """The template in a text, JSON or YAML."""
+    """Return the template in a text, JSON or YAML."""
     found: Template = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader
     return found
 
 
 def with_code(template: Mapping[str, Any], address: str) -> Template:
-    """The template with its functions' code at an address (s3://) instead of in `build/`."""
+    """Return the template with its functions' code at an address (s3://) instead of `build/`."""
     shared = template["Globals"]["Function"]
     return {**template, "Globals": {"Function": {**shared, "CodeUri": address}}}
 
 
 def body(template: Mapping[str, Any]) -> str:
-    """The template as text, as short as can be: there is a limit to it."""
+    """Return the template as a text that is as short as possible: its length is limited."""
     return json.dumps(template, separators=(",", ":"), default=str)
 
 
 def reduced(template: Template) -> Template:
-    """What of a template outlives a deployment: what is retained, and what that refers to.
+    """Return the part of a template that outlives a deployment: retained resources and their needs.
 
-    A policy of a bucket that stays goes on guarding it. What notifies of new objects is gone.
+    A retained bucket keeps its policy. Notifications of new objects are removed.
     """
     every = template["Resources"]
     stay = {name for name, resource in every.items() if resource.get("DeletionPolicy") in RETAINED}
@@ -81,7 +81,7 @@ def reduced(template: Template) -> Template:
 
 
 def references(node: Any) -> Iterator[str]:
-    """The names of resources, parameters and conditions that something refers to."""
+    """Yield the names of resources, parameters and conditions that a value refers to."""
     match node:
         case {"Ref": str(name)} | {"Condition": str(name)}:
             yield name
@@ -99,7 +99,7 @@ def references(node: Any) -> Iterator[str]:
 
 
 def _lone(resource: Mapping[str, Any]) -> Template:
-    """The resource without what it only waits for, and without what it starts."""
+    """Return the resource without its dependencies and without what it starts."""
     properties = resource.get("Properties", {})
     starts = _STARTS.get(resource["Type"], ())
     kept = {name: value for name, value in properties.items() if name not in starts}
@@ -108,7 +108,7 @@ def _lone(resource: Mapping[str, Any]) -> Template:
 
 
 def _with_resources(template: Template, resources: Template) -> Template:
-    """The template with these resources alone, and only what they and its conditions need."""
+    """Return the template with these resources alone and what they and its conditions need."""
     conditions = template.get("Conditions", {})
     needed = set(references([resources, conditions]))
     gone = set(template["Resources"]) - set(resources)

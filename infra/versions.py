@@ -1,23 +1,24 @@
-"""The one source of the versions that belong together.
+"""The versions that must agree, in one place.
 
-Set-up, the lock files, the local stack and the deployment all read them here. Standard library
-only: set-up imports this before anything is installed. After a change: `make lock setup test`.
+Set-up, the lock files, the local stack and the deployment read them here. It uses the standard
+library only: set-up imports it before anything is installed. After a change run
+`make lock setup test`.
 """
 
 from dataclasses import dataclass
 
-# The release label that the jobs run under on AWS, and what AWS puts into it.
+# The release label of the jobs on AWS, and the versions in it.
 EMR_RELEASE_LABEL = "emr-spark-8.1.0"
 PYTHON = "3.11"
 SPARK = "4.1.1"
 SCALA = "2.13"
 ICEBERG = "1.11.0"
 
-# The Hadoop inside that Spark, and the AWS SDK inside that Iceberg's AWS bundle.
+# The Hadoop in that Spark, and the AWS SDK in that Iceberg's AWS bundle.
 HADOOP = "3.4.2"
 AWS_SDK = "2.44.4"
 
-# The last Nessie published as a runnable jar. On AWS its maintained container image runs.
+# The last Nessie that was published as a runnable jar. On AWS its container image runs.
 NESSIE = "0.99.0"
 
 # Constraints of the lock files: `make lock` reads them from `python -m infra.versions`.
@@ -32,7 +33,7 @@ PYTHON_PACKAGES = {
 
 @dataclass(frozen=True)
 class Jar:
-    """One jar, by its Maven coordinates, and the SHA-256 that its content must have."""
+    """A jar's Maven coordinates and the SHA-256 of its content."""
 
     organisation: str
     name: str
@@ -42,7 +43,7 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """The name of its file in the cache."""
+        """Return the name of its file in the cache."""
         parts = (self.name, self.version, self.classifier)
         return "-".join(part for part in parts if part) + ".jar"
 
@@ -59,14 +60,14 @@ ICEBERG_AWS_JAR = Jar(
     ICEBERG,
     "38f01da7e96850cdd05e6616d758b77b43314b712a8808e3f9a824d56976162f",
 )
-# Spark's own module for Avro, which EMR's Spark has beside its jars.
+# Spark's module for Avro, which EMR's Spark has in another folder than its jars.
 AVRO_JAR = Jar(
     "org.apache.spark",
     f"spark-avro_{SCALA}",
     SPARK,
     "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
 )
-# EMR reads s3:// with a file system of its own; a local Spark needs Hadoop's.
+# EMR reads s3:// with its own file system; a local Spark needs Hadoop's.
 HADOOP_AWS_JAR = Jar(
     "org.apache.hadoop",
     "hadoop-aws",

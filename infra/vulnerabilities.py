@@ -1,9 +1,9 @@
-"""`make audit`: are there known vulnerabilities in what the lock files pin?
+"""`make audit`: find known vulnerabilities in the pinned packages.
 
-pip-audit and npm ask databases on the internet. Where these do not answer pip-audit skips packages
-and calls that a success: here every package that was not looked up counts, so that only what was
-looked at passes. The exit code is 0 where all is well, 1 where there are vulnerabilities, and 2
-where there are none among those that could be looked up, but not all could.
+pip-audit and npm ask databases on the internet. If these do not answer, pip-audit skips packages
+and reports success: here each package that was not looked up counts. The exit code is 0 if all
+packages are free of known vulnerabilities, 1 if there are vulnerabilities, and 2 if there are none
+but some packages could not be looked up.
 """
 
 import json
@@ -25,7 +25,7 @@ Ask = Callable[[list[str]], str]
 
 @dataclass(frozen=True)
 class Answer:
-    """What was said of one lock file: its packages' number, what is wrong, what was not said."""
+    """The result for one lock file: how many packages, which are vulnerable, which are unknown."""
 
     file: str
     packages: int = 0
@@ -34,9 +34,9 @@ class Answer:
 
 
 def audit(root: Path, ask: Ask) -> int:
-    """Have every lock file looked up, and print what was said; returns the exit code.
+    """Look every lock file up, print the results, and return the exit code.
 
-    `ask` runs a command in the project's folder and returns what it printed.
+    `ask` runs a command in the project's folder and returns its output.
     """
     answers = [*_python(root, ask), _node(ask)]
     for answer in answers:
@@ -45,16 +45,16 @@ def audit(root: Path, ask: Ask) -> int:
         return 1
     if not any(answer.unknown for answer in answers):
         return 0
-    print("NOT AUDITED: the databases could not be asked of everything. Run it where they can be.")
+    print("NOT AUDITED: some packages could not be looked up. Run it where the databases answer.")
     return 2
 
 
 def of_pip(file: str, printed: str) -> Answer:
-    """What pip-audit's JSON says of a requirements file."""
+    """Return the result in pip-audit's JSON for a requirements file."""
     try:
         packages = json.loads(printed)["dependencies"]
     except (ValueError, KeyError, TypeError):
-        return Answer(file, unknown=("pip-audit could not ask at all",))
+        return Answer(file, unknown=("pip-audit gave no answer",))
     found = [
         f"{p['name']} {p['version']}: {v['id']}, fixed in {', '.join(v['fix_versions']) or 'none'}"
         for p in packages
@@ -65,13 +65,13 @@ def of_pip(file: str, printed: str) -> Answer:
 
 
 def of_npm(file: str, printed: str) -> Answer:
-    """What npm's JSON says of the lock file (audit report, version 2)."""
+    """Return the result in npm's JSON for the lock file (audit report, version 2)."""
     try:
         document = json.loads(printed)
         packages = document["metadata"]["dependencies"]["total"]
         listed = document["vulnerabilities"].values()
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Answer(file, unknown=("npm could not ask at all",))
+        return Answer(file, unknown=("npm gave no answer",))
     return Answer(file, packages, tuple(f"{p['name']}: {p['severity']}" for p in listed))
 
 
@@ -92,7 +92,7 @@ def _line(answer: Answer) -> str:
         more = len(answer.unknown) - _SHOWN
         named = ", ".join(answer.unknown[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
         return f"{answer.file}: could not be looked up: {named}"
-    return f"{answer.file}: nothing is known against its {answer.packages:,} packages"
+    return f"{answer.file}: no known vulnerabilities in {answer.packages:,} packages"
 
 
 def _ask(command: list[str]) -> str:

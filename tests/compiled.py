@@ -1,4 +1,4 @@
-"""A template's roles and policies as CloudFormation would make them: its functions resolved."""
+"""A template's roles and policies with CloudFormation's functions resolved."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ _PSEUDO = {
     "AWS::StackName": "lakegate-dev",
     "AWS::NoValue": _NOTHING,
 }
-# How an ARN begins, and the property that names the resource.
+# The start of an ARN, and the property that names the resource.
 _ARNS = {
     "AWS::S3::Bucket": ("arn:aws:s3:::", "BucketName"),
     "AWS::DynamoDB::Table": (f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/", "TableName"),
@@ -43,41 +43,41 @@ class Compiled:
 
     @classmethod
     def of(cls, file: Path, **parameters: str) -> "Compiled":
-        """The template in a file; parameters without a default have their own name as value."""
+        """Return the template in a file; parameters without a default have their name as value."""
         read = template.read(file)
         known = {n: str(p.get("Default", n)) for n, p in read.get("Parameters", {}).items()}
         return cls(read["Resources"], read.get("Conditions", {}), {**known, **parameters})
 
     def roles(self) -> dict[str, Identity]:
-        """Every role by its logical id, with its policies."""
+        """Return every role by its logical id, with its policies."""
         return {
             name: Identity(self.arn(name), [p["PolicyDocument"] for p in self._policies(name)])
             for name in self._named("AWS::IAM::Role")
         }
 
     def trust(self, role: str) -> Policy:
-        """Who may take a role."""
+        """Return who may assume a role."""
         return dict(self.resolve(self.resources[role]["Properties"]["AssumeRolePolicyDocument"]))
 
     def bucket_policies(self) -> dict[str, Policy]:
-        """The policy of each bucket that has one, by the bucket's ARN."""
+        """Return the buckets' policies by the bucket's ARN."""
         found = (self._properties(name) for name in self._named("AWS::S3::BucketPolicy"))
         return {f"arn:aws:s3:::{each['Bucket']}": each["PolicyDocument"] for each in found}
 
     def queue_policies(self) -> list[Policy]:
-        """The policies of queues."""
+        """Return the policies of queues."""
         return [self._properties(n)["PolicyDocument"] for n in self._named("AWS::SQS::QueuePolicy")]
 
     def arn(self, name: str) -> str:
-        """The ARN of a resource by its logical id."""
+        """Return the ARN of a resource by its logical id."""
         resource = self.resources[name]
         kind = resource["Type"]
         beginning, named = _ARNS.get(kind, (f"arn:aws:{kind}:us-east-1:{ACCOUNT}:", ""))
-        whole = f"{beginning}{self._name(name, named)}"
-        return f"{whole}:*" if kind == "AWS::Logs::LogGroup" else whole
+        arn = f"{beginning}{self._name(name, named)}"
+        return f"{arn}:*" if kind == "AWS::Logs::LogGroup" else arn
 
     def resolve(self, value: Any) -> Any:
-        """A value of the template without CloudFormation's functions."""
+        """Return a value of the template with CloudFormation's functions resolved."""
         if isinstance(value, list):
             return [each for each in map(self.resolve, value) if each is not _NOTHING]
         if not isinstance(value, dict):
@@ -88,7 +88,7 @@ class Compiled:
         return {key: each for key, each in resolved.items() if each is not _NOTHING}
 
     def referred(self, name: str) -> Any:
-        """What `Ref` gives."""
+        """Return the value of a `Ref`."""
         if name in _PSEUDO:
             return _PSEUDO[name]
         if name in self.parameters:
@@ -97,7 +97,7 @@ class Compiled:
         return self._name(name, named)
 
     def filled(self, text: Any) -> str:
-        """What `Fn::Sub` gives."""
+        """Return the value of a `Fn::Sub`."""
         body, more = (text, {}) if isinstance(text, str) else (text[0], text[1])
         values = {name: self.resolve(value) for name, value in more.items()}
 
@@ -111,7 +111,7 @@ class Compiled:
         return re.sub(r"\$\{([A-Za-z0-9:.]+)\}", value, body)
 
     def holds(self, condition: str) -> bool:
-        """Whether one of the template's conditions does."""
+        """Return whether one of the template's conditions holds."""
         return bool(self.resolve(self.conditions[condition]))
 
     def _name(self, name: str, named: str) -> str:

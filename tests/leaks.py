@@ -1,4 +1,4 @@
-"""Looks for secrets where none may be: in files, answers, and command lines."""
+"""Find secrets in files, answers and command lines."""
 
 import gzip
 import io
@@ -10,15 +10,15 @@ from pathlib import Path
 
 from infra.nessie_tokens import Keys
 
-# What was found, by where: a file's path, a call, a process.
+# Findings by place: a file's path, a call, a process.
 Place = tuple[str, bytes]
 
 
 def secrets_of(keys: Iterable[Keys], others: Mapping[str, str]) -> dict[str, bytes]:
-    """Every text that gives a secret away, by a name that does not.
+    """Return every text that reveals a secret, by a harmless name.
 
-    Of a token its signature is enough: who has it and guesses the claims has the token. Of the
-    private key any line is.
+    A token's signature is enough, because its claims can be guessed, and so is any line of the
+    private key.
     """
     found = {name: text.encode() for name, text in others.items()}
     for nth, each in enumerate(keys):
@@ -30,7 +30,7 @@ def secrets_of(keys: Iterable[Keys], others: Mapping[str, str]) -> dict[str, byt
 
 
 def leaks(places: Iterable[Place], secrets: Mapping[str, bytes]) -> list[str]:
-    """Which secret lies where."""
+    """Return the secrets that were found, by place."""
     return [
         f"{where}: {name}"
         for where, content in places
@@ -40,7 +40,7 @@ def leaks(places: Iterable[Place], secrets: Mapping[str, bytes]) -> list[str]:
 
 
 def files(directory: Path) -> Iterator[Place]:
-    """Every file below a directory, and what is packed in it; what goes meanwhile is gone."""
+    """Yield every file below a directory and the files packed in it, except deleted ones."""
     for folder, _, names in os.walk(directory):
         for path in (Path(folder, name) for name in names):
             try:
@@ -51,7 +51,7 @@ def files(directory: Path) -> Iterator[Place]:
 
 
 def command_lines(mark: str) -> Iterator[Place]:
-    """The command line of every process that has `mark` in its environment."""
+    """Yield the command line of every process that has `mark` in its environment."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark.encode() in (process / "environ").read_bytes():
@@ -66,7 +66,7 @@ def _unpacked(name: str, content: bytes) -> Iterator[Place]:
         try:
             yield f"{name} (unpacked)", gzip.decompress(content)
         except (OSError, EOFError, zlib.error):
-            return  # damaged, as some test wants it
+            return  # a corrupt archive of some test
     elif content.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for member in archive.namelist():

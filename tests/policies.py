@@ -1,8 +1,8 @@
-"""IAM's evaluation of a request, for tests: what may whoever has these policies do.
+"""Evaluate requests against IAM policies, for tests.
 
-After the IAM User Guide, "Policy evaluation logic": an explicit deny wins; otherwise the identity's
-policies must allow, and a session's policy as well where there is one. Within one account a
-resource's policy may allow instead; of those here none does for the roles, so they only deny.
+It follows the IAM User Guide, "Policy evaluation logic": an explicit deny wins; otherwise the
+identity's policies must allow, and so must a session's policy if there is one. Within an account a
+resource's policy may allow instead; here none does for the roles, so they only deny.
 """
 
 import re
@@ -16,7 +16,7 @@ Statement = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """One action on one resource, with the condition keys that it carries."""
+    """One action on one resource, with its condition keys."""
 
     action: str
     resource: str
@@ -25,16 +25,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Identity:
-    """A role's ARN, its policies, and the session's where a session has one."""
+    """A role's ARN, its policies, and the session's policy if any."""
 
     arn: str
     policies: Sequence[Policy]
     session: Policy | None = None
 
     def may(self, action: str, resource: str, *others: Policy, **context: str) -> bool:
-        """Whether it may do this; `others` are the resource's policies, which may deny it.
+        """Return whether this is allowed; `others` are the resource's policies, which may deny it.
 
-        Condition keys are given with `__` in the place of the colon: `aws__SecureTransport`.
+        Condition keys have `__` in place of the colon: `aws__SecureTransport`.
         """
         keys = {name.replace("__", ":"): value for name, value in context.items()}
         request = Request(action, resource, {"aws:PrincipalArn": self.arn, **keys})
@@ -46,18 +46,18 @@ class Identity:
 
 
 def statements(*policies: Policy) -> Iterator[Statement]:
-    """Every statement of these policies."""
+    """Return every statement of these policies."""
     for policy in policies:
         yield from listed(policy["Statement"])
 
 
 def listed(value: Any) -> list[Any]:
-    """What may stand alone or in a list, as a list."""
+    """Return a value that may be a list as a list."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def matches(pattern: str, text: str, *, case: bool = True) -> bool:
-    """Whether an IAM pattern stands for this text; `${*}`, `${?}` and `${$}` are themselves."""
+    """Return whether an IAM pattern matches; `${*}`, `${?}` and `${$}` stand for themselves."""
     parts = re.findall(r"\$\{[*?$]\}|.", pattern, re.DOTALL)
     wild = {"*": ".*", "?": "."}
     regex = "".join(wild.get(p) or re.escape(p[2] if p.startswith("${") else p) for p in parts)
@@ -65,7 +65,7 @@ def matches(pattern: str, text: str, *, case: bool = True) -> bool:
 
 
 def applies(statement: Statement, request: Request) -> bool:
-    """Whether a statement speaks of this request."""
+    """Return whether a statement applies to this request."""
     return (
         _names(statement, "Action", request.action, case=False)
         and _names(statement, "Resource", request.resource)
@@ -93,7 +93,7 @@ def _names(statement: Statement, element: str, text: str, *, case: bool = True) 
 
 
 def _holds(operator: str, key: str, values: list[str], context: Mapping[str, str]) -> bool:
-    """One condition; a key that the request has not meets those that negate alone."""
+    """Return whether a condition holds; a missing key only meets negated operators."""
     negated = "Not" in operator
     if key not in context:
         return negated

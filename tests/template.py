@@ -1,4 +1,4 @@
-"""The template, as tests and benchmarks read it."""
+"""Read the template for tests and benchmarks."""
 
 from pathlib import Path
 from typing import Any
@@ -11,33 +11,33 @@ _PLATFORM = _ROOT / "infra" / "platform.yml"
 
 
 class _Yaml(yaml.SafeLoader):
-    """Reads CloudFormation's YAML, without resolving what refers to something."""
+    """A loader of CloudFormation's YAML that does not resolve references."""
 
 
 _Yaml.add_multi_constructor("!", lambda loader, tag, node: tag)
 
 
 def ledger_table(dynamodb: Any, name: str) -> Any:
-    """A new table with the keys and indexes of the template's ledger (boto3's Table)."""
+    """Create a table with the keys and indexes of the template's ledger (boto3's Table)."""
     properties = resource("LedgerTable")
     keys = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
     return dynamodb.create_table(TableName=name, **{key: properties[key] for key in keys})
 
 
 def resource(name: str) -> dict[str, Any]:
-    """A resource's properties as they are written."""
+    """Return a resource's properties as written."""
     described = _Yaml(_TEMPLATE.read_text()).get_single_data()
     return dict(described["Resources"][name]["Properties"])
 
 
 def defaults() -> dict[str, Any]:
-    """What the parameters of the two templates are where nobody sets them."""
+    """Return the defaults of the two templates' parameters."""
     parameters = (each["Parameters"] for each in _both())
-    return {name: told.get("Default") for each in parameters for name, told in each.items()}
+    return {name: declared.get("Default") for each in parameters for name, declared in each.items()}
 
 
 def resources(kind: str) -> list[dict[str, Any]]:
-    """The properties of all resources of a kind that both templates make under any condition."""
+    """Return the properties of all resources of a type in both templates, under any condition."""
     found = (each for described in _both() for each in described["Resources"].values())
     return [
         each["Properties"] for each in found if each["Type"] == kind and "Condition" not in each
@@ -49,5 +49,5 @@ def _both() -> list[dict[str, Any]]:
 
 
 def text() -> str:
-    """The template as it stands."""
+    """Return the template's text."""
     return _TEMPLATE.read_text()

@@ -1,4 +1,4 @@
-"""What is built, put where AWS takes it from, under hashes of content: nothing is replaced."""
+"""Upload built files under hashes of their content; no file is ever replaced."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -13,29 +13,29 @@ from infra.package import Package
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 
-_MOST_INLINE = 51_200  # bytes of a template that a request to CloudFormation may carry
+_MOST_INLINE = 51_200  # the longest template in a request to CloudFormation, in bytes
 
 
 class Artifacts:
-    """A stage's bucket for code and templates, and the folder of the jobs' code in its lake."""
+    """A stage's bucket for code and templates and the folder of the jobs' code in its lake."""
 
     def __init__(self, client: Any, stage: Stage) -> None:
-        """`client` is boto3's `s3` client."""
+        """Use boto3's `s3` client."""
         self._client = client
         self._stage = stage
 
     def code_address(self, package: Package) -> str:
-        """Where the functions' code is, once it is there."""
+        """Return the address of the functions' code after `put_code`."""
         return f"s3://{self._stage.artifact_bucket}/{_code_key(package)}"
 
     def put_code(self, package: Package) -> None:
-        """Have the functions' code lie at its address; the bucket is made if it is missing."""
+        """Upload the functions' code unless it is there; create a missing bucket."""
         with _translated("the functions' code"):
             self._make_bucket()
             self._put_once(self._stage.artifact_bucket, _code_key(package), package.lambda_zip)
 
     def put_job(self, package: Package) -> bool:
-        """Have the job's code lie where its release is; False where there is no lake bucket yet."""
+        """Upload the job's code unless it is there; return False if there is no lake bucket."""
         bucket = self._stage.lake_bucket
         with _translated("the job's code"):
             if not self._has_bucket(bucket):
@@ -45,7 +45,7 @@ class Artifacts:
         return True
 
     def template(self, body: str) -> dict[str, str]:
-        """A template as CloudFormation takes it: in the request, or where it is too large, here."""
+        """Return a template for CloudFormation: its text, or its address if it is too long."""
         content = body.encode()
         if len(content) <= _MOST_INLINE:
             return {"TemplateBody": body}
@@ -60,7 +60,7 @@ class Artifacts:
         bucket, region = self._stage.artifact_bucket, self._stage.region
         if self._has_bucket(bucket):
             return
-        # us-east-1 alone is no location.
+        # S3 does not take us-east-1 as a location.
         place = {} if region == "us-east-1" else {"LocationConstraint": region}
         self._client.create_bucket(
             Bucket=bucket, **({"CreateBucketConfiguration": place} if place else {})
@@ -80,7 +80,7 @@ class Artifacts:
             self._client.upload_file(str(file), bucket, key, ExtraArgs=owner)
 
     def _there(self, ask: Callable[..., Any], **what: str) -> bool:
-        """Whether S3 has it. A bucket of that name in another account is refused, as it must be."""
+        """Return whether S3 has it. A bucket of another account is an error."""
         try:
             ask(**what, ExpectedBucketOwner=self._stage.account)
         except ClientError as error:

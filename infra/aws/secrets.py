@@ -1,4 +1,4 @@
-"""Secrets Manager, as who deploys writes it."""
+"""Write a deployment's secrets to Secrets Manager."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,40 +15,40 @@ from lakegate.errors import LakegateError
 
 
 class SecretKeyring:
-    """A stage's keyring: the secrets `lakegate/<stage>/nessie/…`."""
+    """A stage's keyring in the secrets `lakegate/<stage>/nessie/…`."""
 
     def __init__(self, client: Any, stage: str) -> None:
-        """`client` is boto3's `secretsmanager` client."""
+        """Use boto3's `secretsmanager` client."""
         self._client = client
         self._folder = f"lakegate/{stage}/nessie"
 
     def read(self) -> Mapping[str, str]:
-        """See Keyring.read. Raises LakegateError SECRET_UNAVAILABLE."""
+        """Return the stored texts by name. Raises LakegateError SECRET_UNAVAILABLE."""
         found = {name: _get(self._client, f"{self._folder}/{name}") for name in NAMES}
         return {name: text for name, text in found.items() if text}
 
     def write(self, name: str, text: str) -> None:
-        """See Keyring.write. Raises LakegateError SECRET_UNAVAILABLE."""
+        """Store a text. Raises LakegateError SECRET_UNAVAILABLE."""
         put(self._client, f"{self._folder}/{name}", text)
 
 
 def put(client: Any, name: str, text: str) -> None:
-    """Have the secret `name` hold a text; it is made, or called back from its deletion.
+    """Put a text into the secret `name`; create or restore the secret if needed.
 
-    Raises LakegateError SECRET_UNAVAILABLE: the message names the secret, never what it holds.
+    Raises LakegateError SECRET_UNAVAILABLE: the message names the secret, never its text.
     """
     there = client.exceptions.ResourceExistsException, client.exceptions.InvalidRequestException
     with _translated(name):
         try:
             client.create_secret(Name=name, SecretString=text)
         except there:
-            if client.describe_secret(SecretId=name).get("DeletedDate"):  # as it is for days
+            if client.describe_secret(SecretId=name).get("DeletedDate"):  # possible for days
                 client.restore_secret(SecretId=name)
             client.put_secret_value(SecretId=name, SecretString=text)
 
 
 def _get(client: Any, name: str) -> str:
-    """What a secret holds, "" where there is none or it is being deleted."""
+    """Return a secret's text, "" if there is no secret or it is being deleted."""
     absent = client.exceptions.ResourceNotFoundException, client.exceptions.InvalidRequestException
     with _translated(name):
         try:
@@ -66,13 +66,13 @@ def _translated(name: str) -> Iterator[None]:
         raise LakegateError("SECRET_UNAVAILABLE", message) from error
 
 
-# Tokens for a Nessie that is not Lakegate's own.
+# Tokens for a Nessie that Lakegate did not deploy.
 
 
 def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:
-    """Have tokens for a Nessie that somebody else set up: made only where its signing key is known.
+    """Make tokens for a Nessie that Lakegate did not deploy, if its signing key is known.
 
-    Raises LakegateError NO_TOKENS, with the commands that put what is missing.
+    Raises LakegateError NO_TOKENS with the commands that store what is missing.
     """
     held = keyring.read()
     if SIGNING_KEY in held:
@@ -83,28 +83,28 @@ def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:
         put = "    aws secretsmanager create-secret --secret-string … --name"
         commands = [f"{put} {name}" for name in missing]
         key = f"{put} {stage.token_secret(SIGNING_KEY)}"
-        lines = ["a Nessie of your own has tokens of its own, and these are missing:", *commands]
-        lines += ["or put its signing key (RSA, PEM), and Lakegate makes them:", key]
+        lines = ["your own Nessie needs tokens in these secrets; put them with:", *commands]
+        lines += ["or put its signing key (RSA, PEM), and Lakegate makes the tokens:", key]
         raise LakegateError("NO_TOKENS", "\n".join(lines))
 
 
-# The key by which the platform's Nessie checks tokens: a parameter of its stack.
+# The key that checks tokens is a parameter of the platform's stack.
 
 _PARAMETER = "NessiePublicKey"
 
 
 def give_key(stacks: Stacks, platform: str, public_key: str) -> bool:
-    """Have the stack `platform` run Nessie with this key; its tasks are replaced one by one.
+    """Let the stack `platform` run Nessie with this key; its tasks are replaced one by one.
 
-    Returns False where there is no such stack, since Nessie is somebody's own. A stack that has the
-    key stays as it is. Raises LakegateError DEPLOYMENT_FAILED.
+    Returns False if there is no such stack: Lakegate did not deploy Nessie. A stack that has the
+    key does not change. Raises LakegateError DEPLOYMENT_FAILED.
     """
     if not stacks.exists(platform):
         return False
-    given = stacks.parameters(platform)
-    if given.get(_PARAMETER) != public_key:
+    deployed = stacks.parameters(platform)
+    if deployed.get(_PARAMETER) != public_key:
         template = {"TemplateBody": json.dumps(stacks.template(platform), separators=(",", ":"))}
-        plan = stacks.plan(platform, template, {**dict.fromkeys(given), _PARAMETER: public_key})
+        plan = stacks.plan(platform, template, {**dict.fromkeys(deployed), _PARAMETER: public_key})
         if plan:
             stacks.carry_out(plan)
     return True

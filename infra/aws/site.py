@@ -1,4 +1,4 @@
-"""A stage and the adapters that deploy it, wired once."""
+"""A stage and the adapters that deploy it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,23 +14,23 @@ from infra.cloudformation import Stacks, Tell
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
 
-# What a stage's parts tell each other through SSM parameters, `/lakegate/<stage>/…`.
+# Facts that a stage's parts share through SSM parameters, `/lakegate/<stage>/…`.
 
 PLATFORM = ("nessie-uri", "emr-application-id", "subnet-a", "subnet-b", "function-security-group")
 JOB_RELEASE = "job-release"
-_AT_ONCE = 10  # names that GetParameters takes
+_AT_ONCE = 10  # the most names in a GetParameters request
 
 
 class Facts:
-    """A stage's facts: those of PLATFORM, and JOB_RELEASE."""
+    """A stage's facts: those of PLATFORM and JOB_RELEASE."""
 
     def __init__(self, client: Any, stage: Stage) -> None:
-        """`client` is boto3's `ssm` client."""
+        """Use boto3's `ssm` client."""
         self._client = client
         self._stage = stage
 
     def read(self, facts: Iterable[str]) -> dict[str, str]:
-        """Those of the facts that are told. Raises LakegateError FACTS_UNAVAILABLE."""
+        """Return the facts that are set. Raises LakegateError FACTS_UNAVAILABLE."""
         names = {self._stage.parameter(fact): fact for fact in facts}
         with _translated():
             every = list(names)
@@ -41,7 +41,7 @@ class Facts:
         return {names[each["Name"]]: each["Value"] for each in found}
 
     def put(self, facts: Mapping[str, str]) -> None:
-        """Tell the facts. Raises LakegateError FACTS_UNAVAILABLE."""
+        """Set the facts. Raises LakegateError FACTS_UNAVAILABLE."""
         known = self.read(facts)
         with _translated():
             for fact, value in facts.items():
@@ -53,14 +53,14 @@ class Facts:
 
 
 def check_platform(facts: Facts, stage: Stage) -> None:
-    """Raises LakegateError NO_PLATFORM, with the commands that tell what is not told yet."""
-    told = facts.read(PLATFORM)
-    missing = [stage.parameter(fact) for fact in PLATFORM if fact not in told]
+    """Raise LakegateError NO_PLATFORM with the commands that set the missing facts."""
+    known = facts.read(PLATFORM)
+    missing = [stage.parameter(fact) for fact in PLATFORM if fact not in known]
     if missing:
         commands = [
             f"    aws ssm put-parameter --type String --name {n} --value …" for n in missing
         ]
-        message = "a platform of your own tells Lakegate its facts in SSM, and these are missing:"
+        message = "your own platform needs these SSM parameters; put them with:"
         raise LakegateError("NO_PLATFORM", "\n".join([message, *commands]))
 
 
@@ -73,13 +73,13 @@ def _translated() -> Iterator[None]:
         raise LakegateError("FACTS_UNAVAILABLE", message) from error
 
 
-# boto3's client of a service.
+# Returns boto3's client of a service.
 Client = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a stage is deployed; `tell` hears what is being done."""
+    """The adapters that deploy a stage; `tell` reports the progress."""
 
     stage: Stage
     stacks: Stacks
@@ -90,7 +90,7 @@ class Site:
 
 
 def connect(stage: Stage, client: Client, tell: Tell) -> Site:
-    """The adapters of a stage."""
+    """Return the adapters of a stage."""
     return Site(
         stage=stage,
         stacks=Stacks(client("cloudformation"), tell),
@@ -102,19 +102,19 @@ def connect(stage: Stage, client: Client, tell: Tell) -> Site:
 
 
 def has_own_platform(site: Site) -> bool:
-    """Whether somebody else than Lakegate's platform stack told the platform's facts.
+    """Return whether the platform's facts were set, but not by Lakegate's platform stack.
 
-    So that a platform of one's own has to be claimed once only, and none is ever built beside it.
+    An own platform has to be declared only once, and Lakegate never builds a second one.
     """
-    told = site.facts.read(PLATFORM)
-    return len(told) == len(PLATFORM) and not site.stacks.exists(site.stage.platform_stack)
+    known = site.facts.read(PLATFORM)
+    return len(known) == len(PLATFORM) and not site.stacks.exists(site.stage.platform_stack)
 
 
-# Whose credentials these are, and where they lead.
+# The caller's identity, account and region.
 
 
 def stage_here(name: str, session: Any, tell: Callable[[str], None]) -> Stage:
-    """The stage `name` in the account and region that boto3's `session` leads to; both are told.
+    """Return the stage `name` in the account and region of boto3's `session`, and report both.
 
     Raises LakegateError BAD_STAGE, NO_REGION or NO_CREDENTIALS.
     """
@@ -133,11 +133,11 @@ def stage_here(name: str, session: Any, tell: Callable[[str], None]) -> Stage:
     return stage
 
 
-# What a team chose for a stage: the template's parameters, in `stages/<stage>.yml`.
+# A stage's choices for the template's parameters, in `stages/<stage>.yml`.
 
 
 def choices(file: Path) -> dict[str, str]:
-    """The parameters that a stage's file sets, none without a file. Raises LakegateError."""
+    """Return the parameters that a stage's file sets, none without a file. Raises LakegateError."""
     if not file.exists():
         return {}
     try:

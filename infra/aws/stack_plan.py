@@ -1,4 +1,4 @@
-"""A stack as it is to be: planned, judged, and made so."""
+"""Plan and deploy stacks without losing data."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,16 +14,16 @@ from infra.stage import Stage
 from infra.template import Template
 from lakegate.errors import LakegateError
 
-# New indexes of DynamoDB's tables, one an update: more DynamoDB does not make at a time.
+# DynamoDB creates one new index of a table in an update.
 
 _TABLE = "AWS::DynamoDB::Table"
 _INDEXES = "GlobalSecondaryIndexes"
 
 
 def steps(deployed: Template, wanted: Template) -> list[Template]:
-    """The templates to deploy before the wanted one: the deployed one with one index more each.
+    """Return the templates to deploy before the wanted one, each with one more index.
 
-    None where a table has but one new index, which can come with all else that is wanted.
+    It is empty if no table has more than one new index: that one comes with the wanted template.
     """
     found = []
     for name, table in wanted["Resources"].items():
@@ -37,32 +37,32 @@ def steps(deployed: Template, wanted: Template) -> list[Template]:
 
 
 def _between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The table's properties as its new indexes come, all but the last."""
+    """Yield the table's properties with one new index after the other, all but the last."""
     indexes = list(old.get(_INDEXES, []))
     known = {index["IndexName"] for index in indexes}
     for index in [each for each in new.get(_INDEXES, []) if each["IndexName"] not in known][:-1]:
         indexes = [*indexes, index]
         keys = [*old["KeySchema"], *(key for each in indexes for key in each["KeySchema"])]
         names = {key["AttributeName"] for key in keys}
-        # DynamoDB refuses an attribute that is no key.
+        # DynamoDB refuses an attribute that is not a key.
         attributes = [a for a in new["AttributeDefinitions"] if a["AttributeName"] in names]
         yield {**old, _INDEXES: indexes, "AttributeDefinitions": attributes}
 
 
-# What a change may not do: take away, or put another in the place of, what holds data.
+# A deployment neither removes nor replaces resources that hold data.
 
-# And what would be lost.
+# Each type with the reason.
 HOLDS = {
-    "AWS::S3::Bucket": "its objects would stay behind, out of sight of everything that reads them",
-    "AWS::DynamoDB::Table": "the new table would know none of the files that landed so far",
+    "AWS::S3::Bucket": "its objects would stay behind, and everything would read the new bucket",
+    "AWS::DynamoDB::Table": "the new table would not know the files that landed so far",
     "AWS::SQS::Queue": "the messages that wait in it would be lost",
-    "AWS::RDS::DBInstance": "Nessie would find an empty database, and no table",
-    "AWS::RDS::DBCluster": "Nessie would find an empty database, and no table",
-    "AWS::SecretsManager::Secret": "what it holds would be gone",
-    "AWS::KMS::Key": "what it encrypted could never be read again",
+    "AWS::RDS::DBInstance": "Nessie would start with an empty database",
+    "AWS::RDS::DBCluster": "Nessie would start with an empty database",
+    "AWS::SecretsManager::Secret": "its text would be lost",
+    "AWS::KMS::Key": "what it encrypted could not be read again",
 }
-# What a warehouse waits for is of no use once it is not set up any more, and set up again it is
-# brought along by each table's next publish. Without its threads Slack is told in new ones.
+# A warehouse that is set up again is refreshed by each table's next publish. Without its threads
+# Slack gets new ones.
 _GROWS_AGAIN = (
     "ThreadsTable",
     *("GlueQueue", "GlueDeadLetters"),
@@ -71,7 +71,7 @@ _GROWS_AGAIN = (
 
 
 def loses(change: Change) -> str:
-    """What the change would lose, "" where it loses nothing."""
+    """Return what the change would lose, "" if nothing."""
     if change.resource in _GROWS_AGAIN and change.action == "Remove":
         return ""
     gone = change.action == "Remove" or change.replacement == "True"
@@ -79,33 +79,33 @@ def loses(change: Change) -> str:
 
 
 def refuse_losses(changes: Iterable[Change], *, but: Collection[str] = ()) -> None:
-    """Raises LakegateError WOULD_LOSE_DATA: what each change would lose, and what to do.
+    """Raise LakegateError WOULD_LOSE_DATA if a change loses data: which, and what to do.
 
-    `but` are types of resources that may go.
+    Resources of the types `but` may be removed.
     """
     lost = [(change, loses(change)) for change in changes if change.type not in but]
-    lines = [f"    {_told(change)}: {reason}" for change, reason in lost if reason]
+    lines = [f"    {_change_line(change)}: {reason}" for change, reason in lost if reason]
     if lines:
         advice = (
             "Nothing was changed. Put the resource back as it was deployed (its logical id, its"
             " name, its keys), or move the data first and take the resource out by hand."
         )
-        message = "\n".join(["this would take away what holds data:", *lines, advice])
+        message = "\n".join(["this would remove or replace what holds data:", *lines, advice])
         raise LakegateError("WOULD_LOSE_DATA", message)
 
 
-def _told(change: Change) -> str:
+def _change_line(change: Change) -> str:
     if change.action == "Remove":
         return f"{change.resource} ({change.type}) would be removed"
     changed = f" for {', '.join(change.properties)}" if change.properties else ""
     return f"{change.resource} ({change.type}) would be replaced{changed}"
 
 
-_TOLD_BY_SSM = "AWS::SSM::Parameter::Value<"
+_FROM_SSM = "AWS::SSM::Parameter::Value<"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StackSpec:
     """A stack's name, template and parameters."""
 
     stack: str
@@ -114,55 +114,55 @@ class Wanted:
 
     @property
     def additions(self) -> list[Change]:
-        """What is made where there is nothing yet."""
+        """Return the changes that create the stack."""
         every = self.template["Resources"].items()
         return [Change(name, resource["Type"], "Add") for name, resource in every]
 
 
-def app(file: Path, site: Site, package: Package, chosen: Mapping[str, str]) -> Wanted:
-    """The stack of template.yaml, with the package's code; `chosen` is what the stage sets."""
+def app(file: Path, site: Site, package: Package, chosen: Mapping[str, str]) -> StackSpec:
+    """Return the stack of template.yaml with the package's code; the stage sets `chosen`."""
     read = template.with_code(template.read(file), site.artifacts.code_address(package))
-    return Wanted(site.stage.stack, read, parameters(read, site.stage, chosen))
+    return StackSpec(site.stage.stack, read, parameters(read, site.stage, chosen))
 
 
-def platform(file: Path, stage: Stage, public_key: str, chosen: Mapping[str, str]) -> Wanted:
-    """The stack of infra/platform.yml; Nessie knows tokens by the `public_key`."""
+def platform(file: Path, stage: Stage, public_key: str, chosen: Mapping[str, str]) -> StackSpec:
+    """Return the stack of infra/platform.yml; Nessie checks tokens by the `public_key`."""
     read = template.read(file)
-    told = parameters(read, stage, chosen)
-    return Wanted(stage.platform_stack, read, {**told, "NessiePublicKey": public_key})
+    values = parameters(read, stage, chosen)
+    return StackSpec(stage.platform_stack, read, {**values, "NessiePublicKey": public_key})
 
 
 def parameters(read: Mapping[str, Any], stage: Stage, chosen: Mapping[str, str]) -> dict[str, str]:
-    """The template's parameters: the names of the facts in SSM, and those that were chosen."""
+    """Return the template's parameters: the facts' names in SSM and the chosen values."""
     mine = {name: value for name, value in chosen.items() if name in read["Parameters"]}
     return {**facts(read, stage), **mine, "Stage": stage.name}
 
 
 def facts(read: Mapping[str, Any], stage: Stage) -> dict[str, str]:
-    """The template's parameters that are facts, and what each is called in SSM."""
+    """Return the template's parameters that are facts, with their names in SSM."""
     known = read["Parameters"].items()
-    told = [name for name, each in known if str(each["Type"]).startswith(_TOLD_BY_SSM)]
-    return {name: stage.parameter(_kebab(name)) for name in told}
+    names = [name for name, each in known if str(each["Type"]).startswith(_FROM_SSM)]
+    return {name: stage.parameter(_kebab(name)) for name in names}
 
 
 def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:
-    """Raises LakegateError BAD_SETTING for a setting that none of the templates knows."""
+    """Raise LakegateError BAD_SETTING for a setting that no template knows."""
     known = sorted({name for file in files for name in template.read(file)["Parameters"]})
     if unknown := sorted(set(chosen) - set(known)):
         message = f"there is no setting {', '.join(unknown)}; there are: {', '.join(known)}"
         raise LakegateError("BAD_SETTING", message)
 
 
-def plan(site: Site, wanted: Wanted) -> Plan | None:
-    """What would change; None where nothing would. Raises LakegateError."""
+def plan(site: Site, wanted: StackSpec) -> Plan | None:
+    """Return what would change, None if nothing. Raises LakegateError."""
     source = site.artifacts.template(template.body(wanted.template))
     return site.stacks.plan(wanted.stack, source, wanted.parameters)
 
 
-def bring(site: Site, wanted: Wanted) -> None:
-    """Have the stack be what is wanted.
+def deploy_stack(site: Site, wanted: StackSpec) -> None:
+    """Deploy the stack.
 
-    Raises LakegateError: WOULD_LOSE_DATA before anything was changed, DEPLOYMENT_FAILED with
+    Raises LakegateError: WOULD_LOSE_DATA before anything changes, DEPLOYMENT_FAILED with
     CloudFormation's reasons.
     """
     planned = plan(site, wanted)
@@ -181,8 +181,8 @@ def bring(site: Site, wanted: Wanted) -> None:
         site.tell(f"the stack {wanted.stack} is up to date: nothing to change")
 
 
-def _index_by_index(site: Site, wanted: Wanted) -> bool:
-    """Make a table's new indexes but the last of them; whether there were any to make."""
+def _index_by_index(site: Site, wanted: StackSpec) -> bool:
+    """Create a table's new indexes but the last; return whether there were any."""
     if not site.stacks.exists(wanted.stack):
         return False
     between = steps(site.stacks.template(wanted.stack), wanted.template)
@@ -195,44 +195,44 @@ def _index_by_index(site: Site, wanted: Wanted) -> bool:
     return bool(between)
 
 
-def bring_platform(site: Site, wanted: Wanted) -> None:
-    """Have the platform's stack be what is wanted; raises as `bring` does.
+def deploy_platform(site: Site, wanted: StackSpec) -> None:
+    """Deploy the platform's stack; raises as `deploy_stack` does.
 
-    RDS does not let go of what is protected, so that a first deployment that fails could not be
-    taken back: the first one makes the database without, and then gives it its protection.
+    RDS does not delete a protected database, so a failed first deployment could not be rolled back:
+    the first one creates the database without protection and then protects it.
     """
     if not site.stacks.exists(wanted.stack):
         free = {**wanted.parameters, "DeletionProtection": "false"}
-        bring(site, replace(wanted, parameters=free))
-    bring(site, wanted)
+        deploy_stack(site, replace(wanted, parameters=free))
+    deploy_stack(site, wanted)
 
 
 def _kebab(name: str) -> str:
     return re.sub("(?<=.)(?=[A-Z])", "-", name).lower()
 
 
-# The app's stack together with the code that it runs.
+# The app's stack with its code.
 
 
 def prepare(site: Site, package: Package) -> None:
-    """Put code where a stack takes it from, and say which release of the job's it is.
+    """Upload the code and set which release of the job runs.
 
-    The job's code is there before a function names it, but for the very first time, when there is
-    no lake bucket yet: then `complete` puts it there.
+    The job's code is there before a function names it, except in the first deployment, when there
+    is no lake bucket yet: then `complete` uploads it.
     """
     site.artifacts.put_code(package)
     site.artifacts.put_job(package)
     site.facts.put({JOB_RELEASE: package.job_release})
 
 
-def deploy(site: Site, wanted: Wanted, package: Package) -> dict[str, str]:
-    """Bring the app's stack to what is wanted; returns its outputs. Raises LakegateError."""
+def deploy(site: Site, wanted: StackSpec, package: Package) -> dict[str, str]:
+    """Deploy the app's stack with its code and return its outputs. Raises LakegateError."""
     prepare(site, package)
-    bring(site, wanted)
+    deploy_stack(site, wanted)
     return complete(site, package)
 
 
 def complete(site: Site, package: Package) -> dict[str, str]:
-    """Put the job's code into the lake bucket that there is by now; returns the stack's outputs."""
+    """Upload the job's code into the new lake bucket and return the stack's outputs."""
     site.artifacts.put_job(package)
     return site.stacks.outputs(site.stage.stack)

@@ -1,4 +1,4 @@
-"""Taking a stage down: what holds data stays, in stacks of nothing else, to be built upon again."""
+"""Remove a stage except what holds data, which stays in its stacks for the next deployment."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from infra.aws.site import Site
 from infra.cloudformation import Plan, Resource
 from lakegate.errors import LakegateError
 
-# How to delete by hand what stays; nothing here does.
+# Commands that delete what stays; Lakegate does not run them.
 _BY_HAND = {
     "AWS::S3::Bucket": (
         'aws s3api delete-bucket-policy --bucket {id}; python3 -c "import boto3;'
@@ -26,7 +26,7 @@ _BY_HAND = {
 
 
 def plan(site: Site, stack: str) -> Plan | None:
-    """What would go of a stack; None where there is no stack, or nothing but data in it."""
+    """Return what would be removed of a stack; None if there is no stack or only data in it."""
     if not site.stacks.exists(stack):
         return None
     left = template.reduced(site.stacks.template(stack))
@@ -35,19 +35,19 @@ def plan(site: Site, stack: str) -> Plan | None:
 
 
 def messages(site: Site) -> dict[str, int]:
-    """How many messages wait in the queues of the app's stack, where any do."""
+    """Return how many messages wait in each queue of the app's stack, without empty queues."""
     every = site.stacks.resources(site.stage.stack)
     queues = {each.name: each.id for each in every if each.type == "AWS::SQS::Queue"}
     sqs = site.client("sqs")
     try:
         counted = {name: _waiting(sqs, address) for name, address in queues.items()}
     except (ClientError, BotoCoreError) as error:
-        raise LakegateError("QUEUE_UNAVAILABLE", f"cannot look into a queue: {error}") from error
+        raise LakegateError("QUEUE_UNAVAILABLE", f"cannot read a queue: {error}") from error
     return {name: many for name, many in counted.items() if many}
 
 
 def by_hand(resource: Resource) -> str:
-    """The command that deletes what stays, "" where it goes with its stack."""
+    """Return the command that deletes what stays, "" for what is deleted with its stack."""
     return _BY_HAND.get(resource.type, "").format(id=resource.id)
 
 

@@ -1,1 +1,1 @@
-"""One machine as AWS."""
+"""The local stack: stand-ins for AWS and Slack, Nessie and Spark on one machine."""

@@ -1,7 +1,6 @@
-"""An audit on one machine without any stack: the job's own code, on a local file.
+"""Audit a local file by the job's own code, without a stack.
 
-What the job finds in S3 and Nessie, stand-ins give: a table in a temporary folder, and a branch of
-it that nobody else has.
+A table in a temporary folder stands in for S3 and Nessie.
 """
 
 import os
@@ -45,7 +44,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
-# What a check looks at beside the file, by its metric where its scope does not tell.
+# Why a check needs more than the file, by its metric, for metrics whose scope is the file.
 _ELSEWHERE = {
     "missingReferences": "looks at another table",
     "sql": "is a query of the table",
@@ -58,22 +57,22 @@ _STATE = "local"
 
 @dataclass(frozen=True)
 class Landed(LocalFile):
-    """A file in place of the landed object, and the contract that it is to keep."""
+    """A file in place of the landed object, and its contract."""
 
     agreed: Contract
     home: Path
 
     def contract(self) -> Contract:
-        """The contract."""
+        """Return the contract."""
         return self.agreed
 
     def baselines(self) -> Baselines:
-        """Nothing was published: checks of drift are skipped."""
+        """Return no baselines: nothing was published, so drift checks are skipped."""
         return Baselines("")
 
     @contextmanager
     def pinned(self) -> Iterator[str]:
-        """Give the file a name that Spark takes as it is, and that tells how to unpack it."""
+        """Yield a name for the file that Spark reads as it is and that shows its compression."""
         copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.head(2)))
         try:
             copy.hardlink_to(self.path.resolve())
@@ -84,22 +83,22 @@ class Landed(LocalFile):
 
 @dataclass(frozen=True)
 class LocalBranch:
-    """The only state of a table that is thrown away after the audit."""
+    """The only state of a table that is deleted after the audit."""
 
     token: str = ""
 
     def head(self) -> str:
-        """The name of that state."""
+        """Return the name of that state."""
         return _STATE
 
     def own_commit(self, before: str) -> str:
-        """The name of that state."""
+        """Return the name of that state."""
         return before
 
 
 @contextmanager
 def local_spark() -> Iterator[SparkSession]:
-    """A Spark on this machine, silent, for as long as it is needed."""
+    """Yield a silent Spark on this machine."""
     os.environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
     with TemporaryDirectory(prefix="lakegate-") as scratch:
         own = {"spark.jars": spark_jars(), "spark.local.dir": scratch}
@@ -113,16 +112,16 @@ def local_spark() -> Iterator[SparkSession]:
 
 
 def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
-    """What the job would report of a file, had it landed now and were the table new.
+    """Return the audit report of a file that lands now for a new table.
 
-    Checks that look at more than the file are skipped, with the reason. Raises Transient for a
-    fault that is not the file's.
+    Checks that need more than the file are skipped, with the reason. Raises Transient for a fault
+    that is not the file's.
     """
-    asked = tuple(check for check in contract.checks if not _beside(check))
-    skipped = tuple(_skipped(check) for check in contract.checks if _beside(check))
+    checks = tuple(check for check in contract.checks if not _needs_more(check))
+    skipped = tuple(_skipped(check) for check in contract.checks if _needs_more(check))
     spec = spec_of(contract, file)
     with TemporaryDirectory(prefix="lakegate-") as home:
-        landed = Landed(file, replace(contract, checks=asked), Path(home))
+        landed = Landed(file, replace(contract, checks=checks), Path(home))
         session = local_session(spark, spec, Path(home))
         try:
             report = ingest(spec, landed, session, LocalBranch())
@@ -132,7 +131,7 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
 
 
 def local_session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSession:
-    """Return a session like the job's, but for its catalog, which is a folder."""
+    """Return a session like the job's, with a folder as its catalog."""
     catalog = f"spark.sql.catalog.{CATALOG}"
     settings = {k: v for k, v in session_settings(spec, "").items() if not k.startswith(catalog)}
     settings |= {
@@ -165,8 +164,8 @@ def spec_of(contract: Contract, file: Path) -> JobSpec:
     )
 
 
-def _beside(check: Check) -> str:
-    """What the check looks at beside the file, "" for nothing."""
+def _needs_more(check: Check) -> str:
+    """Return why the check needs more than the file, "" if it does not."""
     return _ELSEWHERE.get(check.metric, "" if check.scope is Scope.FILE else _TABLE)
 
 
@@ -178,6 +177,6 @@ def _skipped(check: Check) -> CheckResult:
         severity=check.severity.value,
         status=Status.SKIPPED,
         expected=check.expected,
-        found="was not asked",
-        message=f"{_beside(check)}, which is not here",
+        found="skipped",
+        message=f"{_needs_more(check)}, which is not here",
     )

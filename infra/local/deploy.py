@@ -1,4 +1,4 @@
-"""Puts the project's template and code onto ministack, as `lakegate deploy` puts them onto AWS."""
+"""Deploy the project's template and code to ministack, as `lakegate deploy` does to AWS."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -21,10 +21,10 @@ def deploy(
     chosen: Mapping[str, str],
     tell: Tell = lambda _: None,
 ) -> dict[str, str]:
-    """Bring a stage's stack to what template, code and settings say; returns its outputs.
+    """Deploy a stage's stack and return its outputs.
 
-    `facts` are what a platform tells, `chosen` are parameters of the template.
-    Raises LakegateError with CloudFormation's reasons when that fails.
+    `facts` are the platform's, `chosen` are parameters of the template. Raises LakegateError with
+    CloudFormation's reasons.
     """
     named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
     site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
@@ -33,6 +33,6 @@ def deploy(
 
 
 def environment(endpoint: str, function: str) -> dict[str, str]:
-    """The settings that a deployed function has."""
+    """Return the settings of a deployed function."""
     found = ministack.client("lambda", endpoint).get_function_configuration(FunctionName=function)
     return dict(found["Environment"]["Variables"])

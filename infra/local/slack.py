@@ -1,4 +1,4 @@
-"""A stand-in for Slack: takes messages as Slack's Web API does, and shows them to whoever asks.
+"""A stand-in for Slack, with its Web API for messages, which also shows them.
 
     python -m infra.local.slack --port 4568 --home DIR [--token xoxb-...]
 
@@ -9,18 +9,18 @@ that base URL. They check what Slack checks and answer with its errors; see "cha
 `GET /messages` gives every message as it is now, oldest first: `channel` as the sender named it,
 `ts`, `text`, `blocks`, `received_at`; of a reply the `thread_ts`, and whether it was `broadcast`;
 `edited` says that it was changed. They are kept in `messages.jsonl` under the home directory.
-`DELETE /messages/<ts>` deletes one, as a person does.
-`PUT /_control` tells it what is to go wrong; each PUT replaces the one before:
+`DELETE /messages/<ts>` deletes one, as a user does.
+`PUT /_control` sets faults; each PUT replaces the one before:
 
     {"fail_next": 2,            the next 2 calls are answered with HTTP 503
      "away_seconds": 30,        so is every call in the next 30 seconds
      "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After
      "burst": 3,                more than 3 messages at once to a channel are, too; then 1 a second
-     "sends_again": 2,          whatever people press is sent twice more, as if it had timed out
+     "sends_again": 2,          each pressed button is sent twice more, as if it had timed out
      "missing_channels": ["#x"],    such a channel does not exist
-     "archived_channels": ["#y"]}   such a channel takes nothing any more
+     "archived_channels": ["#y"]}   such a channel takes no messages
 
-`views.open` is there, too, for the people of slack_people.py, who press buttons.
+`views.open` serves the users of slack_people.py, who press buttons.
 """
 
 import argparse
@@ -40,8 +40,8 @@ from flask import Flask, jsonify, request
 from werkzeug.serving import make_server
 
 from infra.local.slack_blocks import problems
-from infra.local.slack_faults import Faults, SlackError, Unavailable, Weather
-from infra.local.slack_people import People, add_routes
+from infra.local.slack_faults import ActiveFaults, Faults, SlackError, Unavailable
+from infra.local.slack_people import Users, add_routes
 
 Message = dict[str, Any]
 Answer = dict[str, Any]
@@ -53,7 +53,7 @@ _LONGEST_TEXT = 40_000
 
 
 class Messages:
-    """Every message, kept in a file with one line for each and for each change."""
+    """All messages, in a file with one line for each message and each change."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -63,35 +63,35 @@ class Messages:
             self._by_ts = {message["ts"]: message for message in changes}
 
     def put(self, message: Message) -> None:
-        """Keep a message, or a newer form of it."""
+        """Store a message or its newer form."""
         with self._file.open("ab", buffering=0) as file:
             file.write(json.dumps(message).encode() + b"\n")
         self._by_ts[message["ts"]] = message
 
     def get(self, ts: str) -> Message:
-        """The message of that time. Raises SlackError."""
+        """Return the message of that time. Raises SlackError."""
         found = self._by_ts.get(ts)
         if not found or found.get("deleted"):
             raise SlackError("message_not_found")
         return found
 
     def channel(self, id_: str) -> str:
-        """The name by which a channel's id was made known, or what was given."""
+        """Return the known name of a channel's id, or the id."""
         named = {_id(message["channel"]): message["channel"] for message in self._by_ts.values()}
         return named.get(id_, id_)
 
     def all(self) -> list[Message]:
-        """Every message, oldest first."""
+        """Return all messages, oldest first."""
         return [message for message in self._by_ts.values() if not message.get("deleted")]
 
 
 class Slack:
-    """The Web API's methods: each takes the arguments of a call and gives its answer."""
+    """The Web API's methods: each takes the arguments of a call and returns its answer."""
 
-    def __init__(self, messages: Messages, token: str, people: People) -> None:
+    def __init__(self, messages: Messages, token: str, users: Users) -> None:
         self.messages = messages
-        self.people = people
-        self.weather = Weather(Faults())
+        self.users = users
+        self.faults = ActiveFaults(Faults())
         self._token = token
         self._last = 0.0
         self._lock = threading.Lock()
@@ -102,10 +102,10 @@ class Slack:
             "auth.test": self._auth_test,
             "chat.postMessage": self._post_message,
             "chat.update": self._update,
-            "views.open": self.people.open,
+            "views.open": self.users.open,
         }
         with self._lock:
-            self.weather.check_call()
+            self.faults.check_call()
             if method not in methods:
                 raise SlackError("unknown_method", req_method=method)
             if token != self._token:
@@ -118,7 +118,7 @@ class Slack:
     def _post_message(self, arguments: dict[str, Any]) -> Answer:
         channel = self.messages.channel(_channel(arguments))
         content = _content(arguments)
-        self.weather.check_channel(channel)
+        self.faults.check_channel(channel)
         self._last = max(time.time(), self._last + 1e-6)
         message = {"channel": channel, "ts": f"{self._last:.6f}", **content}
         if thread := arguments.get("thread_ts"):
@@ -132,13 +132,13 @@ class Slack:
         known = self.messages.get(str(arguments.get("ts")))
         if channel not in (known["channel"], _id(known["channel"])):
             raise SlackError("message_not_found")
-        self.weather.check_archived(known["channel"], "is_inactive")
+        self.faults.check_archived(known["channel"], "is_inactive")
         message = {**known, **_content(arguments), "edited": True}
         self.messages.put(message)
         return _shown(message)
 
     def _thread(self, ts: Any, channel: str) -> str:
-        """The time of the thread's first message. Raises SlackError."""
+        """Return the time of the thread's first message. Raises SlackError."""
         try:
             first = self.messages.get(str(ts))
         except SlackError as error:
@@ -149,7 +149,7 @@ class Slack:
 
 
 def _channel(arguments: dict[str, Any]) -> str:
-    """The channel that a call names. Raises SlackError."""
+    """Return the channel of a call. Raises SlackError."""
     channel = arguments.get("channel")
     if not isinstance(channel, str) or not _CHANNEL.fullmatch(channel):
         raise SlackError("channel_not_found")
@@ -157,7 +157,7 @@ def _channel(arguments: dict[str, Any]) -> str:
 
 
 def _content(arguments: dict[str, Any]) -> Message:
-    """The text and the blocks of a call, as a message has them. Raises SlackError."""
+    """Return the text and the blocks of a call. Raises SlackError."""
     text, blocks = arguments.get("text") or "", arguments.get("blocks") or []
     if isinstance(blocks, str):
         try:
@@ -169,33 +169,33 @@ def _content(arguments: dict[str, Any]) -> Message:
     if len(text) > _LONGEST_TEXT:
         raise SlackError("msg_too_long")
     if found := problems(blocks):
-        told = [f"[ERROR] {problem}" for problem in found]
-        raise SlackError("invalid_blocks", errors=found, response_metadata={"messages": told})
+        errors = [f"[ERROR] {problem}" for problem in found]
+        raise SlackError("invalid_blocks", errors=found, response_metadata={"messages": errors})
     return {"text": text, "blocks": blocks}
 
 
 def _shown(message: Message) -> Answer:
-    """A message in the answer to the call that made it: its channel by id."""
+    """Return the answer to the call that made a message, with its channel's id."""
     inner = {name: message[name] for name in ("text", "blocks", "ts")}
     inner |= {"type": "message", "user": _USER, "bot_id": "B0LAKEGATE"}
     return {"channel": _id(message["channel"]), "ts": message["ts"], "message": inner}
 
 
 def _id(channel: str) -> str:
-    """A channel's id; here it follows from the name."""
+    """Return a channel's id, which follows from its name here."""
     if _CHANNEL_ID.fullmatch(channel):
         return channel
     return "C" + hashlib.sha256(channel.lstrip("#").encode()).hexdigest()[:10].upper()
 
 
 def web_app(slack: Slack) -> Flask:
-    """The service: the Web API, `/messages` and `/_control`."""
+    """Return the service: the Web API, `/messages` and `/_control`."""
     app = Flask("slack")
     app.add_url_rule("/api/<method>", "call", partial(_call, slack), methods=["POST", "GET"])
     app.add_url_rule("/messages", "messages", lambda: jsonify(slack.messages.all()))
     app.add_url_rule("/messages/<ts>", "delete", partial(_delete, slack), methods=["DELETE"])
     app.add_url_rule("/_control", "control", partial(_control, slack), methods=["PUT"])
-    add_routes(app, slack.people)
+    add_routes(app, slack.users)
     return app
 
 
@@ -226,8 +226,8 @@ def _control(slack: Slack) -> tuple[dict[str, Any], int]:
         faults = Faults(**request.get_json())
     except TypeError as error:
         return {"message": str(error)}, 400
-    slack.weather = Weather(faults)
-    slack.people.sends_again, slack.people.patience = faults.sends_again, faults.app_seconds
+    slack.faults = ActiveFaults(faults)
+    slack.users.sends_again, slack.users.patience = faults.sends_again, faults.app_seconds
     return asdict(faults), 200
 
 
@@ -241,7 +241,7 @@ def main() -> None:
     options.home.mkdir(parents=True, exist_ok=True)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     messages = Messages(options.home / "messages.jsonl")
-    slack = Slack(messages, options.token, People(options.home, messages.get))
+    slack = Slack(messages, options.token, Users(options.home, messages.get))
     make_server("127.0.0.1", options.port, web_app(slack), threaded=True).serve_forever()
 
 

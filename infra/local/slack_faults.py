@@ -1,4 +1,4 @@
-"""How calls to the Slack stand-in fail, and what can be told to go wrong with them."""
+"""The faults of the Slack stand-in, which `PUT /_control` sets."""
 
 import time
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ class SlackError(Exception):
 
 
 class Unavailable(Exception):
-    """A call that is answered with this HTTP status, and after which waiting helps."""
+    """A call that is answered with this HTTP status; a later retry may succeed."""
 
     def __init__(self, status: int, code: str) -> None:
         super().__init__(code)
@@ -25,7 +25,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Faults:
-    """What is to go wrong."""
+    """The faults that are set."""
 
     fail_next: int = 0
     away_seconds: float = 0
@@ -37,8 +37,8 @@ class Faults:
     app_seconds: float = 3
 
 
-class Weather:
-    """What goes wrong when: the faults, and how much each channel may take now."""
+class ActiveFaults:
+    """The active faults and each channel's rate limit."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -46,7 +46,7 @@ class Weather:
         self._full: dict[str, float] = {}
 
     def check_call(self) -> None:
-        """Raise Unavailable where this call is to fail."""
+        """Raise Unavailable if this call is to fail."""
         left = self._faults
         if left.fail_next > 0:
             self._faults = replace(left, fail_next=left.fail_next - 1)
@@ -58,7 +58,7 @@ class Weather:
             raise Unavailable(429, "ratelimited")
 
     def check_channel(self, channel: str) -> None:
-        """Raise SlackError where it is missing or archived, Unavailable where it gets too much.
+        """Raise SlackError if it is missing or archived, Unavailable if it gets too many messages.
 
         A channel takes a burst, and then one message a second: `_full` is when it is empty again.
         """
@@ -72,6 +72,6 @@ class Weather:
         self._full[channel] = full
 
     def check_archived(self, channel: str, answer: str) -> None:
-        """Raise SlackError with this answer where nothing may be said any more."""
+        """Raise SlackError with this answer if the channel is archived."""
         if channel in self._faults.archived_channels:
             raise SlackError(answer)

@@ -1,14 +1,14 @@
-"""People in the local Slack: they press buttons and submit forms, and Slack tells the app.
+"""Users of the local Slack, who press buttons and submit forms; Slack sends them to the app.
 
-What Slack sends, and when it gives up, is as in "Interaction payloads", "Handling user interaction"
-and "Verifying requests from Slack" in its documentation: an app has 3 seconds to answer, and a
-trigger as long to open one form with.
+Requests and time-outs follow "Interaction payloads", "Handling user interaction" and "Verifying
+requests from Slack" in Slack's documentation: an app has 3 seconds to answer, and a trigger can
+open one form within 3 seconds.
 
-Where the app hears of it is told by `slack_app.install`.
-`POST /_press` has somebody press a button: {"ts": …, "button": "Replay", "as": "ada"}.
-`POST /_submit` has them submit a form: {"view": …, "values": {"reason": …}, "as": "ada"}.
-Both answer with `ok`, and where the app did well with its `response`; `GET /_person?as=ada` tells
-what only this person sees: `forms` that are open, and what was `told` to them alone.
+`install` sets the app's address.
+`POST /_press` presses a button as a user: {"ts": …, "button": "Replay", "as": "ada"}.
+`POST /_submit` submits a form: {"view": …, "values": {"reason": …}, "as": "ada"}.
+Both answer with `ok`, and if the app succeeded with its `response`; `GET /_person?as=ada` shows
+what only this user sees: open `forms`, and `private` messages.
 """
 
 import json
@@ -28,7 +28,7 @@ from slack_sdk.signature import SignatureVerifier
 from infra.local.slack_blocks import problems_of_modal
 from infra.local.slack_faults import SlackError
 
-# The app in the local Slack, and who is who there.
+# The app in the local Slack and its users' ids.
 
 TEAM = "T0LAKEGATE"
 _FILE = "app.json"
@@ -36,26 +36,26 @@ _FILE = "app.json"
 
 @dataclass(frozen=True)
 class App:
-    """Where an app hears of what people press, and what Slack signs that with."""
+    """The app's address for interactions, and Slack's secret to sign them."""
 
     request_url: str
     signing_secret: str = field(repr=False)
 
 
 def install(home: Path, app: App) -> None:
-    """Have the Slack with this home tell the app from now on."""
+    """Install the app in the Slack with this home."""
     home.mkdir(parents=True, exist_ok=True)
     (home / _FILE).write_text(json.dumps(asdict(app)))
 
 
 def installed(home: Path) -> App | None:
-    """The app, None where there is none."""
+    """Return the app, None if none is installed."""
     file = home / _FILE
     return App(**json.loads(file.read_text())) if file.exists() else None
 
 
 def user_id(name: str) -> str:
-    """The id of whoever has this name."""
+    """Return the id of the user with this name."""
     return "U0" + "".join(
         letter for letter in name.upper() if letter.isascii() and letter.isalnum()
     )
@@ -66,11 +66,11 @@ _PATIENCE = 3.0  # seconds
 _MOST_RESPONSES = 5
 
 
-class People:
-    """Everybody in the workspace, and the one app that they use."""
+class Users:
+    """The workspace's users and the one app that they use."""
 
     def __init__(self, home: Path, message: Callable[[str], dict[str, Any]]) -> None:
-        """`message` gives the message of a time. Raises SlackError where there is none."""
+        """Use `message` to find the message of a time; it raises SlackError if there is none."""
         self._home = home
         self._message = message
         self.sends_again = 0
@@ -78,10 +78,10 @@ class People:
         self._triggers: dict[str, tuple[str, float]] = {}
         self._forms: dict[str, dict[str, Any]] = {}
         self._responses: dict[str, list[str]] = {}
-        self._told: list[tuple[str, str]] = []
+        self._private: list[tuple[str, str]] = []
 
     def press(self, ts: str, button: str, person: str, here: str) -> Answer:
-        """Press a button of a message; `here` is where this Slack is. Raises SlackError."""
+        """Press a button of a message; `here` is this Slack's address. Raises SlackError."""
         message = self._message(ts)
         response = secrets.token_hex(8)
         self._responses[response] = [person] * _MOST_RESPONSES
@@ -97,7 +97,7 @@ class People:
         return self._send(payload, person)
 
     def submit(self, view: str, values: dict[str, str], person: str) -> Answer:
-        """Submit an open form; one whose input the app finds wrong stays. Raises SlackError."""
+        """Submit an open form; it stays open if the app refuses the input. Raises SlackError."""
         form = self._forms.get(view)
         if not form or form["person"] != person:
             raise SlackError("not_found")
@@ -108,11 +108,11 @@ class People:
         shown = {"id": view, "team_id": TEAM, **form["view"], "state": {"values": state}}
         answer = self._send({"type": "view_submission", "view": shown}, person)
         if answer["ok"] and not answer["response"]:
-            self._forms.pop(view, None)  # which somebody may have submitted twice
+            self._forms.pop(view, None)  # it may be submitted twice
         return answer
 
     def open(self, arguments: Answer) -> Answer:
-        """views.open. Raises SlackError."""
+        """Open a form, as views.open does. Raises SlackError."""
         given = arguments.get("view")
         view: Any = json.loads(given) if isinstance(given, str) else given
         person, until = self._triggers.pop(str(arguments.get("trigger_id")), ("", 0.0))
@@ -127,26 +127,26 @@ class People:
         return {"view": {"id": id_, **view}}
 
     def respond(self, response: str, document: Answer) -> tuple[str, int]:
-        """Take what the app says at a response address: only to one person, five times at most."""
+        """Take an app's message at a response address: to one user, five times at most."""
         left = self._responses.get(response)
         if not left:
             return "used_url", 404
         if document.get("response_type") != "ephemeral" or document.get("replace_original"):
-            return "invalid_payload", 400  # which Slack would take, and no button here wants
-        self._told.append((left.pop(), document["text"]))
+            return "invalid_payload", 400  # Slack takes it, but no button here needs it
+        self._private.append((left.pop(), document["text"]))
         return "ok", 200
 
-    def seen_by(self, person: str) -> Answer:
-        """What only this person sees."""
+    def visible_to(self, person: str) -> Answer:
+        """Return what only this user sees."""
         forms = [
             {"id": id_, "view": form["view"]}
             for id_, form in self._forms.items()
             if form["person"] == person
         ]
-        return {"forms": forms, "told": [words for who, words in self._told if who == person]}
+        return {"forms": forms, "private": [text for user, text in self._private if user == person]}
 
     def _send(self, payload: Answer, person: str) -> Answer:
-        """Tell the app, and once more as often as is asked for; the answer is the first one's."""
+        """Send to the app, repeatedly if `sends_again` is set; return the first answer."""
         trigger = secrets.token_hex(8)
         self._triggers[trigger] = (person, time.monotonic() + self.patience)
         user = {"id": user_id(person), "username": person, "name": person, "team_id": TEAM}
@@ -181,41 +181,41 @@ class People:
         return {"ok": True, "response": answer.json() if answer.text else {}}
 
 
-def add_routes(app: Flask, people: People) -> None:
-    """Let people be played at the service."""
-    app.add_url_rule("/_press", "press", partial(_told, _press, people), methods=["POST"])
-    app.add_url_rule("/_submit", "submit", partial(_told, _submit, people), methods=["POST"])
-    app.add_url_rule("/_person", "person", lambda: people.seen_by(request.args["as"]))
+def add_routes(app: Flask, users: Users) -> None:
+    """Add the routes by which users press and submit."""
+    app.add_url_rule("/_press", "press", partial(_answered, _press, users), methods=["POST"])
+    app.add_url_rule("/_submit", "submit", partial(_answered, _submit, users), methods=["POST"])
+    app.add_url_rule("/_person", "person", lambda: users.visible_to(request.args["as"]))
     app.add_url_rule(
         "/responses/<response>",
         "responses",
-        lambda response: people.respond(response, request.get_json()),
+        lambda response: users.respond(response, request.get_json()),
         methods=["POST"],
     )
 
 
-def _press(people: People, asked: Answer) -> Answer:
-    return people.press(asked["ts"], asked["button"], asked["as"], request.host_url.rstrip("/"))
+def _press(users: Users, body: Answer) -> Answer:
+    return users.press(body["ts"], body["button"], body["as"], request.host_url.rstrip("/"))
 
 
-def _submit(people: People, asked: Answer) -> Answer:
-    return people.submit(asked["view"], asked["values"], asked["as"])
+def _submit(users: Users, body: Answer) -> Answer:
+    return users.submit(body["view"], body["values"], body["as"])
 
 
-def _told(do: Callable[[People, Answer], Answer], people: People) -> Answer:
+def _answered(do: Callable[[Users, Answer], Answer], users: Users) -> Answer:
     try:
-        return do(people, request.get_json())
+        return do(users, request.get_json())
     except SlackError as error:
         return error.answer
 
 
 def _pressed(message: Answer, label: str) -> Answer:
-    """The button as Slack tells of it. Raises SlackError where the message has none so called."""
+    """Return the button as Slack sends it. Raises SlackError if there is none with this label."""
     for block in message["blocks"]:
         for element in block.get("elements", []) if block["type"] == "actions" else []:
             if element["type"] == "button" and element["text"]["text"] == label:
-                told = {n: v for n, v in element.items() if n != "confirm"}
-                return {**told, "block_id": block.get("block_id", ""), "action_ts": _now()}
+                sent = {n: v for n, v in element.items() if n != "confirm"}
+                return {**sent, "block_id": block.get("block_id", ""), "action_ts": _now()}
     raise SlackError("no_such_button")
 
 

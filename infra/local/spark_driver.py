@@ -4,8 +4,8 @@ Starting Spark takes ten seconds, so the JVM stays. For each run this process fo
 attaches itself to the JVM and executes the entry point (`spark_run.py`): whatever a run does to
 modules, environment, path, log handlers or threads ends with its process.
 
-`emr/drivers.py` starts this program and says what goes through its pipes. What the JVM prints goes
-to the stderr of the run that is on, between runs to that of this process.
+`emr/drivers.py` starts this program and documents the messages in its pipes. The JVM's output goes
+to the stderr of the current run, between runs to that of this process.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-# Loaded now, what every run would load later: AWS's client, YAML, and pandas.
+# Imported once for all runs: AWS's client, YAML and pandas.
 import boto3  # noqa: F401
 import pyspark.testing  # noqa: F401
 import yaml  # noqa: F401
@@ -39,7 +39,7 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": " ".join(SPARK),
     "spark.driver.memory": "2g",
-    # A file that asks for too much memory fails its own run, and not the driver of all.
+    # A file that needs too much memory fails its own run, not the driver.
     "spark.executor.killOnFatalError.depth": "0",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -47,12 +47,12 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # without it Spark believes a damaged page
+    # else Spark does not notice a corrupt page
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
-    # on EMR s3:// is a file system of AWS's own
+    # on EMR s3:// has AWS's own file system
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     "spark.hadoop.fs.s3a.path.style.access": "true",
-    # those of the run that is on, as Iceberg's own client has them
+    # the current run's, which Iceberg's own client uses, too
     "spark.hadoop.fs.s3a.aws.credentials.provider": (
         "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
     ),
@@ -76,7 +76,7 @@ _WARM_UP = {
 
 @dataclass(frozen=True)
 class _Run:
-    """The run that is on: its process, where its stderr goes, what it reported so far."""
+    """The current run: its process, its stderr, and its report so far."""
 
     id: str
     process: int
@@ -97,7 +97,7 @@ class Driver:
         self._run: _Run | None = None
 
     def serve(self) -> NoReturn:
-        """Warm Spark up, then execute what is ordered until there are no more orders."""
+        """Warm Spark up, then execute orders until there are no more."""
         self._begin(_WARM_UP)
         while True:
             for key, _ in self._selector.select():
@@ -125,7 +125,7 @@ class Driver:
         if printed:
             os.write(self._run.stderr.fileno() if self._run else 2, printed)
         elif self._run:
-            self._selector.unregister(output)  # the JVM died, and the run will notice
+            self._selector.unregister(output)  # the JVM died; the run will notice
         else:
             self._end()
 
@@ -146,13 +146,13 @@ class Driver:
         self._selector.register(FileIO(reading), selectors.EVENT_READ, listen)
 
     def _let_go(self) -> None:
-        """In a run's process: close what only the driver may hold open."""
+        """Close, in a run's process, what only the driver may hold open."""
         self._replies.close()
         if self._jvm.stdin:
             self._jvm.stdin.close()
 
     def _listen(self, run: _Run, report: FileIO) -> None:
-        """Take a part of what the run reports; it has ended when there is no more."""
+        """Read a part of the run's report; the run has ended if there is no more."""
         said = report.read(65536)
         run.report.extend(said)
         if not said:
@@ -161,7 +161,7 @@ class Driver:
             self._conclude(run)
 
     def _conclude(self, run: _Run) -> None:
-        """Say how the run ended. Where that leaves the JVM in doubt, the driver ends."""
+        """Report how the run ended. If the JVM may be unusable, end the driver."""
         _, status = os.waitpid(run.process, 0)
         code = os.waitstatus_to_exitcode(status)
         said = json.loads(run.report or "{}")
@@ -198,9 +198,9 @@ def _manner(code: int) -> str:
 
 
 def _start_jvm(settings: dict[str, str]) -> tuple[subprocess.Popen[bytes], FileIO]:
-    """A JVM with these settings, and what it prints. The environment leads the runs to it.
+    """Start a JVM with these settings; return it and its output. The environment points runs to it.
 
-    Raises PySparkRuntimeError where it does not start.
+    Raises PySparkRuntimeError.
     """
     reading, writing = os.pipe()
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -219,7 +219,7 @@ def _start_jvm(settings: dict[str, str]) -> tuple[subprocess.Popen[bytes], FileI
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """The SparkContext's settings; AWS's own variables say where S3 is."""
+    """Return the SparkContext's settings; AWS's variables have S3's address."""
     env = os.environ
     given = {
         "spark.master": options.master,
@@ -233,7 +233,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
 
 
 def main() -> NoReturn:
-    """Start the JVM, and take orders."""
+    """Start the JVM and take orders."""
     parser = argparse.ArgumentParser(prog="python -m infra.local.spark_driver")
     parser.add_argument("--java-home", required=True)
     parser.add_argument("--jars", required=True, help="paths, with commas between them")

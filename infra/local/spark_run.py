@@ -1,4 +1,4 @@
-"""One job run, in a process of its own: as spark-submit would run it, in a JVM that runs already.
+"""One job run in a process of its own: as by spark-submit, but in a JVM that already runs.
 
 In the JVM the run gets a session that shares only the SparkContext: settings, catalogs, tables,
 views and caches are its own, and `SparkSession.builder.getOrCreate()` finds it. `--conf` settings
@@ -22,22 +22,22 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 _PROJECT = Path(__file__).parents[2]
-# Where AWS's clients in the JVM look first for what the environment tells those in Python.
+# System properties that AWS's clients in the JVM read before the environment.
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "aws.accessKeyId",
     "AWS_SECRET_ACCESS_KEY": "aws.secretAccessKey",
     "AWS_SESSION_TOKEN": "aws.sessionToken",
 }
-# How many seconds the tasks of a run that ended have to end, too.
+# Seconds for the tasks of a run that ended to end, too.
 _PATIENCE = 5.0
 
 Order = dict[str, Any]
 
 
 def execute(order: Order, report: int) -> int:
-    """Execute a run in this process, which does nothing else, and report how it ended.
+    """Execute a run in this process, report how it ended, and return the exit code.
 
-    `report` is the descriptor on which to write it, as JSON; the answer is the exit code.
+    The report goes to the descriptor `report` as JSON.
     """
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.argv = [order["entry_point"], *order["arguments"]]
@@ -49,7 +49,7 @@ def execute(order: Order, report: int) -> int:
         code, details = _exit_code(error), f"SystemExit: {error.code}"
     except BaseException as error:  # noqa: BLE001  whatever the job raises, it failed
         traceback.print_exc()
-        # a JVM's error has its name in the second line, and its stack in the others
+        # a JVM's error has its name in the second line and its stack in the others
         code, details = 1, " ".join(f"{type(error).__name__}: {error}".splitlines()[:2])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # too late for a cancel
     said = {"exit": code, "details": details, **({"leaving": True} if _is_busy() else {})}
@@ -58,7 +58,7 @@ def execute(order: Order, report: int) -> int:
 
 
 def _is_busy() -> bool:
-    """Return if tasks still run, of jobs that nobody waits for: some spin, and heed no cancel."""
+    """Return whether tasks of abandoned jobs still run: some ignore a cancel."""
     context = SparkContext._active_spark_context  # noqa: SLF001
     until = time.monotonic() + _PATIENCE
     while context and any(it.numRunningTasks() for it in _executors(context)):
@@ -80,8 +80,8 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _attach(order: Order) -> None:
-    """Give this process a session in the JVM, and the run's own modules."""
-    gateway = launch_gateway()  # the environment says where the JVM is
+    """Give this process a session in the JVM and the run's own modules."""
+    gateway = launch_gateway()  # the environment has the JVM's address
     jvm = gateway.jvm
     credentials = order.get("environment", {})
     os.environ |= credentials
@@ -94,7 +94,7 @@ def _attach(order: Order) -> None:
         conf=SparkConf(_jconf=scala.getConf()),
         gateway=gateway,
         jsc=jvm.JavaSparkContext(scala),
-        # Spark's Python workers live on, but those of other modules are never used again
+        # Spark's Python workers stay, but those with other modules are never used again
         environment={"PYTHONPATH": os.pathsep.join(_modules(order))},
     )
     getattr(jvm, "org.apache.spark.sql.classic.SparkSession").clearDefaultSession()
@@ -108,13 +108,13 @@ def _attach(order: Order) -> None:
 
 
 def _modules(order: Order) -> list[str]:
-    """The `--py-files` as entries of Python's path: an archive itself, a module's directory."""
+    """Return the `--py-files` as entries of Python's path: an archive or a module's directory."""
     files = [Path(file) for file in order["py_files"]]
     return [str(file.parent if file.suffix == ".py" else file) for file in files]
 
 
 def _options(conf: dict[str, str]) -> dict[str, str]:
-    """The session's settings: Hadoop looks for its own without Spark's prefix."""
+    """Return the session's settings: Hadoop reads its own without Spark's prefix."""
     prefix = "spark.hadoop."
     hadoop = {k.removeprefix(prefix): v for k, v in conf.items() if k.startswith(prefix)}
     return conf | hadoop

@@ -1,4 +1,4 @@
-"""The first job run of every local Spark driver: has Spark load what each run needs."""
+"""The first job run of every local Spark driver, which makes Spark load what each run needs."""
 
 from pyspark.sql import SparkSession
 

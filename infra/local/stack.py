@@ -1,4 +1,4 @@
-"""Lakegate on one machine: `up` starts and deploys all of it, `down` stops it, the data stays."""
+"""Start, deploy and stop Lakegate on one machine; its data stays."""
 
 import fcntl
 import json
@@ -18,13 +18,13 @@ from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_
 from lakegate.errors import LakegateError
 
 Tell = Callable[[str], None]
-# Puts the contracts in force; told the settings (environment variables) of the new stack.
+# Puts the contracts in force; its argument is the new stack's settings (environment variables).
 PushContracts = Callable[[Mapping[str, str]], None]
 
 
 @dataclass(frozen=True)
 class Stack:
-    """What a client needs: addresses, names, and `env`, the settings of command line and tests.
+    """Addresses and names for clients, and `env`, the settings of command line and tests.
 
     `reader_token` reads the catalog. `queues` and `functions` map a purpose to a URL or a name.
     """
@@ -44,11 +44,10 @@ class Stack:
 
 
 def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Stack:
-    """Start what is not running, deploy what has changed, and return when everything answers.
+    """Start what is not running, deploy what has changed, and wait until everything answers.
 
-    `home` is where all state lies, `root` the checkout. What this call started is stopped again
-    when it fails or is interrupted. Raises LakegateError; where a part does not come up it tells
-    the end of that part's log.
+    `home` has all state, `root` is the checkout. If the call fails or is interrupted, it stops what
+    it started. Raises LakegateError, with the end of a part's log if the part does not start.
     """
     home, root = home.resolve(), root.resolve()
     with _alone(home):
@@ -74,10 +73,10 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
 def rotate(
     home: Path, root: Path, tell: Tell, life: timedelta, *, new_key: bool
 ) -> nessie_tokens.Keys:
-    """Give the stack new tokens, with `new_key` also a new key, for which Nessie starts anew.
+    """Give the stack new tokens, with `new_key` also a new key, for which Nessie restarts.
 
-    What is not running is left to the next `up`. Raises LakegateError, NO_STACK where there never
-    was one.
+    The next `up` does this for parts that are not running. Raises LakegateError, NO_STACK if there
+    never was a stack.
     """
     home, root = home.resolve(), root.resolve()
     with _alone(home):
@@ -98,14 +97,14 @@ def rotate(
 
 
 def down(home: Path, tell: Tell) -> None:
-    """Stop everything that runs for `home`, also what a crash left behind; the data stays."""
+    """Stop everything that runs for `home`, also what a crash left; the data stays."""
     with _alone(home.resolve()):
         if not _stop(home.resolve(), NAMES, tell):
             tell("nothing was running")
 
 
 def read(home: Path) -> Stack:
-    """The running or last stack. Raises LakegateError NO_STACK where there never was one."""
+    """Return the running or last stack. Raises LakegateError NO_STACK if there never was one."""
     try:
         return Stack(**json.loads((home / "stack.json").read_text()))
     except FileNotFoundError:
@@ -113,17 +112,17 @@ def read(home: Path) -> Stack:
 
 
 def write(home: Path, stack: Stack) -> None:
-    """Have `read` give this stack from now on."""
+    """Store this stack for `read`."""
     file = home / "stack.json"
     file.touch(mode=0o600)
-    file.chmod(0o600)  # the reader's token is in it
+    file.chmod(0o600)  # it has the reader's token
     file.write_text(json.dumps(asdict(stack), indent=2) + "\n")
 
 
 def health(home: Path, root: Path) -> dict[str, str]:
-    """Each part's state: "up", "down", or "not answering" for a process that does not serve.
+    """Return each part's state: "up", "down", or "not answering" for a process that does not serve.
 
-    Raises LakegateError NO_STACK where there never was one.
+    Raises LakegateError NO_STACK if there never was a stack.
     """
     home = home.resolve()
     all_parts = parts(home, root.resolve(), known_ports(home), read(home).reader_token)
@@ -150,7 +149,7 @@ def _start(home: Path, all_parts: Mapping[str, Part], started: list[str], tell: 
 
 
 def _stop(home: Path, names: Iterable[str], tell: Tell) -> bool:
-    """Stop the last first, so that none calls one that is gone; False where none was running."""
+    """Stop the last part first, so that no part calls a stopped one; return False if none ran."""
     stopped = [name for name in reversed(list(names)) if processes.stop(home, name)]
     if stopped:
         tell(f"stopped {', '.join(stopped)}")
@@ -176,8 +175,8 @@ def _deploy(
     at = {name: part.address for name, part in all_parts.items()}
     endpoint = at["ministack"]
     _put_secrets(endpoint, settings.secrets(tokens))
-    template, told = root / "template.yaml", (settings.facts(at), settings.parameters(at))
-    outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *told)
+    template, chosen = root / "template.yaml", (settings.facts(at), settings.parameters(at))
+    outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *chosen)
     slack_people.install(home / "slack", settings.slack_app(endpoint, outputs["ActionUrl"]))
     return described(at, outputs, tokens["reader"])
 
@@ -189,7 +188,7 @@ def _put_secrets(endpoint: str, every: Mapping[str, str]) -> None:
 
 
 def described(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:
-    """The stack with these outputs; `at` maps the parts to their addresses."""
+    """Return the stack with these outputs; `at` maps the parts to their addresses."""
     env = deploy.environment(at["ministack"], outputs["OnJobRunFunctionName"])
     return Stack(
         s3=at["ministack"],
@@ -208,14 +207,14 @@ def described(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: s
 
 
 def _named(outputs: Mapping[str, str], ending: str) -> dict[str, str]:
-    """Outputs by what they are for: `UploadQueueUrl` becomes `upload_queue`."""
+    """Return outputs by purpose: `UploadQueueUrl` becomes `upload_queue`."""
     mine = {name.removesuffix(ending): v for name, v in outputs.items() if name.endswith(ending)}
     return {re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): value for name, value in mine.items()}
 
 
 @contextmanager
 def _alone(home: Path) -> Iterator[None]:
-    """Let one `up` or `down` at a time work on a home; the next one waits."""
+    """Allow one `up` or `down` at a time for a home; the next one waits."""
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,10 +1,9 @@
-"""A driver for tests: it speaks the Spark driver's pipe protocol, and a run does what it is told.
+"""A driver for tests with the Spark driver's pipe protocol; a run does what its argument says.
 
-The first argument of a run says what: `succeed`, `fail`, `die`, `lose` (says that it died, and
-hangs), `leave` (succeeds, says that the driver ends, and hangs), `hang` (until it is cancelled),
-`ignore` (hangs, and does not heed a cancel), `wait PATH` (until there is such a file), or
-`fail-unless PATH` (fails, and makes that file, where there is none). The order lies in the run's
-stdout.
+The first argument of a run is `succeed`, `fail`, `die`, `lose` (reports that it died, and hangs),
+`leave` (succeeds, reports that the driver ends, and hangs), `hang` (until it is cancelled),
+`ignore` (hangs and ignores a cancel) or `wait PATH` (until that file exists). The order is in the
+run's stdout.
 """
 
 import json
@@ -16,12 +15,12 @@ from typing import Any
 
 
 def say(message: dict[str, Any]) -> None:
-    """Answer the service."""
+    """Send a message to the service."""
     print(json.dumps(message), flush=True)
 
 
 def run(what: str, arguments: list[str]) -> dict[str, Any]:
-    """Do what a run is told; the answer is how it ended."""
+    """Do what a run's argument says and return how it ended."""
     failure = {"exit": 1, "details": "ValueError: " + "told to fail " * 30}
     if what == "die":
         os._exit(7)
@@ -32,9 +31,6 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
     while what == "wait" and not Path(arguments[0]).exists():
         if select.select([sys.stdin], [], [], 0.01)[0]:
             sys.exit("the service is gone")
-    if what == "fail-unless" and not Path(arguments[0]).exists():
-        Path(arguments[0]).touch()
-        return failure
     ends = {
         "lose": {"exit": 1, "lost": "The Spark driver died: its JVM was killed by signal 9."},
         "leave": {"exit": 0, "details": "", "leaving": True},
@@ -44,7 +40,7 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Process orders until the input ends."""
     say({"ready": True})
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)

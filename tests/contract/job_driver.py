@@ -1,6 +1,6 @@
-"""A driver for the EMR stand-in whose runs end when a file says how, like the jobs of FakeJobs.
+"""A driver for the EMR stand-in whose runs end by a file, like the jobs of FakeJobs.
 
-The file is named like the job run and holds its exit code; the job's argument names the directory,
+The file has the job run's name and contains its exit code; the job's argument names the directory
 as its lake bucket.
 """
 
@@ -10,24 +10,24 @@ import sys
 from pathlib import Path
 
 
-def told(argument: str) -> int:
-    """The exit code, once there is one."""
+def exit_code(argument: str) -> int:
+    """Return the exit code once there is one."""
     spec = json.loads(argument)
     file = Path(spec["lake_bucket"]) / f"{spec['ingestion']}-{spec['attempt']}"
-    while not file.exists() or not file.read_text():  # there is one before it is written
+    while not file.exists() or not file.read_text():  # it exists before it is written
         if select.select([sys.stdin], [], [], 0.01)[0]:
             return 143  # cancelled, or the service is gone
     return int(file.read_text())
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Process orders until the input ends."""
     print(json.dumps({"ready": True}), flush=True)
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)
         if "cancel" not in order:
             print(json.dumps({"run": order["run"]}), flush=True)
-            end = {"exit": told(order["arguments"][0]), "details": "told to fail"}
+            end = {"exit": exit_code(order["arguments"][0]), "details": "the test asked to fail"}
             print(json.dumps({"run": order["run"], **end}), flush=True)
 
 

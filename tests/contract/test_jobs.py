@@ -1,4 +1,4 @@
-"""What job runs do, in memory and on EMR Serverless; EMR Serverless is the local stand-in."""
+"""Job runs behave alike in memory and on EMR Serverless, which is the local stand-in."""
 
 import os
 import shlex
@@ -36,20 +36,24 @@ ACCOUNT = {
     "aws_secret_access_key": "test",
 }
 DRIVER = Path(__file__).with_name("job_driver.py")
-LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1")
+LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1", job_timeout_minutes=10_080)
 
 
 @dataclass(frozen=True)
 class Application:
-    """The adapter, how a run is brought to its end, and where that is told."""
+    """The adapter, a function that ends a run, and the folder of the runs' exit codes.
+
+    The runs of `hasty` may take one minute, which is half a second.
+    """
 
     jobs: Jobs | FakeJobs
+    hasty: Jobs | FakeJobs
     end: Callable[[str, RunState], object]
-    told: Path
+    folder: Path
     now: Callable[[], datetime]
 
     def spec(self, attempt: int = 1, **changes: Any) -> JobSpec:
-        """What a new ingestion's job is told."""
+        """Return a new ingestion's job spec."""
         landed = LandedObject("landing", "shop/orders/Flüge 1+1.csv", "v1", "e1", 10)
         spec = JobSpec(
             ingestion=uuid.uuid4().hex,
@@ -58,7 +62,7 @@ class Application:
             table="shop.orders",
             branch="ingest/shop.orders/x",
             base_hash="b" * 64,
-            lake_bucket=str(self.told),
+            lake_bucket=str(self.folder),
             contract_key="contracts/shop.orders.yaml",
             contract_version="c1",
             report_key="reports/x",
@@ -68,7 +72,7 @@ class Application:
         return replace(spec, **changes)
 
     def ended(self, run: str, state: RunState) -> str:
-        """End a run, and wait until that is known; the answer is what is said of it."""
+        """End a run, wait for its state, and return its details."""
         self.end(run, state)
         eventually(lambda: self.jobs.get(run).state.terminal)
         assert self.jobs.get(run).state is state
@@ -77,10 +81,10 @@ class Application:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """boto3's client of the stand-in, which runs the driver above."""
+    """Yield boto3's client for the stand-in, which runs the driver above."""
     port = free_port(set())
     home = tmp_path_factory.mktemp("emr")
-    flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2}
+    flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2, "minute-seconds": 0.5}
     flags["driver"] = shlex.join([sys.executable, str(DRIVER)])
     command = [sys.executable, "-m", "infra.local.emr"]
     command += [f"--{name}={value}" for name, value in flags.items()]
@@ -103,12 +107,13 @@ def _answers(url: str) -> bool:
 
 @pytest.fixture(params=["in memory", "EMR Serverless"])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Application]:
-    """An application that has run nothing for this test."""
+    """Yield an application without runs of this test."""
     if request.param == "in memory":
         clock = FakeClock()
         fake = FakeJobs(clock)
-        details = {RunState.FAILED: "ExitCode: 1.", RunState.CANCELLED: "Cancelled."}
+        details = {RunState.FAILED: "ExitCode: 1.", RunState.CANCELLED: "Job run timed out."}
         yield Application(
+            fake,
             fake,
             lambda run, s: fake.end(run, s, details.get(s, "")),
             tmp_path,
@@ -117,24 +122,25 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Appl
         return
     client = request.getfixturevalue("client")
     (tmp_path / "spark-avro.jar").touch()
-    jobs = Jobs(client, replace(LOCAL, job_code=str(tmp_path)))
+    settings = replace(LOCAL, job_code=str(tmp_path))
+    jobs = Jobs(client, settings)
     yield Application(
         jobs,
-        lambda run, state: _end(client, jobs, tmp_path, run, state),
+        Jobs(client, replace(settings, job_timeout_minutes=1)),
+        lambda run, state: _end(jobs, tmp_path, run, state),
         tmp_path,
         lambda: datetime.now(UTC),
     )
 
 
-def _end(client: Any, jobs: Jobs, told: Path, run: str, state: RunState) -> None:
-    if state is RunState.CANCELLED:
-        client.cancel_job_run(applicationId=LOCAL.emr_application_id, jobRunId=run)
-    else:
-        (told / jobs.get(run).name).write_text("0" if state is RunState.SUCCESS else "1")
+def _end(jobs: Jobs, folder: Path, run: str, state: RunState) -> None:
+    exit_codes = {RunState.SUCCESS: "0", RunState.FAILED: "1"}
+    if state in exit_codes:  # a hasty run is cancelled by its time-out
+        (folder / jobs.get(run).name).write_text(exit_codes[state])
 
 
 def _described(**more: Any) -> dict[str, Any]:
-    """A job run as EMR Serverless describes it."""
+    """Return a job run as EMR Serverless describes it."""
     account = "us-east-1:000000000000"
     return {
         "applicationId": "00application",
@@ -150,12 +156,14 @@ def _described(**more: Any) -> dict[str, Any]:
     }
 
 
-def _nobodys() -> Application:
-    return Application(FakeJobs(), lambda *_: None, Path("lake"), lambda: datetime.now(UTC))
+def _unused() -> Application:
+    return Application(
+        FakeJobs(), FakeJobs(), lambda *_: None, Path("lake"), lambda: datetime.now(UTC)
+    )
 
 
 def test_a_run_is_known_by_its_name(application: Application) -> None:
-    """A started run is there under its id, not ended, and named after ingestion and attempt."""
+    """A started run is found by its id, has not ended, and is named after ingestion and attempt."""
     spec = application.spec()
     run = application.jobs.start(spec)
     found = application.jobs.get(run)
@@ -166,7 +174,7 @@ def test_a_run_is_known_by_its_name(application: Application) -> None:
 
 
 def test_an_attempt_has_one_run(application: Application) -> None:
-    """Who starts an attempt again finds its run, while it runs and after it ended."""
+    """Starting an attempt again returns its run, while it runs and after its end."""
     spec = application.spec()
     run = application.jobs.start(spec)
     assert application.jobs.start(spec) == run
@@ -176,7 +184,7 @@ def test_an_attempt_has_one_run(application: Application) -> None:
 
 
 def test_another_attempt_is_another_run(application: Application) -> None:
-    """The next attempt, and another ingestion, each get a run of their own."""
+    """The next attempt, and another ingestion, each get a separate run."""
     spec = application.spec()
     runs = [
         application.jobs.start(each)
@@ -188,7 +196,7 @@ def test_another_attempt_is_another_run(application: Application) -> None:
 
 
 def test_an_attempt_cannot_become_another(application: Application) -> None:
-    """Starting an attempt with other words, as after a deployment, is told and starts nothing."""
+    """Starting an attempt with another spec, as after a deployment, is an error."""
     spec = application.spec()
     run = application.jobs.start(spec)
     with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
@@ -201,17 +209,18 @@ def test_an_attempt_cannot_become_another(application: Application) -> None:
     [
         (RunState.SUCCESS, ""),
         (RunState.FAILED, "ExitCode: 1."),
-        (RunState.CANCELLED, "Cancelled"),
+        (RunState.CANCELLED, "timed out"),
     ],
 )
 def test_an_end_is_known(application: Application, state: RunState, details: str) -> None:
-    """However a run ends, its state says so, with EMR's word on it where it went wrong."""
-    run = application.jobs.start(application.spec())
+    """A run's state shows how it ended, with EMR's details of a failure."""
+    jobs = application.hasty if state is RunState.CANCELLED else application.jobs
+    run = jobs.start(application.spec())
     assert details in application.ended(run, state)
 
 
 def test_an_unknown_run_is_unknown(application: Application) -> None:
-    """A run that was never started is told from one that cannot be asked about."""
+    """A run that was never started raises UnknownRun."""
     with pytest.raises(UnknownRun, match="00unknown"):
         application.jobs.get("00unknown")
 
@@ -229,7 +238,7 @@ def test_every_run_is_listed(application: Application) -> None:
 
 
 def test_runs_are_listed_page_by_page() -> None:
-    """However many runs there are, and whether or not a page is empty, all are listed."""
+    """All pages of runs are listed, also after an empty page."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     asked = {"applicationId": "00application"}
     pages: list[list[dict[str, Any]]] = [[_described(id="00a")], [], [_described(id="00b")]]
@@ -242,7 +251,7 @@ def test_runs_are_listed_page_by_page() -> None:
 
 
 def test_runs_are_listed_from_a_time_on(application: Application) -> None:
-    """Only runs that were started since are listed."""
+    """Only runs created since a time are listed."""
     run = application.jobs.start(application.spec())
     hour = timedelta(hours=1)
     since = times.text(application.now() - hour)
@@ -251,8 +260,8 @@ def test_runs_are_listed_from_a_time_on(application: Application) -> None:
     application.ended(run, RunState.SUCCESS)
 
 
-def test_a_run_tells_what_it_was_told(application: Application) -> None:
-    """The words that a run was started with are there to be read, also after its end."""
+def test_a_run_keeps_its_spec(application: Application) -> None:
+    """A run's spec can be read, also after its end."""
     spec = application.spec(attempt=2)
     run = application.jobs.start(spec)
     application.ended(run, RunState.FAILED)
@@ -271,8 +280,8 @@ def test_a_run_tells_what_it_was_told(application: Application) -> None:
         {"sparkSubmit": {"entryPoint": "s3://lake/other.py", "entryPointArguments": ["{}"]}},
     ],
 )
-def test_the_words_of_a_strange_run_are_refused(driver: dict[str, Any]) -> None:
-    """A run that is none of ours is told from one whose words can be used."""
+def test_a_foreign_run_has_no_spec(driver: dict[str, Any]) -> None:
+    """A run that is not one of ours has no spec."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     run = _described(jobRunId="00run", jobDriver=driver)
     with Stubber(client) as stubber:
@@ -282,10 +291,10 @@ def test_the_words_of_a_strange_run_are_refused(driver: dict[str, Any]) -> None:
 
 
 def test_a_start_asks_for_what_the_settings_say() -> None:
-    """The request has code, argument, rights, log, tries, time limit, and its token."""
+    """The request has code, argument, rights, log, attempts, time limit and token."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     settings = replace(SETTINGS, job_log_group="/lakegate/test/jobs")
-    spec = _nobodys().spec(attempt=2)
+    spec = _unused().spec(attempt=2)
     name = f"{spec.ingestion}-2"
     expected = {
         "applicationId": "00application",
@@ -319,10 +328,10 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
         ("AccessDeniedException", Permanent),
     ],
 )
-def test_a_refused_start_is_told_by_its_kind(code: str, kind: type[Exception]) -> None:
-    """What may pass is transient; what is wrong with the request itself is permanent."""
+def test_a_refused_start_is_transient_or_permanent(code: str, kind: type[Exception]) -> None:
+    """A passing refusal is transient; a wrong request is permanent."""
     client = boto3.client("emr-serverless", **ACCOUNT)
-    spec = _nobodys().spec()
+    spec = _unused().spec()
     with Stubber(client) as stubber:
         stubber.add_client_error("start_job_run", code)
         with pytest.raises(kind, match=code):
@@ -330,11 +339,11 @@ def test_a_refused_start_is_told_by_its_kind(code: str, kind: type[Exception]) -
 
 
 def test_an_emr_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, every call says so as a transient error."""
+    """Without an answer every call raises a transient error."""
     once = Config(retries={"total_max_attempts": 1})
     client = boto3.client("emr-serverless", endpoint_url=wire.nobody(), config=once, **ACCOUNT)
     jobs = Jobs(client, SETTINGS)
-    spec = _nobodys().spec()
+    spec = _unused().spec()
     calls = (
         lambda: jobs.start(spec),
         lambda: jobs.get("00run"),

@@ -1,26 +1,23 @@
-"""The platform's stack on a ministack: as far as ministack knows what it is made of."""
+"""The platform's stack in a local account, as far as ministack knows its resources."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from infra import template
 from infra.aws.site import connect
-from infra.aws.stack_plan import Wanted, bring_platform
+from infra.aws.stack_plan import StackSpec, deploy_platform
 from infra.cloudformation import Stacks
-from infra.local import ministack, processes
-from infra.local.parts import free_port
+from infra.local import ministack
 from infra.stage import Stage
 from infra.template import Template
-from tests.waiting import PATIENCE
+from tests.deploy.account import Account
 
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "infra" / "platform.yml"
-# What ministack does not know, and why the stack needs it: docs/platform.md says the same.
+# Resources that ministack does not know, and why the stack needs them, as in docs/platform.md.
 UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
@@ -30,18 +27,18 @@ APPLICATION = "00application"
 
 
 def read() -> Template:
-    """The platform's template."""
+    """Return the platform's template."""
     return template.read(PLATFORM)
 
 
-def tryable(whole: Template) -> Template:
-    """The template without what ministack does not know; what refers to that has a stand-in."""
-    left = {k: v for k, v in whole["Resources"].items() if v["Type"] not in UNTRIED}
+def tryable(complete: Template) -> Template:
+    """Return the template without resources that ministack does not know, references replaced."""
+    left = {k: v for k, v in complete["Resources"].items() if v["Type"] not in UNTRIED}
     for resource in left.values():
         if waits := resource.get("DependsOn"):
             every = waits if isinstance(waits, list) else [waits]
             resource["DependsOn"] = [name for name in every if name in left]
-    known: Template = _with_stand_ins({**whole, "Resources": left})
+    known: Template = _with_stand_ins({**complete, "Resources": left})
     return known
 
 
@@ -54,39 +51,40 @@ def _with_stand_ins(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Account:
-    """An AWS account on this machine."""
+class Platforms:
+    """The platforms' stacks of an account."""
 
-    endpoint: str
+    account: Account
 
-    def client(self, service: str) -> Any:
-        """boto3's client of a service, as the account's root."""
-        return ministack.client(service, self.endpoint)
+    @property
+    def client(self) -> Callable[[str], Any]:
+        """Return boto3's client of a service, as the account's root."""
+        return self.account.client
 
     def deploy(self, name: str, **parameters: str) -> Stage:
-        """Make the platform's stack of a stage, or make it whole again."""
+        """Deploy the platform's stack of a stage, also after `reduce`."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
         self._bring(stage, tryable(read()), {"Stage": name, **parameters})
         return stage
 
     def begin(self, name: str, **parameters: str) -> Stage:
-        """Make the platform's stack of a stage as `lakegate deploy` does the first time."""
+        """Deploy the platform's stack of a stage as `lakegate deploy` does the first time."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        whole = Wanted(
+        spec = StackSpec(
             stage.platform_stack,
             tryable(read()),
             {"Stage": name, "DeletionProtection": "true", **parameters},
         )
-        bring_platform(connect(stage, self.client, _unheard), whole)
+        deploy_platform(connect(stage, self.client, _unheard), spec)
         return stage
 
     def reduce(self, stage: Stage) -> None:
-        """Leave of the stack what `lakegate destroy` leaves."""
+        """Reduce the stack to what `lakegate destroy` leaves."""
         left = template.reduced(tryable(read()))
         self._bring(stage, left, dict.fromkeys(left["Parameters"]))
 
     def resources(self, stage: Stage) -> dict[str, str]:
-        """What the stack has: by its name in the template, what its service knows it by."""
+        """Return the stack's resources: physical ids by logical ids."""
         found = Stacks(self.client("cloudformation")).resources(stage.platform_stack)
         return {each.name: each.id for each in found}
 
@@ -98,18 +96,18 @@ class Account:
         stacks.carry_out(plan)
 
     def container(self, stage: Stage) -> dict[str, str]:
-        """The environment of Nessie's container, CloudFormation's functions carried out."""
+        """Return the environment of Nessie's container, CloudFormation's functions resolved."""
         container = self.task(stage)["containerDefinitions"][0]
         return {each["name"]: each["value"] for each in container["environment"]}
 
     def task(self, stage: Stage) -> dict[str, Any]:
-        """The definition of Nessie's tasks."""
+        """Return the definition of Nessie's tasks."""
         family = f"lakegate-{stage.name}-nessie"
         found = self.client("ecs").describe_task_definition(taskDefinition=family)
         return dict(found["taskDefinition"])
 
     def credentials(self, role: str) -> dict[str, str]:
-        """What a task that has this role finds; only ECS may take it, so root is let in besides."""
+        """Return credentials of this role; only ECS may assume it, so root is allowed here, too."""
         root = {"AWS": f"arn:aws:iam::{ministack.ACCOUNT}:root"}
         trust = {"Effect": "Allow", "Principal": root, "Action": "sts:AssumeRole"}
         self.client("iam").update_assume_role_policy(
@@ -126,19 +124,4 @@ class Account:
 
 
 def _unheard(_: str) -> None:
-    """What is told about a deployment matters to no test here."""
-
-
-@contextmanager
-def account(home: Path) -> Iterator[Account]:
-    """An empty account, which holds every caller to its role's policies."""
-    port = free_port(set())
-    endpoint = f"http://127.0.0.1:{port}"
-    ministack.prepare(home, endpoint, datetime.now(UTC))
-    python = ROOT / ".venv-ministack" / "bin" / "python"
-    try:
-        processes.start(home, ministack.command(home, python, port))
-        processes.wait_until(home, "ministack", lambda: ministack.answers(endpoint), PATIENCE)
-        yield Account(endpoint)
-    finally:
-        processes.stop(home, "ministack")
+    """Ignore the progress of a deployment."""

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.deploy
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".venv-deploy" / "bin"
 STAGE = Stage("dev", "123456789012", "eu-central-1")  # moto's account
-# Nothing of the machine's own account, and nothing that tells on us.
+# Without the machine's own account and without telemetry.
 ENVIRONMENT = {
     "PATH": f"{BIN}:{os.environ['PATH']}",
     "AWS_REGION": STAGE.region,
@@ -34,7 +34,7 @@ ENVIRONMENT = {
 
 
 def run(*command: object, home: Path, given: str = "", **more: str) -> str:
-    """What a command prints; it must succeed, and no home or account of a person's matters."""
+    """Return the output of a command, which must succeed without the user's home and account."""
     if not deploy_environment(ROOT).is_current():
         pytest.fail("the tools that deploy are not there, or are old: run `make deploy-tools`")
     done = subprocess.run(
@@ -57,7 +57,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sts() -> Iterator[str]:
-    """Who tells osls which account it is in."""
+    """Yield an STS that tells osls its account."""
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -67,7 +67,7 @@ def sts() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def packaged(home: Path, sts: str) -> Path:
-    """Where `osls package` put what it would deploy."""
+    """Return the folder with the output of `osls package`."""
     package.build(ROOT, print)
     osls = ROOT / "node_modules" / ".bin" / "osls"
     out = home / "packaged"
@@ -77,7 +77,7 @@ def packaged(home: Path, sts: str) -> Path:
 
 @pytest.fixture(scope="module")
 def by_osls(packaged: Path) -> Template:
-    """The template that osls deploys."""
+    """Return the template that osls deploys."""
     made: Template = json.loads(
         (packaged / "cloudformation-template-update-stack.json").read_text()
     )
@@ -86,7 +86,7 @@ def by_osls(packaged: Path) -> Template:
 
 @pytest.fixture(scope="module")
 def by_sam(home: Path) -> Template:
-    """The template that CloudFormation makes of template.yaml."""
+    """Return the template that CloudFormation makes of template.yaml."""
     source = template.with_code(template.read(ROOT / "template.yaml"), "s3://bucket/code.zip")
     translate = Path(__file__).with_name("translate.py")
     made: Template = json.loads(
@@ -96,14 +96,14 @@ def by_sam(home: Path) -> Template:
 
 
 def test_the_templates_are_without_a_fault(home: Path) -> None:
-    """cfn-lint finds nothing to say of any template, and SAM takes its own for valid."""
+    """cfn-lint finds no fault in any template, and SAM accepts its own."""
     templates = [ROOT / "template.yaml", *ROOT.glob("infra/*.yml")]
     assert run(BIN / "cfn-lint", *templates, home=home) == ""
     assert "valid SAM Template" in run(BIN / "sam", "validate", "--lint", home=home)
 
 
 def test_both_descriptors_are_one_stack(by_osls: Template, by_sam: Template) -> None:
-    """osls and SAM make the same of every resource, parameter, condition and output."""
+    """osls and SAM make the same resources, parameters, conditions and outputs."""
     ours, theirs = neutral(by_osls), neutral(by_sam)
     assert ours["Resources"].keys() == theirs["Resources"].keys()
     for name, resource in theirs["Resources"].items():
@@ -112,10 +112,10 @@ def test_both_descriptors_are_one_stack(by_osls: Template, by_sam: Template) -> 
 
 
 def neutral(made: Template) -> Template:
-    """A compiled template without what differs by nature.
+    """Return a compiled template without expected differences.
 
-    Where the code lies, SAM's tag, that osls has functions wait for their roles as well (which they
-    refer to anyway), the name of the bucket that osls uploads to, and what cfn-lint is told.
+    These are the code's address, SAM's tag, the functions' dependency on their roles by osls (which
+    they refer to anyway), the name of osls's bucket, and cfn-lint's options.
     """
     outputs = {k: v for k, v in made["Outputs"].items() if k != "ServerlessDeploymentBucketName"}
     resources = {name: _neutral(resource) for name, resource in made["Resources"].items()}
@@ -140,13 +140,13 @@ def test_every_function_is_the_one_package(by_osls: Template) -> None:
 
 
 def test_a_stage_is_told_alike(packaged: Path) -> None:
-    """osls gives the stack the parameters that `lakegate deploy` gives it."""
+    """osls sets the same parameters as `lakegate deploy`."""
     state = json.loads((packaged / "serverless-state.json").read_text())
-    told = {
+    passed = {
         each["ParameterKey"]: each["ParameterValue"]
         for each in state["service"]["provider"]["stackParameters"]
     }
     known = template.read(ROOT / "template.yaml")
     chosen = yaml.safe_load((ROOT / "stages" / "dev.yml").read_text())
     mine = {name: str(value) for name, value in chosen.items() if name in known["Parameters"]}
-    assert told == stack_plan.parameters(known, STAGE, mine)
+    assert passed == stack_plan.parameters(known, STAGE, mine)

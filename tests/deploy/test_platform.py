@@ -1,4 +1,4 @@
-"""What the platform's template promises, read off the template."""
+"""The platform's template keeps its promises, read from the template."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ _KEPT = "RetainExceptOnCreate"
 
 @pytest.mark.deploy
 def test_the_linter_finds_nothing() -> None:
-    """The template is valid, down to each property's values, and needs no packaging."""
+    """The template is valid with each property's values and needs no packaging."""
     lint = ROOT / ".venv-deploy" / "bin" / "cfn-lint"
     done = subprocess.run(
         (lint, "--regions", "us-east-1", "--", PLATFORM),
@@ -30,7 +30,7 @@ def test_the_linter_finds_nothing() -> None:
 
 
 def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
-    """Destroying leaves the store and the network it is in, and these need nothing that goes."""
+    """`destroy` leaves the store and its network, which need nothing that is deleted."""
     every = read()["Resources"]
     marked = {name for name, each in every.items() if each.get("DeletionPolicy") == _KEPT}
     assert template.reduced(read())["Resources"].keys() == marked
@@ -39,7 +39,7 @@ def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
 
 
 def test_no_policy_has_a_star() -> None:
-    """Each role may do named things to named resources; ECR's token alone has no resource."""
+    """Each role may do named actions on named resources; only ECR's token has no resource."""
     for statement in _statements():
         actions, on = _listed(statement["Action"]), _listed(statement["Resource"])
         assert not any("*" in action for action in actions), statement["Sid"]
@@ -48,7 +48,7 @@ def test_no_policy_has_a_star() -> None:
 
 
 def test_nessie_may_delete_nothing_in_the_lake() -> None:
-    """Of S3, Nessie's tasks have the lake's warehouse, to read and to write."""
+    """Nessie's tasks read and write the lake's warehouse in S3 and may delete nothing."""
     role = read()["Resources"]["NessieTaskRole"]["Properties"]
     (lake,) = [s for s in _within(role, "Sid") if "s3:" in str(s["Action"])]
     assert lake["Action"] == ["s3:GetObject", "s3:PutObject"]
@@ -56,7 +56,7 @@ def test_nessie_may_delete_nothing_in_the_lake() -> None:
 
 
 def test_only_functions_and_jobs_reach_nessie() -> None:
-    """Nothing comes in from outside the VPC, and to the load balancer only its two clients."""
+    """Only functions and jobs reach the load balancer, and nothing from outside the VPC."""
     resources = read()["Resources"]
     rules = [rule for each in resources.values() for rule in _ingress(each)]
     assert {str(rule.get("CidrIp", "")) for rule in rules} <= {
@@ -76,7 +76,7 @@ def test_only_functions_and_jobs_reach_nessie() -> None:
 
 
 def test_there_is_a_way_to_each_service_that_is_called_from_inside() -> None:
-    """The subnets have no way out: a service has an endpoint, or a call to it would hang on AWS."""
+    """Every service that is called has an endpoint, because the subnets have no route out."""
     called = {
         service
         for package in ("functions", "spark_jobs")
@@ -87,7 +87,7 @@ def test_there_is_a_way_to_each_service_that_is_called_from_inside() -> None:
     }
     endpoints = [r for r in read()["Resources"].values() if r["Type"] == "AWS::EC2::VPCEndpoint"]
     names = [each["Properties"]["ServiceName"]["Fn::Sub"] for each in endpoints]
-    # By a person who takes the clean-up's role, and by the functions outside the VPC.
+    # By a user with the clean-up's role, and by the functions outside the VPC.
     only_outside = {"sts", "sns", "events", "glue"}
     by_emr_itself = {"logs"}
     reached = {name.rpartition(".")[2] for name in names}
@@ -95,24 +95,24 @@ def test_there_is_a_way_to_each_service_that_is_called_from_inside() -> None:
 
 
 def test_the_database_is_encrypted_backed_up_and_nobody_elses() -> None:
-    """The database of every table's history is not public, and cannot be deleted by a slip."""
-    whole = read()
-    database = whole["Resources"]["Database"]["Properties"]
+    """The database is encrypted, backed up, not public, and protected against deletion."""
+    template = read()
+    database = template["Resources"]["Database"]["Properties"]
     assert (database["StorageEncrypted"], database["PubliclyAccessible"]) == (True, False)
-    assert whole["Parameters"]["DatabaseBackupDays"]["MinValue"] >= 1
-    assert whole["Parameters"]["DeletionProtection"]["Default"] == "true"
+    assert template["Parameters"]["DatabaseBackupDays"]["MinValue"] >= 1
+    assert template["Parameters"]["DeletionProtection"]["Default"] == "true"
     assert database["DeletionProtection"] == {"Ref": "DeletionProtection"}
 
 
 def test_the_private_key_is_not_asked_for() -> None:
-    """The stack learns the public key alone, and must: without it Nessie would not start."""
-    whole = read()
-    assert "Default" not in whole["Parameters"]["NessiePublicKey"]
+    """The stack gets only the public key, without which Nessie would not start."""
+    template = read()
+    assert "Default" not in template["Parameters"]["NessiePublicKey"]
     assert "signing-key" not in PLATFORM.read_text()
 
 
 def test_the_document_names_what_was_not_tried() -> None:
-    """Who reads the page learns of each kind of resource that ministack does not know."""
+    """The page names each kind of resource that ministack does not know."""
     page = (ROOT / "docs" / "platform.md").read_text()
     named = {word.strip("`,.") for word in page.split() if word.startswith("`AWS::")}
     assert named == UNTRIED.keys()
@@ -120,22 +120,22 @@ def test_the_document_names_what_was_not_tried() -> None:
 
 
 def test_jobs_run_under_the_release_that_the_tests_run_with() -> None:
-    """The release label is the one whose Spark and Iceberg the project is locked to."""
+    """The release label has the Spark and Iceberg of the lock files."""
     assert read()["Parameters"]["EmrRelease"]["Default"] == EMR_RELEASE_LABEL
 
 
 def test_rules_and_options_are_those_of_the_local_stack() -> None:
-    """The container is told what every Nessie is told, and beyond it only of its store."""
+    """The container has every Nessie's options and, besides, only those of its store."""
     (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
-    told = dict(_variables(container["Environment"]))
+    variables = dict(_variables(container["Environment"]))
     common = options("", "", "")
-    assert told.keys() >= common.keys()
-    fixed = {name: value for name, value in told.items() if isinstance(value, str)}
+    assert variables.keys() >= common.keys()
+    fixed = {name: value for name, value in variables.items() if isinstance(value, str)}
     assert (
         fixed.items()
         <= {**common, "nessie.version.store.persist.jdbc.datasource": "postgresql"}.items()
     )
-    own = told.keys() - common.keys()
+    own = variables.keys() - common.keys()
     assert all(name.startswith(("nessie.version.store.", "quarkus.d")) for name in own)
 
 
@@ -152,7 +152,7 @@ def _statements() -> list[dict[str, Any]]:
 
 
 def _within(value: Any, key: str) -> Iterator[dict[str, Any]]:
-    """Every mapping within `value` that has the key."""
+    """Yield every mapping within `value` that has the key."""
     if isinstance(value, dict):
         if key in value:
             yield value

@@ -1,4 +1,4 @@
-"""The platform's stack, deployed on this machine, and Nessie as its container would run it."""
+"""The platform's stack deployed on this machine, with Nessie as its container runs it."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,8 @@ from infra.local.parts import free_port
 from infra.nessie_options import S3, options
 from infra.nessie_tokens import Keys, keep
 from infra.stage import Stage
-from tests.deploy.platform import APPLICATION, ROOT, Account, account, read
+from tests.deploy.account import Account
+from tests.deploy.platform import APPLICATION, ROOT, Platforms, read
 from tests.postgres import postgres
 from tests.waiting import PATIENCE, eventually
 
@@ -27,14 +28,14 @@ _FACTS = ("nessie-uri", "emr-application-id", "subnet-a", "subnet-b", "function-
 
 @dataclass(frozen=True)
 class Server:
-    """A Nessie that was started with a container's environment."""
+    """A Nessie with a container's environment."""
 
     uri: str
     management: str
     tokens: Mapping[str, str]
 
     def answer(self, method: str, path: str, role: str = "", **arguments: object) -> int:
-        """The status of Nessie's answer to a role, or to nobody."""
+        """Return the status of Nessie's answer to a role, or to a request without a token."""
         headers = {"Authorization": f"Bearer {self.tokens[role]}"} if role else {}
         url = f"{self.uri}{path}"
         return requests.request(
@@ -46,36 +47,35 @@ class Server:
         ).status_code
 
     def answers(self) -> bool:
-        """Whether it serves its main branch."""
+        """Return whether it serves its main branch."""
         return nessie.answers(self.uri, self.tokens["reader"])
 
     def health(self, kind: str) -> int:
-        """The status of a health check's answer."""
+        """Return the status of a health check's answer."""
         return requests.get(f"{self.management}/q/health/{kind}", timeout=PATIENCE).status_code
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the servers keep what they have."""
+    """Return the servers' home directory."""
     return tmp_path_factory.mktemp("platform")
 
 
 @pytest.fixture(scope="module")
-def aws(home: Path) -> Iterator[Account]:
-    """An empty AWS account."""
-    with account(home) as running:
-        yield running
+def aws(account: Account) -> Platforms:
+    """Return the AWS account, with the platforms of this suite alone."""
+    return Platforms(account)
 
 
 @pytest.fixture(scope="module")
 def keys(home: Path) -> Keys:
-    """The key that signs, and each role's token."""
+    """Return the signing key and each role's token."""
     return keep(KeyFiles(home / "keys"), datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")
-def stages(aws: Account, keys: Keys) -> dict[str, Stage]:
-    """A platform with each store, by the store's name."""
+def stages(aws: Platforms, keys: Keys) -> dict[str, Stage]:
+    """Return a platform for each store, by the store's name."""
     return {
         store: aws.deploy(name, NessieStore=store, NessiePublicKey=keys.public_key)
         for name, store in (("sql", "JDBC2"), ("dynamo", "DYNAMODB2"))
@@ -84,13 +84,13 @@ def stages(aws: Account, keys: Keys) -> dict[str, Stage]:
 
 @pytest.fixture(scope="module")
 def servers(
-    aws: Account, home: Path, keys: Keys, stages: dict[str, Stage]
+    aws: Platforms, home: Path, keys: Keys, stages: dict[str, Stage]
 ) -> Iterator[dict[str, Server]]:
-    """Nessie as each container has it; ports, the store's place and S3's are this machine's."""
+    """Yield Nessie as each container runs it, with this machine's ports, store and S3."""
     with postgres(home, free_port(set()), ROOT / ".venv-deploy") as url:
         own = {
             "JDBC2": _database(url),
-            "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.endpoint},
+            "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.account.endpoint},
         }
         try:
             yield _started(
@@ -105,33 +105,33 @@ def servers(
 
 @pytest.fixture(params=["JDBC2", "DYNAMODB2"])
 def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server:
-    """The server with one of the stores."""
+    """Return the server with one of the stores."""
     return servers[request.param]
 
 
 @pytest.mark.parametrize("store", ["JDBC2", "DYNAMODB2"])
-def test_the_stack_tells_the_application_its_facts(
-    store: str, aws: Account, stages: dict[str, Stage]
+def test_the_stack_publishes_its_facts(
+    store: str, aws: Platforms, stages: dict[str, Stage]
 ) -> None:
-    """With either store all that ministack knows is made, and the parameters hold what was."""
+    """With either store the stack is created, and the parameters have its facts."""
     ssm, stage = aws.client("ssm"), stages[store]
-    told = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
-    assert told["emr-application-id"] == APPLICATION
-    assert told["nessie-uri"].startswith("http://")
-    assert told["nessie-uri"].endswith(":19120")
-    assert told["subnet-a"] != told["subnet-b"]
+    facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
+    assert facts["emr-application-id"] == APPLICATION
+    assert facts["nessie-uri"].startswith("http://")
+    assert facts["nessie-uri"].endswith(":19120")
+    assert facts["subnet-a"] != facts["subnet-b"]
 
 
-def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -> None:
-    """A first deployment protects the database once it stands; destroying leaves it, with what it
-    refers to alone, and a deployment builds upon that: no database is new."""
+def test_taken_down_it_keeps_its_data_and_comes_back(aws: Platforms, keys: Keys) -> None:
+    """A first deployment creates the database and then protects it; `destroy` leaves it with its
+    references, and the next deployment uses the same database."""
     stage = aws.begin("back", NessiePublicKey=keys.public_key)
-    whole = aws.resources(stage)
+    resources = aws.resources(stage)
     stacks = aws.client("cloudformation").describe_stacks(StackName=stage.platform_stack)
     assert stacks["Stacks"][0]["StackStatus"] == "UPDATE_COMPLETE"
-    (database,) = aws.client("rds").describe_db_instances(DBInstanceIdentifier=whole["Database"])[
-        "DBInstances"
-    ]
+    (database,) = aws.client("rds").describe_db_instances(
+        DBInstanceIdentifier=resources["Database"]
+    )["DBInstances"]
     assert database["DeletionProtection"]
     aws.reduce(stage)
     kept = aws.resources(stage)
@@ -139,27 +139,27 @@ def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -
     assert kept.keys().isdisjoint({"NessieService", "NessieLoadBalancer", "SqsEndpoint"})
     aws.deploy("back", NessiePublicKey=keys.public_key)
     again = aws.resources(stage)
-    assert again.keys() == whole.keys()
-    assert kept.items() <= again.items() & whole.items()
+    assert again.keys() == resources.keys()
+    assert kept.items() <= again.items() & resources.items()
 
 
-def test_the_container_is_told_what_every_nessie_is_told(
-    aws: Account, keys: Keys, stages: dict[str, Stage]
+def test_the_container_has_every_nessies_options(
+    aws: Platforms, keys: Keys, stages: dict[str, Stage]
 ) -> None:
-    """CloudFormation makes of the template just the rules and options of the local stack."""
+    """The deployed container has the rules and options of the local stack."""
     stage = stages["JDBC2"]
     expected = options(f"s3://{stage.lake_bucket}/warehouse", stage.region, keys.public_key)
     assert aws.container(stage).items() >= expected.items()
 
 
 def test_nessie_is_live_and_ready_before_there_is_a_lake(server: Server) -> None:
-    """The service settles in the platform's deployment: the lake's bucket comes after it."""
+    """Nessie is live and ready in the platform's deployment, before the lake's bucket exists."""
     for kind in ("live", "ready"):
         eventually(lambda: server.health(kind) == 200, message=f"it is not {kind}")  # noqa: B023
 
 
 def test_the_containers_health_check_asks_nessie(server: Server) -> None:
-    """The check's command succeeds where Nessie is live, and fails where nothing answers."""
+    """The check's command succeeds if Nessie is live and fails if nothing answers."""
     (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
     _, *command = container["HealthCheck"]["Command"]
     here = server.management.rpartition(":")[2]
@@ -170,7 +170,7 @@ def test_the_containers_health_check_asks_nessie(server: Server) -> None:
 
 
 def test_only_the_publisher_changes_main(server: Server) -> None:
-    """No token is 401, the job's may not commit to main nor merge into it, the publisher's may."""
+    """Only the publisher's token may commit to main and merge into it; no token is a 401."""
     assert server.answer("GET", "/api/v2/trees/main") == 401
     publisher = Catalog(server.uri, server.tokens["publisher"])
     publisher.begin("ops")
@@ -185,9 +185,9 @@ def test_only_the_publisher_changes_main(server: Server) -> None:
 
 
 def test_its_role_lets_nessie_make_a_table(
-    server: Server, aws: Account, stages: dict[str, Stage]
+    server: Server, aws: Platforms, stages: dict[str, Stage]
 ) -> None:
-    """With the lake there, the task's own role is enough to write a table's metadata."""
+    """The task's own role may write a table's metadata into the lake."""
     for stage in stages.values():
         aws.client("s3").create_bucket(Bucket=stage.lake_bucket)
     catalog, publisher = "/iceberg/v1/main", Catalog(server.uri, server.tokens["publisher"])
@@ -211,17 +211,17 @@ def _namespace(name: str) -> dict[str, object]:
     return {"commitMeta": {"message": f"Make {name}"}, "operations": [change]}
 
 
-def _given(aws: Account, stage: Stage) -> dict[str, str]:
-    """What the container is told and what its task's role lets it do; S3 is the account's here."""
+def _given(aws: Platforms, stage: Stage) -> dict[str, str]:
+    """Return the container's environment with its task role's credentials and the account's S3."""
     role = aws.credentials(aws.task(stage)["taskRoleArn"])
-    s3 = {f"{S3}.endpoint": aws.endpoint, f"{S3}.path-style-access": "true"}
+    s3 = {f"{S3}.endpoint": aws.account.endpoint, f"{S3}.path-style-access": "true"}
     return aws.container(stage) | role | s3
 
 
 def _started(
     home: Path, tokens: Mapping[str, str], environments: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Server]:
-    """A server for each environment, all started at once."""
+    """Yield a server for each environment, all started at once."""
     (home / "tmp").mkdir()
     servers = {}
     for store, environment in environments.items():
@@ -243,6 +243,6 @@ def _started(
 
 
 def _database(url: str) -> dict[str, str]:
-    """Where the database is; the secret's two values come to a container in just these names."""
+    """Return the database's variables; a container gets the secret's two values by these names."""
     source = "quarkus.datasource.postgresql"
     return {f"{source}.jdbc.url": url, f"{source}.username": "nessie", f"{source}.password": "none"}

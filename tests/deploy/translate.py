@@ -1,4 +1,4 @@
-"""What CloudFormation makes of a SAM template, both as JSON: run where aws-sam-translator is."""
+"""Translate a SAM template as CloudFormation does, both as JSON; it needs aws-sam-translator."""
 
 import json
 import sys
@@ -7,10 +7,10 @@ from samtranslator.translator.transform import transform
 
 
 class NoManagedPolicies:
-    """Stands for AWS's managed policies, of which the template uses none."""
+    """A stand-in for AWS's managed policies, none of which the template uses."""
 
     def load(self) -> dict[str, str]:
-        """By name."""
+        """Return the policies by name."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""The local Spark driver: job runs in one warm JVM that know nothing of each other."""
+"""The local Spark driver executes job runs in one warm JVM, apart from each other."""
 
 import itertools
 import json
@@ -30,14 +30,14 @@ SESSION = "from pyspark.sql import SparkSession; spark = SparkSession.builder.ge
 
 
 def command() -> list[str]:
-    """How to start a driver."""
+    """Return the command of a driver."""
     java = ["--java-home", str(java_home()), "--jars", spark_jars()]
     return [sys.executable, "-m", "infra.local.spark_driver", *java]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What came of a run."""
+    """The result of a run."""
 
     said: dict[str, Any]
     stdout: str
@@ -45,34 +45,34 @@ class Ended:
 
     @property
     def found(self) -> Any:
-        """What the run printed, as JSON."""
+        """Return the run's output as JSON."""
         assert self.said.get("exit") == 0, self.stderr
         return json.loads(self.stdout)
 
 
 @dataclass
 class Bench:
-    """A driver, started again where it died, and a directory for what runs need."""
+    """A driver, restarted if it died, and a directory for the runs' files."""
 
     directory: Path
     driver: Driver | None = None
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def ready_driver(self) -> Driver:
-        """A driver that is alive."""
+        """Return a driver that is alive."""
         if not self.driver or not self.driver.is_alive:
             self.driver = Driver(command(), self.directory / "driver")
         return self.driver
 
     def start(self, script: str, *arguments: str, **more: Any) -> str:
-        """Start a run of this Python text; the answer is its id. It has begun."""
+        """Start a run of this Python text, wait until it has begun, and return its id."""
         order = self.order(script, *arguments, **more)
         self.ready_driver().tell(order)
         assert self.said(order["run"]) == {"run": order["run"]}
         return order["run"]
 
     def order(self, script: str, *arguments: str, **more: Any) -> dict[str, Any]:
-        """What tells a driver to run this Python text."""
+        """Return a driver's order for this Python text."""
         run = f"run-{next(self.numbers)}"
         (self.directory / f"{run}.py").write_text(textwrap.dedent(script))
         order = {"run": run, "entry_point": str(self.directory / f"{run}.py"), "py_files": []}
@@ -80,24 +80,24 @@ class Bench:
         return {**order, "arguments": list(arguments), "conf": {}, **more}
 
     def said(self, run: str) -> dict[str, Any]:
-        """The driver's next word about the run."""
+        """Return the driver's next message about the run."""
         return self.ready_driver().answer(run, time.monotonic() + PATIENCE)
 
     def end(self, run: str) -> Ended:
-        """The run, once it has ended."""
+        """Return the run after its end."""
         said = self.said(run)
         return Ended(said, self.output(run, "stdout"), self.output(run, "stderr"))
 
     def output(self, run: str, stream: str) -> str:
-        """What the run printed so far."""
+        """Return the run's output so far."""
         return (self.directory / f"{run}.{stream}").read_text()
 
     def run(self, script: str, *arguments: str, **more: Any) -> Ended:
-        """Run this Python text to its end."""
+        """Run this Python text to its end and return the result."""
         return self.end(self.start(script, *arguments, **more))
 
     def package(self, name: str, **modules: str) -> str:
-        """An archive of modules for `--py-files`."""
+        """Return an archive of modules for `--py-files`."""
         path = self.directory / name / "job.zip"
         path.parent.mkdir()
         with zipfile.ZipFile(path, "w") as archive:
@@ -108,7 +108,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
-    """An S3, to which AWS's variables lead."""
+    """Yield an S3 at the address in AWS's variables."""
     server = ThreadedMotoServer("127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()
@@ -130,7 +130,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, s3: str) -> Iterator[Bench]:
 
 
 def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
-    """The entry point is __main__, has its arguments, and finds the session with its settings."""
+    """The entry point is __main__ and has its arguments and a session with its settings."""
     ended = bench.run(
         SESSION
         + """if __name__ == "__main__":
@@ -183,7 +183,7 @@ FIND_EVERYTHING = """
 
 @pytest.mark.parametrize("ending", ["", "    spark.stop()\n", "    raise ValueError\n"])
 def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: str) -> None:
-    """Nothing that a run set, made or registered is there in the next one, however it ended."""
+    """Settings, tables and modules of a run are gone in the next one, however it ended."""
     find = SESSION + textwrap.dedent(FIND_EVERYTHING)
     leave = textwrap.dedent(LEAVE_EVERYTHING) + textwrap.dedent(ending)
     left = bench.run(SESSION + "import json\n" + leave, str(tmp_path))
@@ -198,7 +198,7 @@ def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: 
 
 
 def test_runs_do_not_fill_the_jvm(bench: Bench) -> None:
-    """When a run has ended, the JVM holds no more objects and listeners than before it."""
+    """After a run the JVM has no more objects and listeners than before it."""
     script = (
         SESSION
         + """for n in range(100):
@@ -224,14 +224,14 @@ print([objects, spark._jsc.sc().listenerBus().listeners().size()])"""
     ],
 )
 def test_the_exit_code_is_pythons_own(bench: Bench, script: str, code: int, details: str) -> None:
-    """A run ends with the exit code that Python would end with, and says the exception."""
+    """A run ends with Python's exit code and reports the exception."""
     ended = bench.run(script)
     assert ended.said["exit"] == code
     assert ended.said["details"].startswith(details)
 
 
 def test_what_a_run_prints_is_its_own(bench: Bench) -> None:
-    """Each run has its stdout and stderr, with its traceback, and what its JVM printed."""
+    """Each run has its stdout and stderr, with its traceback and the JVM's output."""
     ended = bench.run(
         SESSION
         + """import sys
@@ -245,15 +245,15 @@ raise ValueError("the end")"""
 
 
 def test_runs_have_only_their_own_modules(bench: Bench) -> None:
-    """Two runs with other files of the same names get each its own, in Spark's workers too."""
+    """Two runs with modules of the same name each get their own, also in Spark's workers."""
     script = (
         SESSION
         + """import json, job
 from pyspark.sql.functions import udf
-def told(_):
+def echo(_):
     import job
     return job.VERSION
-rows = spark.range(1).select(udf(told)("id")).collect()
+rows = spark.range(1).select(udf(echo)("id")).collect()
 print(json.dumps([job.VERSION, rows[0][0]]))"""
     )
     for version in ("one", "two", "one again"):
@@ -263,12 +263,12 @@ print(json.dumps([job.VERSION, rows[0][0]]))"""
 
 
 def test_runs_do_not_see_the_checkout(bench: Bench) -> None:
-    """A module that a run was not given is missing, also when this project has it."""
+    """A module outside a run's files is missing, even if this project has it."""
     assert bench.run("import lakegate").said["details"].startswith("ModuleNotFoundError")
 
 
 def test_s3_is_read_and_written(bench: Bench, s3: str) -> None:
-    """s3:// addresses lead to the local S3, as they lead to AWS's on EMR."""
+    """s3:// addresses are read from and written to the local S3."""
     boto3.client("s3", endpoint_url=s3).create_bucket(Bucket="lake")
     ended = bench.run(
         SESSION
@@ -279,7 +279,7 @@ print(spark.read.parquet("s3://lake/a b/ü").count())"""
 
 
 def test_iceberg_is_there(bench: Bench, tmp_path: Path) -> None:
-    """A catalog that the settings name works, with Iceberg's own SQL."""
+    """A catalog in the settings works, with Iceberg's own SQL."""
     conf = {
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
@@ -297,7 +297,7 @@ print(spark.table("lake.db.t.branch_audit").count())""",
 
 
 def test_a_cancel_ends_the_spark_job(bench: Bench) -> None:
-    """A run that is cancelled in a Spark job fails at once, and its own clean-up runs."""
+    """A run that is cancelled in a Spark job fails at once and runs its clean-up."""
     run = bench.start(
         SESSION
         + """print("running", flush=True)
@@ -330,14 +330,14 @@ def _cancelled(bench: Bench, run: str) -> bool:
     ],
 )
 def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:
-    """Where a run or the JVM dies the driver says so, and ends: who knows what still runs."""
+    """If a run or the JVM dies, the driver reports it and ends, with all that may still run."""
     ended = bench.run(script)
     assert why in ended.said["lost"]
     eventually(lambda: bench.driver and not bench.driver.is_alive)
 
 
 def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
-    """When its orders end a driver ends, in the middle of a run too, with all that it started."""
+    """A driver ends with its standard input, even during a run, with all that it started."""
     order = bench.order(SESSION + "import os, time\nprint(os.getpid())\ntime.sleep(600)")
     with subprocess.Popen(
         command(), stdin=subprocess.PIPE, cwd=tmp_path, start_new_session=True, text=True
@@ -359,15 +359,15 @@ def _group_is_gone(group: int) -> bool:
 SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
-from spark_jobs.spark.stall import watched
+from spark_jobs.spark.stall import cancel_when_stalled
 spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
-with watched(spark, 5, pause=0.1):
+with cancel_when_stalled(spark, 5, pause=0.1):
     spark.read.schema("id bigint").parquet({file!r}).collect()
 """
 
 
 def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: Path) -> None:
-    """A run whose task never ends is ended in time, and the next run has a driver of its own."""
+    """A run with an endless task is ended in time, and the next run has another driver."""
     file = tmp_path / "file.parquet"
     file.write_bytes(spinning())
     sound = tmp_path / "sound.parquet"

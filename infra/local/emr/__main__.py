@@ -1,4 +1,4 @@
-"""`python -m infra.local.emr`: runs the service until it is stopped."""
+"""Run the service until it is stopped: `python -m infra.local.emr`."""
 
 import argparse
 import logging
@@ -20,7 +20,7 @@ from infra.versions import EMR_RELEASE_LABEL
 
 
 def main() -> None:
-    """Wire the parts together, and serve on 127.0.0.1 until killed: its drivers end with it."""
+    """Serve on 127.0.0.1 until killed: the drivers end with the service."""
     options = _options()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for chatty in ("botocore", "werkzeug"):
@@ -74,7 +74,7 @@ def _application(options: argparse.Namespace) -> Application:
 
 
 def _driver(options: argparse.Namespace) -> list[str]:
-    """The command of one driver, by default Spark's with the project's own Java and jars."""
+    """Return the command of a driver, by default Spark's with the project's Java and jars."""
     if options.driver:
         return shlex.split(options.driver)
     from infra.local.jars import java_home, spark_jars

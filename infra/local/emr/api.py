@@ -1,6 +1,5 @@
-"""The HTTP side: EMR Serverless's API for one application, and the stand-in's own two endpoints."""
+"""EMR Serverless's API for one application, and the stand-in's own two endpoints."""
 
-import base64
 import functools
 import json
 import re
@@ -18,15 +17,15 @@ from werkzeug.datastructures import MultiDict
 
 from infra.local.emr import runs
 from infra.local.emr.faults import Faults, NoSuchFault
-from infra.local.emr.runs import Application, JobRun, WrongState
+from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Scheduler
 from infra.local.emr.store import JobRuns, TokenUsed, now
 
-# Requests as botocore's own service model describes them: read, checked, refused as AWS would.
+# Requests are read and checked by botocore's service model, and refused as AWS does.
 
 
 class AwsError(Exception):
-    """An answer that is an error: `code` is the name of the exception that a client gets."""
+    """An error as answer: `code` is the name of the client's exception."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -34,28 +33,28 @@ class AwsError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that AWS answers this error with."""
+        """Return the HTTP status of this error."""
         return model().shape_for(self.code).metadata["error"]["httpStatusCode"]
 
 
 def invalid(message: str) -> AwsError:
-    """The refusal of a request that is not as it should be."""
+    """Return the error for an invalid request."""
     return AwsError("ValidationException", message)
 
 
 @cache
 def model() -> ServiceModel:
-    """EMR Serverless as botocore knows it."""
+    """Return botocore's service model of EMR Serverless."""
     return botocore.session.get_session().get_service_model("emr-serverless")
 
 
 def parsed(
     operation: str, path: dict[str, str], query: MultiDict[str, str], body: Any
 ) -> dict[str, Any]:
-    """An operation's input, put together from its three places.
+    """Return an operation's input from path, query and body.
 
-    Raises AwsError (ValidationException) where the service model does not allow it. Members that
-    the model does not know are left out.
+    Raises AwsError (ValidationException) if the service model does not allow it. Members that the
+    model does not know are left out.
     """
     shape = model().operation_model(operation).input_shape
     if not isinstance(body, dict):
@@ -104,7 +103,7 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def _problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    """What the service model has against a value, in AWS's words."""
+    """Yield a value's violations of the service model, in AWS's words."""
     if not isinstance(value, _PYTHON_TYPES[shape.type_name]):
         yield f"Value at '{path}' failed to satisfy constraint: Member must be a {shape.type_name}"
         return
@@ -153,21 +152,13 @@ def _inside(shape: Shape, value: Any) -> Iterator[tuple[Shape, Any, str]]:
 
 
 _PAGE = 50
-_MOST_ATTEMPTS = 10
 _MOST_MINUTES = 10_080
-_OPERATIONS = (
-    "StartJobRun",
-    "GetJobRun",
-    "ListJobRuns",
-    "CancelJobRun",
-    "ListJobRunAttempts",
-    "GetApplication",
-    "ListApplications",
-)
+_OPERATIONS = ("StartJobRun", "GetJobRun", "ListJobRuns", "GetApplication")
+_UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # of EMR Serverless's
 
 
 class Operations:
-    """The operations, named as in boto3: each takes its input and gives its output."""
+    """The operations, named as in boto3: each takes its input and returns its output."""
 
     def __init__(
         self, application: Application, job_runs: JobRuns, scheduler: Scheduler, faults: Faults
@@ -178,13 +169,13 @@ class Operations:
         self._faults = faults
 
     def start_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Start a run: a client token starts one, however often it comes."""
+        """Start a run: a client token starts one run, however often it is sent."""
         self._check_application(given)
         self._strike("fail_next_starts")
         _check_start(given)
         run_id = uuid.uuid4().hex[:16]
         try:
-            run = self._runs.start(runs.submitted(run_id, given, now()))
+            run = self._runs.start(JobRun(run_id, given, created_at := now(), created_at))
         except TokenUsed as error:
             raise AwsError("ConflictException", str(error)) from error
         if run.id == run_id:
@@ -194,60 +185,24 @@ class Operations:
         return {"applicationId": self._application.id, "jobRunId": run.id, "arn": arn}
 
     def get_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Describe a run, with its last attempt or the one asked for."""
-        run = self._find(given)
-        number = given.get("attempt", run.last.number)
-        if number > run.last.number:
-            raise AwsError("ResourceNotFoundException", f"{run.id} has no attempt {number}")
-        attempt = run.attempts[number - 1]
-        return {"jobRun": runs.description(run, attempt, self._application)}
+        """Describe a run."""
+        return {"jobRun": runs.description(self._find(given), self._application)}
 
     def list_job_runs(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List runs, the newest first, grouped by state where states are asked for."""
+        """List the runs that were created since a time, the newest first."""
         self._check_application(given)
-        states = given.get("states", [])
-        after, before = given.get("createdAtAfter", 0), given.get("createdAtBefore", float("inf"))
-        found = [
-            run
-            for run in self._runs.all()
-            if (not states or run.state in states) and after <= run.created_at <= before
-        ]
-        if states:
-            found.sort(key=lambda run: states.index(run.state))
-        return _page("jobRuns", [runs.summary(run, self._application) for run in found], given)
-
-    def cancel_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Cancel a run; one that is being cancelled already stays so."""
-        run = self._find(given)
-        grace = given.get("shutdownGracePeriodInSeconds")
-        if grace and not 15 <= grace <= 1800:
-            raise invalid("shutdownGracePeriodInSeconds must be 0 or between 15 and 1800")
-        try:
-            if run.state != "CANCELLING":
-                self._scheduler.cancel(run.id, "Cancelled by CancelJobRun.", grace)
-        except WrongState as error:
-            raise invalid(f"Job run {run.id} is not in a cancellable state") from error
-        return {"applicationId": self._application.id, "jobRunId": run.id}
-
-    def list_job_run_attempts(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List the attempts at a run, the first one first."""
-        run = self._find(given)
-        shown = [runs.attempt_summary(run, each, self._application) for each in run.attempts]
-        return _page("jobRunAttempts", shown, given, key="attempt")
+        since = given.get("createdAtAfter", 0)
+        found = [run for run in self._runs.all() if run.created_at >= since]
+        return _page([runs.summary(run, self._application) for run in found], given)
 
     def get_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Describe the application."""
         self._check_application(given)
         return {"application": runs.application_description(self._application)}
 
-    def list_applications(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List the one application, which is STARTED."""
-        shown = [runs.application_summary(self._application)]
-        return {"applications": shown if "STARTED" in given.get("states", ["STARTED"]) else []}
-
     def _strike(self, fault: str) -> None:
         if self._faults.strikes(self._faults.requests, fault):
-            raise AwsError(self._faults.requests.fail_with, f"{fault}, as told")
+            raise AwsError(self._faults.requests.fail_with, f"{fault}, as /_control asked")
 
     def _check_application(self, given: dict[str, Any]) -> None:
         if given["applicationId"] != self._application.id:
@@ -266,14 +221,12 @@ class Operations:
 
 
 def _check_start(given: dict[str, Any]) -> None:
-    """What the service asks beyond its model. Raises AwsError."""
+    """Check what the service model does not say. Raises AwsError."""
     _check_policy(given.get("executionIamPolicy", {}).get("policy"))
     if "sparkSubmit" not in given.get("jobDriver", {}):
         raise invalid("jobDriver must be sparkSubmit: the application is of type Spark")
-    if given.get("mode", "BATCH") != "BATCH":
-        raise invalid("mode must be BATCH: this stand-in runs no streaming jobs")
-    if given.get("retryPolicy", {}).get("maxAttempts", 1) > _MOST_ATTEMPTS:
-        raise invalid(f"retryPolicy.maxAttempts must be between 1 and {_MOST_ATTEMPTS}")
+    if given.get("retryPolicy", {}).get("maxAttempts", 1) > 1:
+        raise invalid("retryPolicy.maxAttempts must be 1: this stand-in does not retry runs")
     if not 1 <= given.get("executionTimeoutMinutes", 1) <= _MOST_MINUTES:
         raise invalid(f"executionTimeoutMinutes must be between 1 and {_MOST_MINUTES}")
 
@@ -283,33 +236,27 @@ def _check_policy(text: str | None) -> None:
         return
     try:
         statements = json.loads(text)["Statement"]
-        whole = all({"Effect", "Action", "Resource"} <= each.keys() for each in statements)
+        complete = all({"Effect", "Action", "Resource"} <= each.keys() for each in statements)
     except (ValueError, TypeError, KeyError, AttributeError):
-        whole = False
-    if not whole:
-        raise invalid("executionIamPolicy.policy is malformed: it is no policy in IAM's language")
+        complete = False
+    if not complete:
+        raise invalid("executionIamPolicy.policy is malformed: it is not an IAM policy")
 
 
-def _page(
-    name: str, items: list[dict[str, Any]], given: dict[str, Any], key: str = "id"
-) -> dict[str, Any]:
-    """One page of a list: a token names the last item before it, so new items move nothing."""
+def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+    """Return one page of a list: its token is the last item's id, so new items move nothing."""
     if "nextToken" in given:
         try:
-            before = base64.urlsafe_b64decode(given["nextToken"]).decode()
-            items = items[[str(item[key]) for item in items].index(before) + 1 :]
+            items = items[[item["id"] for item in items].index(given["nextToken"]) + 1 :]
         except ValueError as error:
             raise invalid(f"nextToken {given['nextToken']} is not of this list") from error
     size = given.get("maxResults", _PAGE)
-    page: dict[str, Any] = {name: items[:size]}
-    if len(items) > size:
-        last = str(items[size - 1][key]).encode()
-        return page | {"nextToken": base64.urlsafe_b64encode(last).decode()}
-    return page
+    page: dict[str, Any] = {"jobRuns": items[:size]}
+    return page | {"nextToken": items[size - 1]["id"]} if len(items) > size else page
 
 
 def web_app(operations: Operations, scheduler: Scheduler, faults: Faults) -> Flask:
-    """The service: the operations where the service model has them, `/_control` and `/_health`."""
+    """Return the service: the operations at the service model's paths, `/_control`, `/_health`."""
     app = Flask("emr-serverless")
     for name in _OPERATIONS:
         http = model().operation_model(name).http
@@ -330,7 +277,10 @@ def _answer(
         body = json.loads(request.get_data() or "{}")
     except ValueError as error:
         raise invalid(f"the body of the request is not JSON: {error}") from error
-    return operation(parsed(name, path, request.args, body))
+    given = parsed(name, path, request.args, body)
+    if unsupported := [member for member in _UNSUPPORTED if member in given]:
+        raise invalid(f"this stand-in does not support {', '.join(unsupported)} of {name}")
+    return operation(given)
 
 
 def _refusal(error: AwsError) -> tuple[dict[str, str], int, dict[str, str]]:
@@ -343,4 +293,4 @@ def _control(faults: Faults) -> tuple[dict[str, Any], int]:
             faults.replace(request.get_json())
         except NoSuchFault as error:
             return {"message": str(error)}, 400
-    return faults.told(), 200
+    return faults.left(), 200

@@ -1,18 +1,18 @@
-"""One Spark driver process, and what it says.
+"""A Spark driver process and its messages.
 
 The pipe protocol is one JSON object a line. To the driver's standard input:
 
     {"run": ID, "entry_point": PATH, "arguments": [...], "py_files": [PATH...], "conf": {...},
      "environment": {...},                    with these variables, which are AWS's credentials,
-     "stdout": PATH, "stderr": PATH}          execute this run (only when no other is on)
-    {"cancel": ID}                            cancel its Spark jobs; it still says how it ended
+     "stdout": PATH, "stderr": PATH}          execute this run (only if no other is active)
+    {"cancel": ID}                            cancel its Spark jobs; its end is still reported
 
 From its standard output:
 
     {"ready": true}                           Spark is up
     {"run": ID}                               the run has begun
     {"run": ID, "exit": 0, "details": ""}     it ended, with this exit code and last error
-    {"run": ID, …, "leaving": true}           and the driver ends too: the run left tasks behind
+    {"run": ID, …, "leaving": true}           and the driver ends too: tasks of the run are left
     {"run": ID, "exit": 137, "lost": WHY}     its process or the JVM died: the driver ends too
 
 A driver ends at once when its standard input does: it never outlives the service.
@@ -33,7 +33,7 @@ from typing import Any
 
 
 class Driver:
-    """A running driver. One thread uses it; any thread may interrupt that one's waiting."""
+    """A running driver, used by one thread."""
 
     def __init__(self, command: Sequence[str], directory: Path) -> None:
         """Start the command in a new `directory/work`; what it prints goes to `directory/log`."""
@@ -58,24 +58,23 @@ class Driver:
 
     @property
     def pid(self) -> int:
-        """The process, and the group of all that it started."""
+        """Return the process, which is the group of all that it started."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can take a run."""
+        """Return whether it can take a run."""
         return not self._is_leaving and self._process.poll() is None
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Send a message. One that died does not hear it: waiting for its answer says so."""
+        """Send a message. If the driver died, waiting for its answer shows that."""
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(message), file=self._process.stdin, flush=True)
 
     def answer(self, run_id: str, until: float) -> dict[str, Any]:
-        """The next that it says about this run, until that time of the monotonic clock.
+        """Return its next message about this run, until that time of the monotonic clock.
 
-        Where it died without a word: `{"run": None, "lost": WHY}`. Where the waiting was
-        interrupted: `{"run": ID, "interrupted": GRACE}`. Raises TimeoutError.
+        If it died silently, that is `{"run": None, "lost": WHY}`. Raises TimeoutError.
         """
         while True:
             try:
@@ -84,10 +83,6 @@ class Driver:
                 raise TimeoutError from None
             if said["run"] in (run_id, None):
                 return said
-
-    def interrupt(self, run_id: str, grace: float) -> None:
-        """End the waiting for this run's answer: it is to be stopped within `grace` seconds."""
-        self._said.put({"run": run_id, "interrupted": grace})
 
     def kill(self) -> None:
         """End the driver and everything that it started."""

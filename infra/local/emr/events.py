@@ -1,6 +1,6 @@
-"""The events that EMR Serverless would put on EventBridge.
+"""Put EMR Serverless's events on EventBridge.
 
-Delivery is "best effort", as AWS says of them: one that the bus does not take is logged and lost.
+Delivery is "best effort", as on AWS: an event that the bus does not take is logged and lost.
 """
 
 import json
@@ -19,16 +19,14 @@ from infra.local.emr.faults import Faults
 from infra.local.emr.runs import Application, JobRun
 
 _LOG = logging.getLogger(__name__)
-# A bus that is only slow takes the event all the same.
+# A slow bus still takes the event.
 _ONE_TRY = Config(connect_timeout=2, read_timeout=60, retries={"total_max_attempts": 1})
 
 Event = dict[str, Any]
 
 
 class Bus:
-    """The default event bus. The faults of the moment decide what becomes of an event; a thread
-    sends what is left, in order.
-    """
+    """The default event bus. A thread sends the events that the faults leave, in order."""
 
     def __init__(self, source: str, application: Application, faults: Faults) -> None:
         self._source = source
@@ -39,40 +37,36 @@ class Bus:
         self._client = boto3.client("events", region_name=application.region, config=_ONE_TRY)
         threading.Thread(target=self._deliver, name="events", daemon=True).start()
 
-    def changed(self, before: JobRun | None, after: JobRun) -> None:
-        """Tell what a change to a job run means; `before` is None for a new one."""
-        if before and len(before.attempts) < len(after.attempts):
-            self._tell("EMR Serverless Job Run Retry", after, _retry(after))
-        states = {"previousState": before.state} if before else {}
-        self._tell("EMR Serverless Job Run State Change", after, {"state": after.state, **states})
-
-    def _tell(self, detail_type: str, run: JobRun, more: dict[str, Any]) -> None:
+    def changed(self, before: JobRun | None, run: JobRun) -> None:
+        """Send the event of a job run's change; `before` is None for a new run."""
         detail = {
             "jobRunId": run.id,
             "applicationId": self._application.id,
             "arn": runs.arn(run, self._application),
             "releaseLabel": self._application.release_label,
             "createdBy": self._application.caller,
-            "updatedAt": _iso(run.last.updated_at),
+            "updatedAt": _iso(run.updated_at),
             "createdAt": _iso(run.created_at),
+            "state": run.state,
+            **({"previousState": before.state} if before else {}),
         }
         event = {
             "Source": self._source,
-            "DetailType": detail_type,
-            "Detail": json.dumps(detail | more),
+            "DetailType": "EMR Serverless Job Run State Change",
+            "Detail": json.dumps(detail),
             "Resources": [],
         }
         faults = self._faults.events
-        if faults.states and more.get("state") not in faults.states:
+        if faults.states and run.state not in faults.states:
             self._waiting.put(([event], 0))
         else:
             self._waiting.put((self._left_of(event), faults.delay_seconds))
 
     def _left_of(self, event: Event) -> list[Event]:
-        """What is to be sent in the place of an event that the faults concern."""
+        """Return the events to send in place of an event that the faults concern."""
         faults = self._faults.events
         if self._faults.strikes(faults, "lose"):
-            _LOG.warning("lost, as told: %s", event["Detail"])
+            _LOG.warning("lost, as /_control asked: %s", event["Detail"])
             return []
         copies = 2 if self._faults.strikes(faults, "double") else 1
         self._held = [event] * copies + self._held
@@ -101,18 +95,6 @@ class Bus:
                 continue
             if answer["FailedEntryCount"]:
                 _LOG.warning("lost, the bus refused it: %s %s", answer["Entries"], event["Detail"])
-
-
-def _retry(run: JobRun) -> dict[str, Any]:
-    previous, new = run.attempts[-2:]
-    return {
-        "previousAttempt": previous.number,
-        "previousAttemptState": previous.state,
-        "previousAttemptCreatedAt": _iso(previous.created_at),
-        "previousAttemptEndedAt": _iso(previous.updated_at),
-        "newAttempt": new.number,
-        "newAttemptCreatedAt": _iso(new.created_at),
-    }
 
 
 def _iso(seconds: float) -> str:

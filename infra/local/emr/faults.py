@@ -1,4 +1,4 @@
-"""What can be told to go wrong, by `PUT /_control`."""
+"""The faults that `PUT /_control` sets, and the roles of job runs."""
 
 import dataclasses
 import random
@@ -12,17 +12,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.submit import CannotSubmit
 
-# How many of the next: that many, all of them, or (below 1) that share of them.
+# The number of the next ones, "all" of them, or (below 1) a share of them.
 HowMany = int | float | Literal["all"]
 
 
 class NoSuchFault(Exception):
-    """The request to `/_control` names something that cannot be told to go wrong."""
+    """A request to `/_control` for an unknown fault."""
 
 
 @dataclass
 class EventFaults:
-    """What goes wrong with events; `states` limits it to the changes to those states."""
+    """The faults of events; `states` limits them to changes to those states."""
 
     lose: HowMany = 0
     double: HowMany = 0
@@ -33,7 +33,7 @@ class EventFaults:
 
 @dataclass
 class RequestFaults:
-    """What goes wrong with StartJobRun; `fail_with` is the error that the caller gets."""
+    """The faults of StartJobRun; `fail_with` is the caller's error."""
 
     fail_next_starts: HowMany = 0
     lose_next_answers: HowMany = 0
@@ -41,26 +41,26 @@ class RequestFaults:
 
 
 class Faults:
-    """The faults in force."""
+    """The active faults."""
 
     def __init__(self) -> None:
         self._random = random.Random(0)  # noqa: S311  the same shares in every process
         self.replace({})
 
-    def replace(self, told: dict[str, Any]) -> None:
-        """Forget what was told, and have this go wrong. Raises NoSuchFault."""
-        events = told.pop("events", {})
+    def replace(self, faults: dict[str, Any]) -> None:
+        """Replace all faults. Raises NoSuchFault."""
+        events = faults.pop("events", {})
         try:
-            self.events, self.requests = EventFaults(**events), RequestFaults(**told)
+            self.events, self.requests = EventFaults(**events), RequestFaults(**faults)
         except TypeError as error:
             raise NoSuchFault(str(error)) from error
 
-    def told(self) -> dict[str, Any]:
-        """What is left of what was told."""
+    def left(self) -> dict[str, Any]:
+        """Return the faults that are left."""
         return {"events": dataclasses.asdict(self.events), **dataclasses.asdict(self.requests)}
 
     def strikes(self, faults: EventFaults | RequestFaults, name: str) -> bool:
-        """Whether this fault hits now; where the number of its hits was told, it counts down."""
+        """Return whether this fault occurs now; a number of occurrences counts down."""
         left: HowMany = getattr(faults, name)
         if left == "all":
             return True
@@ -70,16 +70,16 @@ class Faults:
         return left > 0
 
 
-# The role that a job run takes: it may do what the role and the run's own policy both allow.
+# A job run assumes a role: it may do what the role and the run's own policy both allow.
 
 Environment = Mapping[str, str]
 
 
 def assumed(run: JobRun, application: Application) -> Environment:
-    """A run's credentials, as environment variables, for the role that its request names.
+    """Return a run's credentials for the role of its request, as environment variables.
 
-    The role's trust policy is told on whose behalf it is taken, as an external id: ministack has
-    that from nowhere else. Raises CannotSubmit where the role does not let EMR Serverless take it.
+    The external id has the application's ARN for the role's trust policy: ministack knows it from
+    nowhere else. Raises CannotSubmit if the role does not let EMR Serverless assume it.
     """
     policy = run.request.get("executionIamPolicy", {})
     given: dict[str, Any] = {"Policy": policy["policy"]} if "policy" in policy else {}
@@ -99,5 +99,5 @@ def assumed(run: JobRun, application: Application) -> Environment:
 
 
 def own(_run: JobRun, _application: Application) -> Environment:
-    """None: the run has the stand-in's own credentials, whatever its request names."""
+    """Return no credentials: the run uses the stand-in's own, whatever role its request names."""
     return {}

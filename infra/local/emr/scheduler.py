@@ -1,4 +1,4 @@
-"""Who runs when: the queue, the drivers, retries, cancellations and time-outs."""
+"""The queue of job runs, the drivers that execute them, and time-outs."""
 
 import contextlib
 import logging
@@ -24,29 +24,18 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pace:
-    """How time passes: `minute` is how many seconds one of the API's minutes takes.
-
-    `grace` is how many seconds a run that is stopped has to end by itself.
-    """
+    """The pace of time: the API's `minute` and the `grace` of a stopped run, in seconds."""
 
     minute: float = 60
     grace: float = 2
 
 
 class _Failed(Exception):
-    """The attempt failed, for the reason given."""
+    """The run failed; the message says why."""
 
 
 class _Lost(Exception):
-    """The driver died, for the reason given."""
-
-
-class _Interrupted(Exception):
-    """The attempt is to be stopped within `grace` seconds."""
-
-    def __init__(self, grace: float) -> None:
-        super().__init__(grace)
-        self.grace = grace
+    """The driver died; the message says why."""
 
 
 class _Slot:
@@ -57,21 +46,21 @@ class _Slot:
         self.driver: Driver | None = None
 
     def ready_driver(self) -> Driver:
-        """A driver that can take a run: the one from before where it lives."""
+        """Return a driver that can take a run: the last one if it lives."""
         if not self.driver or not self.driver.is_alive:
             self.drop()
             self.driver = self._new_driver()
         return self.driver
 
     def drop(self) -> None:
-        """End the driver, whatever it does."""
+        """Kill the driver."""
         if self.driver:
             self.driver.kill()
         self.driver = None
 
 
 class Scheduler:
-    """Runs job runs, first come first served, in as many drivers as the application may use."""
+    """The scheduler of job runs: first come, first served, in as many drivers as are allowed."""
 
     def __init__(
         self,
@@ -87,17 +76,16 @@ class Scheduler:
         self._artefacts = artefacts
         self._credentials = credentials
         self._pace = pace
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._busy: dict[str, Driver] = {}
         self._slots = [
             _Slot(partial(new_driver, number)) for number in range(application.max_concurrent_runs)
         ]
 
     def begin(self, prewarm: bool) -> None:
-        """Take up what an earlier process left, and start to work.
+        """Continue what an earlier process left and start to work.
 
-        With `prewarm` drivers are kept waiting for runs, otherwise the first run starts one.
+        With `prewarm` drivers wait for runs, otherwise the first run starts one.
         """
         for run in reversed(self._runs.all()):
             self._take_up(run)
@@ -106,7 +94,7 @@ class Scheduler:
         threading.Thread(target=self._end_long_waits, daemon=True).start()
 
     def health(self) -> dict[str, Any]:
-        """The drivers, and how many runs are in which state."""
+        """Return the drivers and how many runs are in each state."""
         drivers = [slot.driver for slot in self._slots if slot.driver]
         return {
             "drivers": [{"pid": driver.pid, "warm": driver.is_warm} for driver in drivers],
@@ -114,35 +102,21 @@ class Scheduler:
         }
 
     def submit(self, run_id: str) -> None:
-        """Put a SUBMITTED run in the queue; it is QUEUED where it has to wait for another."""
+        """Put a SUBMITTED run in the queue; it is QUEUED if it has to wait for another."""
         with self._lock:
             unfinished = sum(run.state not in runs.FINAL for run in self._runs.all())
             if unfinished > self._application.max_concurrent_runs:
-                with contextlib.suppress(WrongState):  # cancelled already
-                    self._move(run_id, "QUEUED")
+                self._move(run_id, "QUEUED")
             self._queue.put(run_id)
-
-    def cancel(self, run_id: str, details: str, grace: float | None = None) -> None:
-        """End a run, within `grace` seconds where it runs. Raises WrongState where it ended."""
-        with self._lock:
-            waited = self._runs.get(run_id).state in runs.WAITING
-            self._move(run_id, "CANCELLING", details)
-            if waited:
-                self._move(run_id, "CANCELLED", details)
-            elif run_id in self._busy:
-                grace = self._pace.grace if grace is None else grace
-                self._busy[run_id].interrupt(run_id, grace)
 
     def _move(self, run_id: str, state: str, details: str = "") -> None:
         self._runs.change(run_id, lambda run: runs.moved(run, state, now(), details))
 
     def _fail(self, run_id: str, details: str) -> None:
-        run = self._runs.change(run_id, lambda run: runs.failed(run, now(), details))
-        if run.state == "SUBMITTED":
-            self.submit(run_id)
+        self._runs.change(run_id, lambda run: runs.failed(run, now(), details))
 
     def _take_up(self, run: JobRun) -> None:
-        """Go on with a run that an earlier process of this service had not finished."""
+        """Continue a run that an earlier process of this service did not finish."""
         if run.state in runs.WAITING:
             self._queue.put(run.id)
         elif run.state not in runs.FINAL:
@@ -154,9 +128,14 @@ class Scheduler:
             time.sleep(min(1, self._pace.minute / 10))
             latest = now() - minutes * self._pace.minute
             for run in self._runs.all():
-                if run.state == "QUEUED" and run.last.updated_at < latest:
-                    with contextlib.suppress(WrongState):
-                        self.cancel(run.id, f"Job run was QUEUED for more than {minutes} minutes.")
+                if run.state == "QUEUED" and run.updated_at < latest:
+                    details = f"Job run was QUEUED for more than {minutes} minutes."
+                    with contextlib.suppress(WrongState):  # it began meanwhile
+                        self._expire(run.id, details)
+
+    def _expire(self, run_id: str, details: str) -> None:
+        self._runs.change(run_id, lambda run: runs.expired(run, now(), details))
+        self._move(run_id, "CANCELLED", details)
 
     def _work(self, slot: _Slot, prewarm: bool) -> None:
         while True:
@@ -164,83 +143,71 @@ class Scheduler:
                 slot.ready_driver()
             run_id = self._queue.get()
             try:
-                failure = self._carry_out(run_id, slot)
-            except Exception as error:  # noqa: BLE001  a slot outlives a bug
+                failure = self._execute(run_id, slot)
+            except Exception as error:  # noqa: BLE001  a bug must not end the slot
                 _LOG.exception("job run %s", run_id)
                 slot.drop()
                 failure = f"Internal error: {error!r}"
             if failure:
                 self._fail(run_id, failure)
 
-    def _carry_out(self, run_id: str, slot: _Slot) -> str:
-        """Make one attempt at a run; the answer is why it failed, where it did."""
+    def _execute(self, run_id: str, slot: _Slot) -> str:
+        """Execute a run and return why it failed, "" if it did not."""
         try:
             self._move(run_id, "PENDING")
         except WrongState:
-            return ""  # it was cancelled while it waited
+            return ""  # its time in the queue is over
         try:
-            self._attempt(self._runs.get(run_id), slot)
+            self._run_in(self._runs.get(run_id), slot)
         except (CannotSubmit, _Failed) as failure:
             return str(failure)
         except WrongState:
-            self._move(run_id, "CANCELLED", self._runs.get(run_id).last.details)
+            self._move(run_id, "CANCELLED", self._runs.get(run_id).details)
         return ""
 
-    def _attempt(self, run: JobRun, slot: _Slot) -> None:
-        """Run it until it is SUCCESS.
+    def _run_in(self, run: JobRun, slot: _Slot) -> None:
+        """Execute a run until it is SUCCESS.
 
-        Raises CannotSubmit and _Failed, and WrongState where it was stopped: it is CANCELLING.
+        Raises CannotSubmit and _Failed, and WrongState if it was stopped: it is CANCELLING.
         """
         environment = self._credentials(run, self._application)
-        told = order(run.spark_submit, self._artefacts, environment)
+        submitted = order(run.spark_submit, self._artefacts, environment)
         outputs = {name: str(self._runs.output(run.id, name)) for name in ("stdout", "stderr")}
         driver = slot.ready_driver()
-        with self._lock:
-            self._move(run.id, "SCHEDULED")
-            self._busy[run.id] = driver
+        self._move(run.id, "SCHEDULED")
         try:
-            driver.tell({"run": run.id, **told, **outputs})
+            driver.tell({"run": run.id, **submitted, **outputs})
             self._follow(run, driver)
         except _Lost as lost:
             slot.drop()
             raise _Failed(str(lost)) from lost
         except WrongState:
-            slot.drop()  # a cancelled run must not write any more
+            slot.drop()  # a cancelled run must write no more
             raise
-        finally:
-            del self._busy[run.id]
 
     def _follow(self, run: JobRun, driver: Driver) -> None:
-        """Take the run from SCHEDULED to SUCCESS as the driver says how it goes."""
+        """Change the run from SCHEDULED to SUCCESS, as the driver reports."""
         until = time.monotonic() + run.timeout_minutes * self._pace.minute
         try:
-            _heed(driver.answer(run.id, until))
+            _check(driver.answer(run.id, until))
             self._move(run.id, "RUNNING")
-            _heed(driver.answer(run.id, until))
+            _check(driver.answer(run.id, until))
             self._move(run.id, "SUCCESS")
         except TimeoutError:
             details = f"Job run timed out after {run.timeout_minutes} minutes."
             self._move(run.id, "CANCELLING", details)
-            self._stop(run.id, driver, self._pace.grace)
-        except _Interrupted as interrupted:
-            self._stop(run.id, driver, interrupted.grace)
-
-    def _stop(self, run_id: str, driver: Driver, grace: float) -> None:
-        """Give a run the time to end in order, then raise WrongState: it is CANCELLING."""
-        driver.tell({"cancel": run_id})
-        with contextlib.suppress(TimeoutError):
-            driver.answer(run_id, time.monotonic() + grace)
-        raise WrongState(f"job run {run_id} was stopped")
+            driver.tell({"cancel": run.id})
+            with contextlib.suppress(TimeoutError):
+                driver.answer(run.id, time.monotonic() + self._pace.grace)
+            raise WrongState(f"job run {run.id} was stopped") from None
 
 
-def _heed(said: dict[str, Any]) -> None:
-    """Raise what the driver's word means, unless it is good."""
-    if "interrupted" in said:
-        raise _Interrupted(said["interrupted"])
-    if "lost" in said:
-        raise _Lost(said["lost"])
-    if said.get("exit"):
+def _check(reply: dict[str, Any]) -> None:
+    """Raise _Lost or _Failed if the driver reports that."""
+    if "lost" in reply:
+        raise _Lost(reply["lost"])
+    if reply.get("exit"):
         raise _Failed(
             "Job execution failed, please check complete logs in configured logging destination."
-            f" ExitCode: {said['exit']}. Last few exceptions: {said['details']}"
+            f" ExitCode: {reply['exit']}. Last few exceptions: {reply['details']}"
         )

@@ -1,4 +1,4 @@
-"""All job runs, kept on disk: what was answered once is still true after a crash."""
+"""Store all job runs on disk, so that answers stay true after a crash."""
 
 import dataclasses
 import json
@@ -7,49 +7,50 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
 
-from infra.local.emr import runs
 from infra.local.emr.runs import JobRun
 
-# Is told of every change: the run before it (None for a new one) and after it.
+_FILE = "job_run.json"
+
+# Called for every change, with the run before it (None for a new one) and after it.
 Listener = Callable[[JobRun | None, JobRun], None]
 
 
 def now() -> float:
-    """The time in seconds since 1970; AWS's times are no finer than microseconds."""
+    """Return the time in seconds since 1970, in microseconds as AWS's times."""
     return round(time.time(), 6)
 
 
 class TokenUsed(Exception):
-    """The client token started a job run with other parameters."""
+    """The client token has started a job run with other parameters."""
 
 
 class JobRuns:
-    """The job runs of one home directory, each in `runs/<job run id>/run.json`.
+    """The job runs of one home directory, each in `runs/<job run id>/job_run.json`.
 
-    A change is on disk before anybody hears of it. Threads may share this object.
+    A change is on disk before the listener is called. Threads may share this object.
     """
 
     def __init__(self, home: Path, listener: Listener) -> None:
         self._directory = home / "runs"
         self._listener = listener
         self._lock = RLock()
-        files = sorted(self._directory.glob("*/run.json"))
-        loaded = [runs.from_json(json.loads(file.read_text("utf-8"))) for file in files]
+        files = sorted(self._directory.glob(f"*/{_FILE}"))
+        loaded = [JobRun(**json.loads(file.read_text("utf-8"))) for file in files]
         self._runs = {run.id: run for run in loaded}
 
     def all(self) -> list[JobRun]:
-        """Every job run, the newest first."""
+        """Return every job run, the newest first."""
         with self._lock:
             return sorted(self._runs.values(), key=lambda run: (-run.created_at, run.id))
 
     def get(self, run_id: str) -> JobRun:
-        """One job run. Raises KeyError."""
+        """Return a job run. Raises KeyError."""
         return self._runs[run_id]
 
     def start(self, new: JobRun) -> JobRun:
-        """The run that this one's client token started: itself, or the one from before.
+        """Return the run that the client token started: this one or an earlier one.
 
-        Raises TokenUsed where the token came with other parameters then.
+        Raises TokenUsed if the token has started a run with other parameters.
         """
         token = new.request["clientToken"]
         with self._lock:
@@ -60,7 +61,7 @@ class JobRuns:
             return new
 
     def change(self, run_id: str, step: Callable[[JobRun], JobRun]) -> JobRun:
-        """Replace a run by what `step` makes of it; what `step` raises leaves the run as it was."""
+        """Replace a run by `step`'s result; if `step` raises, the run stays as it was."""
         with self._lock:
             before = self._runs[run_id]
             after = step(before)
@@ -68,11 +69,11 @@ class JobRuns:
             return after
 
     def output(self, run_id: str, stream: str) -> Path:
-        """Where a run's `stdout` or `stderr` goes."""
+        """Return the file of a run's `stdout` or `stderr`."""
         return self._directory / run_id / stream
 
     def _keep(self, before: JobRun | None, after: JobRun) -> None:
-        file = self._directory / after.id / "run.json"
+        file = self._directory / after.id / _FILE
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_suffix(".new")
         fresh.write_text(json.dumps(dataclasses.asdict(after)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a job run asks for, turned into what a driver on this machine can execute."""
+"""Translate a job run's request into a local driver's order."""
 
 import argparse
 import hashlib
@@ -13,23 +13,23 @@ from urllib.parse import urlsplit
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-# How much of a machine to use means nothing here: there is one, and the driver has it.
+# Sizes mean nothing here: the driver has the whole machine.
 _SIZES = ("driver-cores", "driver-memory", "executor-cores", "executor-memory", "num-executors")
 _OF_THE_DRIVER = (
     *("spark.driver.", "spark.executor.", "spark.dynamicAllocation."),
     *("spark.jars", "spark.sql.extensions", "spark.sql.catalogImplementation"),
 )
-# What the release label has on its machines; the driver has its own.
+# On EMR's machines by the release label; the driver has its own.
 _PROVIDED = ("/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar",)
 
 
 class CannotSubmit(Exception):
-    """The run cannot start; the message says why."""
+    """A run that cannot start, with the reason."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What `sparkSubmitParameters` say; `conf` without what only a driver of its own could have."""
+    """The parsed `sparkSubmitParameters`; `conf` is without settings for a driver of its own."""
 
     conf: dict[str, str]
     py_files: tuple[str, ...]
@@ -44,8 +44,7 @@ class _Parser(argparse.ArgumentParser):
 def parameters(text: str) -> Parameters:
     """Read `--conf key=value`, `--py-files uri,uri` and `--jars uri,uri` as spark-submit would.
 
-    Raises CannotSubmit for anything else but sizes of drivers and executors, which mean nothing
-    on one machine.
+    Raises CannotSubmit for any other option except sizes, which mean nothing on one machine.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("--conf", action="append", default=[])
@@ -77,10 +76,10 @@ def _setting(text: str) -> tuple[str, str]:
 def order(
     spark_submit: dict[str, Any], store: Path, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What to tell a driver: everything that lies in S3 is fetched into `store` first.
+    """Return the driver's order after downloading all files in S3 into `store`.
 
-    `environment` has the run's credentials, where it has some of its own. Jars are looked for, no
-    more: the driver has its own. Raises CannotSubmit, also for a jar that there is not.
+    `environment` has the run's own credentials, if any. Jars only have to exist: the driver has its
+    own. Raises CannotSubmit, also for a missing jar.
     """
     given = parameters(spark_submit.get("sparkSubmitParameters", ""))
     s3 = _s3(environment)
@@ -97,7 +96,7 @@ def order(
 
 
 def _local(uri: str, store: Path, s3: Any) -> Path:
-    """The file on this machine; one from S3 lies in a directory named by its content."""
+    """Return the local file; one from S3 lies in a directory named by its content."""
     place = urlsplit(uri)
     if place.scheme in ("", "file"):
         return Path(place.path).absolute()

@@ -1,4 +1,4 @@
-"""What docs/scale.md says is what is counted, set and computed."""
+"""The figures of docs/scale.md agree with what is counted, set and computed."""
 
 from collections import Counter
 from functools import cache
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks import scale, simulate
-from benchmarks.arithmetic import (
+from benchmarks.parameters import ITEM, Settings
+from benchmarks.scale import (
     ALARMS,
     ENDPOINTS,
     QUEUE_MINUTES,
@@ -18,15 +19,14 @@ from benchmarks.arithmetic import (
     run_dollars,
     total,
 )
-from benchmarks.parameters import ITEM, Settings
-from benchmarks.write_units import Index, size, units
 from functions.adapters.ledger_items import to_item
 from functions.model.ingestion import State
 from tests.fakes.deployment import Deployment
+from tests.fakes.write_units import Index, size, units
 from tests.template import defaults, resource, resources
 
 _DOCUMENT = scale.DOCUMENT.read_text()
-_QUICK = 3_000  # files: what is simulated in a moment
+_QUICK = 3_000  # files: such a load is simulated within a second
 
 # Read units of an item below 4 KB: consistent reads one, queries of an index a half at least.
 _READS = {
@@ -41,8 +41,8 @@ _READS = {
 
 
 @cache
-def asked() -> tuple[list[str], list[dict[str, Any]]]:
-    """What one good file calls, and its item in the ledger after each write."""
+def story() -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the calls of one good file, and its item in the ledger after each write."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/2026/11/21/orders-0001.parquet")
     deployment.settle()
@@ -51,8 +51,8 @@ def asked() -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def written() -> Counter[str]:
-    """The write units of a file, by index; a transaction takes the table's twice."""
-    calls, items = asked()
+    """Return the write units of a file, by index; a transaction takes the table's twice."""
+    calls, items = story()
     writes = [c for c in calls if c in ("ledger.begin", "ledger.save", "ledger.save_all")]
     table = resource("LedgerTable")["GlobalSecondaryIndexes"]
     indexes = [Index.of(described) for described in table]
@@ -66,27 +66,27 @@ def written() -> Counter[str]:
 
 
 def test_a_files_writes_are_those_of_the_arithmetic() -> None:
-    """The write units of a file are counted over a whole story, indexes and transactions too.
+    """The arithmetic's write units are those of a story, with indexes and transactions.
 
     Roughly: a longer name or one more field may begin another kilobyte.
     """
     assert written().total() == pytest.approx(REQUESTS.writes, rel=0.1)
     assert written()["unfinished"] == pytest.approx(REQUESTS.hottest, rel=0.1)
-    submitted = next(item for item in asked()[1] if item["state"] == State.SUBMITTED)
+    submitted = next(item for item in story()[1] if item["state"] == State.SUBMITTED)
     assert size(submitted) == pytest.approx(ITEM, rel=0.2)
 
 
 def test_a_files_reads_are_those_of_the_arithmetic() -> None:
-    """So are its reads, in a ledger where nothing else is on its way."""
-    calls = Counter(call for call in asked()[0] if call.startswith("ledger."))
+    """The arithmetic's reads are those of a story in which nothing else is in flight."""
+    calls = Counter(call for call in story()[0] if call.startswith("ledger."))
     reads = {call: n for call, n in calls.items() if "save" not in call and call != "ledger.begin"}
     assert ceil(sum(_READS[call] * n for call, n in reads.items())) == REQUESTS.reads
 
 
 def test_write_units_follow_the_rules() -> None:
     """A kilobyte begun is a unit; a changed key costs an index two writes, no change none."""
-    index = Index("by_state", ("state",), whole=True)
-    keys = Index("by_key", ("key",), whole=False)
+    index = Index("by_state", ("state",), has_all=True)
+    keys = Index("by_key", ("key",), has_all=False)
     old = {"id": "a", "state": "landed", "key": "k", "text": "x" * 1000}
     new = {**old, "state": "done", "text": "x" * 3000}
     assert units(None, old, [index, keys]) == {"": 1, "by_state": 1, "by_key": 1}
@@ -96,29 +96,29 @@ def test_write_units_follow_the_rules() -> None:
 
 
 def test_the_settings_are_the_templates() -> None:
-    """What is simulated as shipped is what the templates say."""
-    settings, told = Settings(), defaults()
+    """The simulation's default settings are the templates'."""
+    settings, template = Settings(), defaults()
     batches = [resource(name)["BatchSize"] for name in ("UploadMapping", "JobRunMapping")]
     assert batches == [settings.upload_batch, settings.run_batch]
-    assert told["UploadConcurrency"] == settings.upload_lambdas
-    assert told["JobRunConcurrency"] == settings.run_lambdas
-    assert told["VisibilityTimeout"] == settings.visibility
-    assert told["MaxReceives"] == settings.receives
-    assert told["GraceSeconds"] == settings.grace
-    assert told["ConcurrentRuns"] == settings.runs
-    assert told["MaximumCpu"] == f"{settings.vcpus}vCPU"
-    assert told["QueueTimeoutMinutes"] == QUEUE_MINUTES
+    assert template["UploadConcurrency"] == settings.upload_lambdas
+    assert template["JobRunConcurrency"] == settings.run_lambdas
+    assert template["VisibilityTimeout"] == settings.visibility
+    assert template["MaxReceives"] == settings.receives
+    assert template["GraceSeconds"] == settings.grace
+    assert template["ConcurrentRuns"] == settings.runs
+    assert template["MaximumCpu"] == f"{settings.vcpus}vCPU"
+    assert template["QueueTimeoutMinutes"] == QUEUE_MINUTES
 
 
 def test_what_costs_by_the_hour_is_in_the_templates() -> None:
-    """As many alarms and endpoints are paid for as there are."""
+    """The bill has as many alarms and endpoints as the templates."""
     endpoints = resources("AWS::EC2::VPCEndpoint")
     assert len(resources("AWS::CloudWatch::Alarm")) == ALARMS
     assert sum(each["VpcEndpointType"] == "Interface" for each in endpoints) == ENDPOINTS
 
 
 def test_a_bill_is_the_sum_of_its_lines() -> None:
-    """Twice the files cost twice; who shares a run shares its minute."""
+    """Twice the files cost twice as much; files of one run share its minute."""
     assert Line("x", 3, "hours", 0.5).dollars == 1.5
     assert total(bill(2)) == 2 * total(bill(1))
     assert run_dollars(1) == run_dollars(60) == run_dollars(120) / 2
@@ -126,13 +126,16 @@ def test_a_bill_is_the_sum_of_its_lines() -> None:
 
 
 def test_the_document_shows_what_is_computed() -> None:
-    """Each block of docs/scale.md is what the code tells: else run `python -m benchmarks.scale`."""
+    """Each block of docs/scale.md is what the code computes.
+
+    If it is not, run `python -m benchmarks.scale`.
+    """
     assert all(f"<!-- {name} -->" in _DOCUMENT for name in scale.BLOCKS)
     assert scale.filled(_DOCUMENT, scale.BLOCKS) == _DOCUMENT
 
 
 def test_the_document_shows_what_was_simulated() -> None:
-    """So is what `make simulate` prints; checked for what takes a moment."""
+    """The page shows what `make simulate` prints; checked for quick scenarios."""
     quick = [s for s in simulate.SCENARIOS if s.load.rate * s.load.minutes <= _QUICK]
     missing = [line for line in scale.simulated(quick) if line not in _DOCUMENT]
     assert len(quick) >= 4
@@ -140,13 +143,7 @@ def test_the_document_shows_what_was_simulated() -> None:
 
 
 def test_only_named_blocks_of_the_document_are_written() -> None:
-    """What stands around the blocks stays, and a block that is not asked for."""
+    """The text around the blocks stays, and so does a block that is not given."""
     text = "a\n<!-- one -->\nold\n<!-- end -->\nb\n<!-- two -->\nkept\n<!-- end -->\n"
     written = scale.filled(text, {"one": lambda: iter(("new", "lines"))})
     assert written == text.replace("old", "new\nlines")
-
-
-def test_a_curve_is_drawn_to_its_highest_point() -> None:
-    """Nothing is blank, a little can be seen, and the most is a full block."""
-    assert simulate.bars([0, 1, 500, 1000]) == " ▁▄█"
-    assert simulate.bars([0, 0]) == "  "

@@ -1,4 +1,4 @@
-"""Finding a Chromium, or having one installed."""
+"""A Chromium is found or installed."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from infra.setup import Failed
 
 
 class Machine:
-    """A machine with these commands; `gives` maps a command to what it brings when it succeeds."""
+    """A machine with these commands; `gives` maps a command to the program that it installs."""
 
     def __init__(self, *commands: str, gives: dict[str, str | None] | None = None) -> None:
         self.commands = set(commands)
@@ -34,7 +34,7 @@ class Machine:
 
 
 def test_the_machines_own_is_used() -> None:
-    """Whatever a Chromium is called here, nothing is installed beside it."""
+    """A Chromium of any name is used and nothing is installed."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         machine = Machine(name, "apt-get")
         assert ensure(machine.run, machine.which, is_root=True) == f"/usr/bin/{name}"
@@ -43,7 +43,7 @@ def test_the_machines_own_is_used() -> None:
 
 
 def test_root_installs_one() -> None:
-    """With root and apt-get it is installed, the lists brought up to date where that is needed."""
+    """Root installs Chromium by apt-get and updates the package lists if needed."""
     machine = Machine("apt-get", gives={"install": "chromium"})
     assert ensure(machine.run, machine.which, is_root=True) == "/usr/bin/chromium"
     stale = Machine("apt-get", gives={"update": None})
@@ -53,14 +53,14 @@ def test_root_installs_one() -> None:
 
 
 def test_others_get_playwrights() -> None:
-    """Without root, or without apt-get, playwright fetches one of its own."""
+    """Without root or apt-get playwright downloads its own browser."""
     for machine, is_root in ((Machine("apt-get"), False), (Machine(), True)):
         machine.gives = {"playwright install chromium": None}
         assert ensure(machine.run, machine.which, is_root=is_root) == ""
         assert not any("apt-get" in said for said in machine.ran)
 
 
-def test_where_there_is_none_people_are_told_what_to_install() -> None:
+def test_the_error_says_what_to_install() -> None:
     """The error names the package and the command."""
     machine = Machine()
     with pytest.raises(Failed, match="apt-get install chromium"):

@@ -1,4 +1,4 @@
-"""Tokens for a Nessie that somebody else set up."""
+"""Tokens for a Nessie that Lakegate did not deploy."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +20,8 @@ def keyring(tmp_path: Path) -> KeyFiles:
     return KeyFiles(tmp_path)
 
 
-def test_tokens_that_somebody_else_made_are_left_alone(keyring: KeyFiles) -> None:
-    """Lakegate, which did not sign them, makes neither a key nor others in their place."""
+def test_foreign_tokens_are_left_alone(keyring: KeyFiles) -> None:
+    """Lakegate neither replaces tokens that it did not sign nor makes a key."""
     for role in ROLES:
         keyring.write(role, f"token of {role}")
 
@@ -31,7 +31,7 @@ def test_tokens_that_somebody_else_made_are_left_alone(keyring: KeyFiles) -> Non
 
 
 def test_a_missing_token_is_asked_for(keyring: KeyFiles) -> None:
-    """Each is named by its secret, with the command that puts it; nothing is made up."""
+    """The error names each missing secret with the command that puts it; none is created."""
     keyring.write("reader", "token")
 
     with pytest.raises(LakegateError, match="create-secret") as refused:
@@ -44,7 +44,7 @@ def test_a_missing_token_is_asked_for(keyring: KeyFiles) -> None:
 
 
 def test_where_the_signing_key_is_known_tokens_are_made(keyring: KeyFiles, tmp_path: Path) -> None:
-    """Whoever gives Lakegate the key of their Nessie has nothing to sign."""
+    """Lakegate signs the tokens if it has the key of the other Nessie."""
     theirs = keep(KeyFiles(tmp_path / "theirs"), _NOW).signing_key
     keyring.write(SIGNING_KEY, theirs)
 

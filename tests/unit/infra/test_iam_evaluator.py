@@ -37,12 +37,12 @@ ALL = policy(statement("Allow", "s3:*", f"{BUCKET}/*"))
     ],
 )
 def test_a_pattern_stands_for_texts(pattern: str, text: str, same: bool) -> None:
-    """`*` and `?` are wild, escaped ones are themselves, and so is everything else."""
+    """`*` and `?` are wildcards; escaped ones and all other characters stand for themselves."""
     assert matches(pattern, text) is same
 
 
 def test_what_is_not_allowed_is_denied() -> None:
-    """Without a statement that applies nothing may be done; actions have no case."""
+    """Without a matching statement nothing is allowed; actions ignore case."""
     reader = Identity(ME, [policy(statement("Allow", "s3:getobject", f"{BUCKET}/a/*"))])
     assert reader.may("s3:GetObject", f"{BUCKET}/a/b")
     assert not reader.may("s3:PutObject", f"{BUCKET}/a/b")
@@ -51,7 +51,7 @@ def test_what_is_not_allowed_is_denied() -> None:
 
 
 def test_a_deny_wins() -> None:
-    """An explicit deny counts wherever it stands: in a role's policy, a session's, a bucket's."""
+    """An explicit deny wins in a role's policy, a session's and a bucket's."""
     deny = statement("Deny", "s3:DeleteObject", "*")
     for barred in (
         Identity(ME, [ALL, policy(deny)]),
@@ -104,7 +104,7 @@ def test_all_but_some() -> None:
 
 
 def test_an_unknown_operator_is_no_pass() -> None:
-    """A condition that the evaluator does not know stops the test; it is not ignored."""
+    """An unknown condition is an error and is not ignored."""
     odd = {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}
     asked = Identity(ME, [policy(statement("Allow", "s3:*", "*", Condition=odd))])
     with pytest.raises(NotImplementedError):

@@ -6,7 +6,7 @@ from infra.aws.stack_plan import steps
 
 
 def template(*indexes: str, **more: Any) -> dict[str, Any]:
-    """A template with a table that has these indexes, and more resources."""
+    """Return a template with a table that has these indexes, and more resources."""
     attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("id", *indexes)]
     made = [
         {"IndexName": n, "KeySchema": [{"AttributeName": n, "KeyType": "HASH"}]} for n in indexes
@@ -22,7 +22,7 @@ def template(*indexes: str, **more: Any) -> dict[str, Any]:
 
 
 def test_each_step_has_one_index_more_and_nothing_else_that_is_new() -> None:
-    """Three new indexes are two updates of what is deployed before the one that is wanted."""
+    """Three new indexes need two updates before the final template."""
     queue = {"Queue": {"Type": "AWS::SQS::Queue"}}
 
     assert steps(template("a"), template("a", "b", "c", "d", **queue)) == [
@@ -32,11 +32,11 @@ def test_each_step_has_one_index_more_and_nothing_else_that_is_new() -> None:
 
 
 def test_one_new_index_comes_with_all_else() -> None:
-    """Where DynamoDB has one to make, or none, nothing is deployed in between."""
+    """With one new index or none, nothing is deployed in between."""
     assert steps(template("a"), template("a", "b")) == []
     assert steps(template("a", "b"), template("a")) == []
 
 
 def test_a_new_table_has_all_its_indexes_at_once() -> None:
-    """What is made, or made anew, is made whole."""
+    """A table that is created or replaced gets all its indexes at once."""
     assert steps({"Resources": {}}, template("a", "b", "c")) == []

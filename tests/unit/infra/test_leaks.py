@@ -34,7 +34,7 @@ def zipped(text: str) -> bytes:
     ],
 )
 def test_a_token_in_a_file_is_found(tmp_path: Path, written: object) -> None:
-    """Plain, in JSON, packed, or its signature alone: the finding names the file and the role."""
+    """A plain, quoted or packed token or its signature is found, with the file and the role."""
     assert callable(written)
     (tmp_path / "innocent.log").write_bytes(b"nothing to see here")
     (tmp_path / "deep").mkdir()
@@ -48,7 +48,7 @@ def test_a_token_in_a_file_is_found(tmp_path: Path, written: object) -> None:
 
 
 def test_a_line_of_the_key_and_any_other_secret_are_found() -> None:
-    """A part of the private key, or a secret of another make, is a leak as well."""
+    """A part of the private key and any other secret are leaks, too."""
     held = Keys.of(made())
     line = held.signing_key.splitlines()[3]
     places: list[Place] = [("a", line.encode()), ("b", b'"xoxb-1"')]
@@ -60,7 +60,7 @@ def test_a_line_of_the_key_and_any_other_secret_are_found() -> None:
 
 
 def test_a_token_on_a_command_line_is_found() -> None:
-    """A process of ours that was told a token as an argument shows it to the whole machine."""
+    """A token in the arguments of our process is found: every user can read it."""
     token, mark = made()["reader"], f"MARK={os.getpid()}"
     command = [sys.executable, "-c", "input()", token]
     environment = {**os.environ, "MARK": str(os.getpid())}

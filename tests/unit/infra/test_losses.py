@@ -1,4 +1,4 @@
-"""What a deployment may not take away."""
+"""Deployments that would lose data are refused."""
 
 import pytest
 
@@ -19,7 +19,7 @@ _TABLE, _QUEUE, _FUNCTION = "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Lam
     ],
 )
 def test_what_holds_data_is_neither_removed_nor_replaced(change: Change) -> None:
-    """The refusal names the resource, what changes it, what would be lost and what to do."""
+    """The error names the resource, the change, the loss and the remedy."""
     with pytest.raises(LakegateError, match=change.resource) as refused:
         refuse_losses([Change("Sweep", _FUNCTION, "Modify", "True"), change])
 
@@ -42,12 +42,12 @@ def test_what_holds_data_is_neither_removed_nor_replaced(change: Change) -> None
     ],
 )
 def test_all_else_may_change(change: Change) -> None:
-    """What stays in place, and what holds nothing, is changed without a word."""
+    """Changes in place and changes of resources without data are allowed."""
     refuse_losses([change])
 
 
-def test_what_may_go_goes() -> None:
-    """A removal that was agreed to concerns its own type alone."""
+def test_types_that_may_be_removed_are_removed() -> None:
+    """Only types that may be removed are removed."""
     refuse_losses([Change("Uploads", _QUEUE, "Remove")], but=[_QUEUE])
     with pytest.raises(LakegateError, match="Ledger"):
         refuse_losses([Change("Ledger", _TABLE, "Remove")], but=[_QUEUE])

@@ -14,7 +14,7 @@ def write(file: Path, text: str) -> Path:
 
 
 def test_queues_follow_ministack_to_another_port(tmp_path: Path) -> None:
-    """ministack knows its queues by their whole address, so the saved ones get the new port."""
+    """ministack stores queues under their full address, so the stored ones get the new port."""
     state = tmp_path / "ministack" / "state"
     queues = write(state / "sqs.json", f'{{"{_OLD}/000000000000/uploads": "{_OLD}/elsewhere"}}')
 
@@ -34,7 +34,7 @@ def test_objects_stay_beside_the_state_that_knows_them(tmp_path: Path) -> None:
 
 
 def test_objects_without_a_deployment_are_set_aside(tmp_path: Path) -> None:
-    """After a kill in the very first deployment the next one begins anew, and deletes nothing."""
+    """After a kill in the first deployment the next one starts again and deletes nothing."""
     write(tmp_path / "ministack" / "s3" / "landing" / "file.csv", "a,b")
 
     ministack.prepare(tmp_path, _NEW, _NOW)

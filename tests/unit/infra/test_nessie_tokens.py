@@ -22,14 +22,14 @@ _NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @cache
 def made() -> Mapping[str, str]:
-    """Keys, made once: an RSA key takes its time."""
+    """Return keys that are made once, because an RSA key takes long."""
     memory = Memory({})
     nessie_tokens.keep(memory, _NOW)
     return memory.read()
 
 
 class Memory:
-    """A keyring that holds `texts`; `disturb` is told the number of each write before it."""
+    """A keyring that holds `texts`; `disturb` is called with the number of each write before it."""
 
     def __init__(
         self, texts: Mapping[str, str], disturb: Callable[[int], None] = lambda nth: None
@@ -48,7 +48,7 @@ class Memory:
 
 
 class Killed(Exception):
-    """The process ends here."""
+    """A kill of the process."""
 
 
 @pytest.fixture(params=["files", "secrets"])
@@ -61,7 +61,7 @@ def keyring(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Keyring]
 
 
 def verified(token: str, held: Keys) -> dict[str, str]:
-    """What a token claims, by a server that knows the public key."""
+    """Return the claims of a token as a server with the public key reads them."""
     key = load_der_public_key(b64decode(held.public_key))
     assert isinstance(key, RSAPublicKey)
     claims: dict[str, str] = jwt.decode(
@@ -77,7 +77,7 @@ def assert_whole(held: Keys) -> None:
 
 
 def test_a_token_names_its_role_and_ends(keyring: Keyring) -> None:
-    """Each role's token is signed with the public key's other half and says who holds it."""
+    """Each role's token fits the public key and names the role."""
     held = nessie_tokens.keep(keyring, _NOW)
 
     claims = verified(held.tokens["job"], held)
@@ -89,7 +89,7 @@ def test_a_token_names_its_role_and_ends(keyring: Keyring) -> None:
 
 @pytest.mark.parametrize(("days", "same"), [(59, True), (61, False), (400, False)])
 def test_a_token_is_kept_until_two_thirds_of_its_life_have_passed(days: int, same: bool) -> None:
-    """A token lasts over many starts, and no deployment is left with one that ends soon."""
+    """A token lasts over many starts and is replaced before it expires."""
     memory = Memory(made())
     first = Keys.of(memory.read())
 
@@ -99,21 +99,21 @@ def test_a_token_is_kept_until_two_thirds_of_its_life_have_passed(days: int, sam
     assert later.signing_key == first.signing_key
 
 
-def test_tokens_of_a_lost_key_are_made_anew() -> None:
-    """When the key is gone its tokens are too: a server with a new key would refuse them."""
+def test_tokens_of_a_lost_key_are_replaced() -> None:
+    """Without the key its tokens are replaced: a server with a new key would refuse them."""
     lost = {name: text for name, text in made().items() if name != nessie_tokens.SIGNING_KEY}
 
     assert_whole(nessie_tokens.keep(Memory(lost), _NOW))
 
 
-def test_a_damaged_token_is_made_anew() -> None:
-    """What is no token at all, after a slip by hand, is replaced like one that has ended."""
+def test_an_invalid_token_is_replaced() -> None:
+    """A text that is not a token is replaced like an expired token."""
     assert_whole(nessie_tokens.keep(Memory({**made(), "reader": "none"}), _NOW))
 
 
 @pytest.mark.parametrize("new_key", [False, True])
-def test_rotating_makes_every_token_anew(keyring: Keyring, new_key: bool) -> None:
-    """After a rotation each token is another one, and the key is if that was asked for."""
+def test_a_rotation_replaces_every_token(keyring: Keyring, new_key: bool) -> None:
+    """A rotation replaces each token, and the key on request."""
     before = nessie_tokens.keep(keyring, _NOW)
 
     after = nessie_tokens.rotate(keyring, _NOW + timedelta(days=1), new_key=new_key)
@@ -124,16 +124,16 @@ def test_rotating_makes_every_token_anew(keyring: Keyring, new_key: bool) -> Non
     assert_whole(after)
 
 
-def test_tokens_live_as_long_as_they_were_told() -> None:
-    """A shorter life is kept to, and such tokens are not taken for ones near their end."""
+def test_tokens_live_as_long_as_asked() -> None:
+    """Tokens have the life that was asked for and are not replaced too early."""
     assert nessie_tokens.rotate(Memory(made()), _NOW, timedelta(days=2)).until == _NOW + timedelta(
         days=2
     )
 
 
 @pytest.mark.parametrize("nth", range(1, 6))
-def test_a_rotation_that_was_killed_is_finished_by_the_next_look(nth: int) -> None:
-    """Killed before any of its writes it leaves what `up`, `deploy` or `rotate` makes whole."""
+def test_a_killed_rotation_is_completed_later(nth: int) -> None:
+    """A rotation that was killed before any write is completed by `up`, `deploy` or `rotate`."""
 
     def kill(write: int) -> None:
         if write == nth:
@@ -148,7 +148,7 @@ def test_a_rotation_that_was_killed_is_finished_by_the_next_look(nth: int) -> No
 
 @pytest.mark.parametrize(("new_key", "nth"), [(False, 2), *((True, n) for n in range(1, 6))])
 def test_two_rotations_at_once_leave_one_key_and_its_tokens(nth: int, new_key: bool) -> None:
-    """Whichever write of one the whole of the other falls before, all tokens fit the key."""
+    """Two concurrent rotations leave tokens that fit the key."""
 
     def another(write: int) -> None:
         if write == nth:
@@ -163,13 +163,13 @@ def test_two_rotations_at_once_leave_one_key_and_its_tokens(nth: int, new_key: b
 
 
 def test_keys_that_are_not_there_are_named() -> None:
-    """Where nothing was ever made the error says what is missing and which command makes it."""
+    """The error names the missing keys and the command that makes them."""
     with pytest.raises(LakegateError, match=r"signing-key.*lakegate deploy"):
         Keys.of({})
 
 
-def test_a_secret_that_is_being_deleted_is_called_back() -> None:
-    """A stage that was destroyed and is deployed again gets new keys, not an error for a week."""
+def test_a_secret_that_is_being_deleted_is_restored() -> None:
+    """A stage that is deployed again after `destroy` gets new keys and no error."""
     with mock_aws():
         client = boto3.client("secretsmanager", region_name="us-east-1")
         keyring = SecretKeyring(client, "test")
@@ -184,26 +184,26 @@ def test_a_secret_that_is_being_deleted_is_called_back() -> None:
         assert_whole(after)
 
 
-def test_a_keyring_that_never_holds_still_is_given_up() -> None:
-    """Where every look finds it changed again the command ends, and says that others are at it."""
+def test_a_keyring_that_keeps_changing_is_an_error() -> None:
+    """A keyring that changes at every read ends the command with an error."""
 
     class Leaking(Memory):
         def read(self) -> Mapping[str, str]:
             return {nessie_tokens.SIGNING_KEY: made()[nessie_tokens.SIGNING_KEY]}
 
-    with pytest.raises(Transient, match="somebody else"):
+    with pytest.raises(Transient, match="changed elsewhere"):
         nessie_tokens.keep(Leaking({}), _NOW)
 
 
 def test_only_their_owner_can_read_the_keys(tmp_path: Path) -> None:
-    """Key and tokens are files that nobody else on the machine may open."""
+    """Only the owner may open the files with key and tokens."""
     nessie_tokens.keep(KeyFiles(tmp_path), _NOW)
 
     assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
 
 
 def test_the_keys_are_not_in_their_own_description() -> None:
-    """A Keys value in a log line or a traceback shows neither key nor token."""
+    """The text of a Keys value contains neither key nor token."""
     held = Keys.of(made())
 
     assert not [text for text in (held.signing_key, *held.tokens.values()) if text in repr(held)]

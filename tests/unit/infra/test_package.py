@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def checkout(root: Path) -> Path:
-    """A small checkout: two libraries to install, and one that Lambda has already."""
+    """Return a small checkout: two libraries to install and one that Lambda has already."""
     files = {
         "lakegate/__init__.py": "",
         "functions/__init__.py": "",
@@ -36,7 +36,7 @@ def checkout(root: Path) -> Path:
 
 
 def wheel(root: Path, name: str, files: dict[str, str]) -> str:
-    """Lay a wheel beside the checkout; returns what requirements.txt says of it."""
+    """Put a wheel next to the checkout and return its lines of requirements.txt."""
     about = f"{name}-1.0.dist-info"
     metadata = {f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"}
     everything = files | metadata | {f"{about}/WHEEL": _WHEEL}
@@ -60,7 +60,7 @@ def contents(package: Path) -> dict[str, bytes]:
 
 
 def job_file(package: Package, name: str) -> Path:
-    """The file of the job's release with that name."""
+    """Return the file of the job's release with that name."""
     (found,) = (file for file in package.job_files if file.name == name)
     return found
 
@@ -76,7 +76,7 @@ def quiet(_: str) -> None:
 def test_the_same_checkout_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two clones, at other paths and other times, build files of the same hash."""
     one, two = checkout(tmp_path / "one"), checkout(tmp_path / "two")
-    # The only difference that a clone's requirements do not have: where this test keeps wheels.
+    # A clone's requirements do not have this line: it is where this test keeps wheels.
     text = (two / "requirements.txt").read_text()
     (two / "requirements.txt").write_text(text.replace(str(two), str(one)))
     for file in two.rglob("*.py"):
@@ -87,7 +87,7 @@ def test_the_same_checkout_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_files_are_packed_without_their_times_and_readable(root: Path) -> None:
-    """When a clone was made leaves no trace, and Lambda's own user can read every file."""
+    """A file's time changes nothing, and Lambda's user can read every file."""
     with zipfile.ZipFile(build(root, quiet).lambda_zip) as archive:
         entries = archive.infolist()
 
@@ -99,30 +99,30 @@ def test_what_is_built_already_is_not_built_again(root: Path) -> None:
     """A second build finds everything current and touches no file."""
     build(root, quiet)
     before = {file: file.stat().st_mtime_ns for file in (root / "build").rglob("*")}
-    told: list[str] = []
+    messages: list[str] = []
 
-    build(root, told.append)
+    build(root, messages.append)
 
-    assert told == []
+    assert messages == []
     assert {file: file.stat().st_mtime_ns for file in (root / "build").rglob("*")} == before
 
 
 def test_changed_code_is_a_new_release_with_the_same_libraries(root: Path) -> None:
-    """A change of the functions gives a new zip at once: nothing is installed again."""
+    """A change of the functions gives a new zip without installing libraries again."""
     first = build(root, quiet).lambda_release
     (root / "functions" / "__init__.py").write_text("CHANGED = True")
-    told: list[str] = []
+    messages: list[str] = []
 
-    package = build(root, told.append)
+    package = build(root, messages.append)
 
     assert package.lambda_release != first
     assert contents(package.lambda_zip)["functions/__init__.py"] == b"CHANGED = True"
-    assert told == []
+    assert messages == []
 
 
 @pytest.mark.parametrize("file", ["spark_jobs/main.py", "lakegate/__init__.py"])
 def test_changed_job_code_is_a_new_release_of_the_job(root: Path, file: str) -> None:
-    """Running jobs keep the code that they were started with: a change goes to a new place."""
+    """A change of the job gets a new address, so running jobs keep their code."""
     first = build(root, quiet).job_release
     (root / file).write_text("CHANGED = True")
 
@@ -130,7 +130,7 @@ def test_changed_job_code_is_a_new_release_of_the_job(root: Path, file: str) -> 
 
 
 def test_the_lambdas_zip_has_their_code_and_libraries(root: Path) -> None:
-    """The zip holds what the functions import, compiled, but not what Lambda has already."""
+    """The zip has the functions' imports, compiled, without Lambda's own packages."""
     found = contents(build(root, quiet).lambda_zip)
 
     assert {"lakegate/__init__.py", "functions/__init__.py", "demo.py"} <= set(found)
@@ -139,21 +139,21 @@ def test_the_lambdas_zip_has_their_code_and_libraries(root: Path) -> None:
 
 
 def test_the_job_s_zip_runs_on_any_processor(root: Path) -> None:
-    """The job gets its code and YAML in plain Python, and nothing of the functions."""
+    """The job gets its code and YAML in plain Python, and no code of the functions."""
     found = contents(job_file(build(root, quiet), "lakegate_job.zip"))
 
     assert set(found) == {"lakegate/__init__.py", "spark_jobs/main.py", "yaml/__init__.py"}
 
 
 def test_the_job_has_the_jar_that_its_spark_lacks(root: Path) -> None:
-    """Spark's module for Avro is in the release: the very file that set-up has checked."""
+    """The release has Spark's module for Avro, the file that set-up checked."""
     content = job_file(build(root, quiet), "spark-avro.jar").read_bytes()
 
     assert hashlib.sha256(content).hexdigest() == AVRO_JAR.sha256
 
 
 def test_a_library_with_another_hash_is_refused(root: Path) -> None:
-    """A package that is not the pinned one stops the build, and the error names it."""
+    """A package with another hash stops the build, and the error names it."""
     requirements = root / "requirements.txt"
     demo = next(line for line in requirements.read_text().splitlines() if "--hash" in line)
     requirements.write_text(requirements.read_text().replace(demo, f"    --hash=sha256:{'0' * 64}"))
@@ -165,7 +165,7 @@ def test_a_library_with_another_hash_is_refused(root: Path) -> None:
 
 
 def test_a_library_without_a_hash_is_refused(root: Path) -> None:
-    """Nothing is packed that nobody pinned to its bytes."""
+    """A library without a pinned hash is not packed."""
     requirements = root / "requirements.txt"
     text = requirements.read_text()
     requirements.write_text(re.sub(r" \\\n    --hash=\S+", "", text))

@@ -10,7 +10,7 @@ def test_ports_stay_the_same(tmp_path: Path) -> None:
 
 
 def test_a_port_that_a_stranger_took_is_given_up(tmp_path: Path) -> None:
-    """Where another program listens by now, that one port is chosen anew and the others stay."""
+    """A port that another program uses is replaced, and the other ports stay."""
     first = choose_ports(tmp_path)
     with socket.create_server(("127.0.0.1", first["nessie"])):
         second = choose_ports(tmp_path)

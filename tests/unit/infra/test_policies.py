@@ -23,7 +23,7 @@ IN_LAKE = (
     f"warehouse/shop/orders_{UUID}/metadata/a.avro",
 )
 DELETING = ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutLifecycleConfiguration")
-# What AWS cannot grant for less than everything, by action.
+# Actions that AWS can only grant for all resources.
 FOR_NO_LESS = {
     "ec2:DescribeNetworkInterfaces": "listing has no resource",
     "ec2:DescribeSubnets": "listing has no resource",
@@ -32,7 +32,7 @@ FOR_NO_LESS = {
 
 
 def allowed() -> Iterator[tuple[str, Statement]]:
-    """Every statement that allows something, with the role's name."""
+    """Return every statement that allows something, with the role's name."""
     for file in FILES:
         compiled = APP if file.name == "template.yaml" else Compiled.of(file)
         for name, role in compiled.roles().items():
@@ -49,7 +49,7 @@ def lake(path: str) -> str:
 
 
 def table(action: str, path: str = "") -> tuple[str, str]:
-    """An action of DynamoDB on the ledger."""
+    """Return an action of DynamoDB on the ledger."""
     return f"dynamodb:{action}", f"{APP.arn('LedgerTable')}{path}"
 
 
@@ -67,7 +67,7 @@ def test_actions_are_named_one_by_one(where: str) -> None:
 
 @pytest.mark.parametrize("where", ALLOWED)
 def test_resources_are_named(where: str) -> None:
-    """Everything is allowed only where the service can grant no less."""
+    """A statement allows all resources only for actions that cannot be restricted."""
     statement = ALLOWED[where]
     everywhere = [r for r in listed(statement["Resource"]) if r in ("*", "arn:aws:s3:::*")]
     if everywhere:
@@ -76,7 +76,7 @@ def test_resources_are_named(where: str) -> None:
 
 @pytest.mark.parametrize("where", ALLOWED)
 def test_roles_are_passed_to_one_service_only(where: str) -> None:
-    """A role may only be handed to EMR Serverless, and only the job's."""
+    """Only the job's role may be passed, and only to EMR Serverless."""
     statement = ALLOWED[where]
     if "iam:PassRole" in listed(statement["Action"]):
         service = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
@@ -97,7 +97,7 @@ def test_nobody_manages_what_is_deployed(name: str) -> None:
 
 
 def test_the_upload_function_writes_nothing_in_the_lake() -> None:
-    """Who hears of a file can neither change data nor the rules that it is audited by."""
+    """The upload function can change neither data nor the contracts."""
     for path in IN_LAKE:
         assert not ROLES["OnUploadRole"].may("s3:PutObject", lake(path)), path
     assert not ROLES["OnUploadRole"].may("s3:GetObject", f"{LANDING}/shop/orders/a.csv")
@@ -105,7 +105,7 @@ def test_the_upload_function_writes_nothing_in_the_lake() -> None:
 
 @pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole", "ActRole"])
 def test_who_starts_jobs_reads_manifests_and_no_data(name: str) -> None:
-    """Of what landed these list the names, and read the manifests of batches alone."""
+    """These roles list the landing bucket and read only the manifests of batches."""
     for action in ("s3:GetObject", "s3:GetObjectVersion"):
         assert ROLES[name].may(action, f"{LANDING}/batches/monday/_manifest.json")
         assert not ROLES[name].may(action, f"{LANDING}/batches/monday/orders.parquet")
@@ -116,7 +116,7 @@ def test_who_starts_jobs_reads_manifests_and_no_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_only_the_clean_up_deletes_in_the_lake(name: str) -> None:
-    """No other role may delete a file or contract, or have it expire; none may what landed."""
+    """No other role may delete or expire files or contracts; no role may delete landed objects."""
     role = ROLES[name]
     for action in DELETING:
         assert not role.may(action, f"{LANDING}/shop/orders/a.csv"), action
@@ -129,7 +129,7 @@ def test_only_the_clean_up_deletes_in_the_lake(name: str) -> None:
 
 
 def test_the_job_reads_what_landed_and_writes_tables_and_reports() -> None:
-    """The job's role: one landing bucket to read, and the parts of the lake that it writes."""
+    """The job's role reads one landing bucket and writes only its parts of the lake."""
     job = ROLES["JobRole"]
     assert job.may("s3:GetObjectVersion", f"{LANDING}/shop/orders/a.csv")
     assert not job.may("s3:PutObject", f"{LANDING}/shop/orders/a.csv")
@@ -140,7 +140,7 @@ def test_the_job_reads_what_landed_and_writes_tables_and_reports() -> None:
 
 
 def test_the_job_reaches_no_ledger_no_queue_and_no_other_secret() -> None:
-    """Its own token, and nothing that decides over publishing."""
+    """The job reads its own token and reaches nothing that decides about publishing."""
     job = ROLES["JobRole"]
     for action in ("GetItem", "PutItem", "Query", "Scan", "UpdateItem", "DeleteItem"):
         assert not job.may(*table(action))
@@ -156,21 +156,21 @@ def test_the_job_reaches_no_ledger_no_queue_and_no_other_secret() -> None:
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_nobody_reads_the_signing_key(name: str) -> None:
-    """Tokens are signed by people's command lines alone; functions and job only have theirs."""
+    """Only the command line signs tokens; functions and job read their own."""
     key = secret(f"lakegate/{APP.parameters['Stage']}/nessie/signing-key")
     assert not ROLES[name].may("secretsmanager:GetSecretValue", key)
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_items_of_the_ledger_are_never_deleted(name: str) -> None:
-    """What happened to a file stays on record."""
+    """No role may delete items of the ledger."""
     for action in ("DeleteItem", "DeleteTable", "BatchWriteItem"):
         assert not ROLES[name].may(*table(action))
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
-    """A function's role is Lambda's to take and the job's is EMR Serverless's; no stranger may."""
+    """Only Lambda may assume a function's role, and only EMR Serverless the job's."""
     for statement in statements(APP.trust(name)):
         principal = statement["Principal"]
         assert principal != "*"
@@ -184,7 +184,7 @@ def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
 def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
-    """Starting a run also tags it and hands it the job's role; of it, all but uploads look on."""
+    """Roles that start runs may tag them and pass the job's role; only uploads cannot read runs."""
     application = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
     role, run = ROLES[name], f"{application}/jobruns/00f1"
     emr = {"iam__PassedToService": "emr-serverless.amazonaws.com"}
@@ -202,14 +202,14 @@ def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
 
 
 def test_queues_take_messages_from_their_source_alone() -> None:
-    """A queue's policy names who sends, and on whose behalf."""
+    """A queue's policy names the sending service and its source."""
     for statement in statements(*APP.queue_policies()):
         assert statement["Effect"] == "Deny" or statement["Condition"]
         assert listed(statement["Action"]) == ["sqs:SendMessage"] or statement["Effect"] == "Deny"
 
 
 def test_the_buckets_policies_deny_what_no_role_should_have() -> None:
-    """Even an administrator deletes nothing in the lake, and nobody comes without TLS."""
+    """The buckets deny deletions in the lake, also to administrators, and access without TLS."""
     everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
     admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
     for bucket in (LANDING, LAKE):
@@ -223,7 +223,7 @@ def test_the_buckets_policies_deny_what_no_role_should_have() -> None:
 
 
 def test_what_expires_in_the_lake_is_changed_through_the_template() -> None:
-    """An administrator gives the lake no rules of expiry by hand: those come by CloudFormation."""
+    """Only CloudFormation may change the lake's lifecycle rules."""
     everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
     admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
     policy, tls = APP.bucket_policies()[LAKE], {"aws__SecureTransport": "true"}
@@ -233,7 +233,7 @@ def test_what_expires_in_the_lake_is_changed_through_the_template() -> None:
 
 
 def test_queues_are_reached_by_tls_alone() -> None:
-    """Whatever their policies allow, every queue refuses whom the network could overhear."""
+    """Every queue denies requests without TLS."""
     everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
     admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
     for queue in (name for name, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"):
@@ -246,7 +246,7 @@ def test_queues_are_reached_by_tls_alone() -> None:
 
 
 def test_what_was_told_where_is_for_the_alerts_alone() -> None:
-    """Only the function that tells people reads or writes what it remembers of that."""
+    """Only the alert function reads and writes the table of threads."""
     for name, role in ROLES.items():
         for action in ("GetItem", "PutItem", "UpdateItem", "DeleteItem"):
             may = role.may(f"dynamodb:{action}", APP.arn("ThreadsTable"))
@@ -255,17 +255,17 @@ def test_what_was_told_where_is_for_the_alerts_alone() -> None:
 
 
 def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
-    """Without a topic nothing may be published; with one, only to it, and by who tells people."""
+    """Only the alert function may publish to the topic; without a topic no role may publish."""
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:people"
-    told = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", AlertTopicArn=topic)
-    for name, role in told.roles().items():
+    compiled = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", AlertTopicArn=topic)
+    for name, role in compiled.roles().items():
         assert role.may("sns:Publish", topic) is (name == "OnAlertRole"), name
         assert not role.may("sns:Publish", f"{topic}-of-others"), name
     assert not ROLES["OnAlertRole"].may("sns:Publish", topic)
 
 
 def test_the_digest_reads_the_ledger_and_changes_nothing() -> None:
-    """It lists by day and by state, and looks up what an older release has nothing in brief of."""
+    """The digest's role lists by day and by state and gets items without a summary."""
     digest = ROLES["DigestRole"]
     assert digest.may(*table("Query", "/index/by_day"))
     assert digest.may(*table("Query", "/index/by_state"))

@@ -1,4 +1,4 @@
-"""Set-up makes an environment once, anew when its inputs change, and mends a broken one."""
+"""Set-up makes an environment once, and again if its inputs change or it is broken."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ class Checkout:
     network: bool = True
 
     def make(self) -> bool:
-        """Whether the environment had to be made; each time all its commands must run."""
+        """Return whether the environment was made; then all its commands must have run."""
         ran: list[str] = []
         path = self.root / "env"
         environment = setup.Environment(path, (self.requirements,), ("create", "install"))
@@ -40,7 +40,7 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    """A checkout that was set up."""
+    """Return a checkout that was set up."""
     made = Checkout(tmp_path / "checkout")
     assert made.make()
     return made
@@ -51,8 +51,8 @@ def test_made_once(checkout: Checkout) -> None:
     assert not checkout.make()
 
 
-def test_changed_requirements_make_it_anew(checkout: Checkout) -> None:
-    """Other requirements make the environment anew, once."""
+def test_changed_requirements_make_it_again(checkout: Checkout) -> None:
+    """Other requirements make the environment again, once."""
     checkout.requirements = b"a==2"
     assert checkout.make()
     assert not checkout.make()
@@ -60,7 +60,7 @@ def test_changed_requirements_make_it_anew(checkout: Checkout) -> None:
 
 @pytest.mark.parametrize("next_requirements", [b"a==1", b"a==2"])
 def test_half_made_one_is_made_again(checkout: Checkout, next_requirements: bytes) -> None:
-    """An environment left half-made is never taken for current, whatever is wanted next."""
+    """An incomplete environment never counts as current."""
     checkout.requirements, checkout.network = b"a==2", False
     with pytest.raises(setup.Failed):
         checkout.make()
@@ -68,20 +68,20 @@ def test_half_made_one_is_made_again(checkout: Checkout, next_requirements: byte
     assert checkout.make()
 
 
-def test_missing_python_makes_it_anew(checkout: Checkout) -> None:
-    """An environment whose Python is gone, as after the machine's was replaced, is made anew."""
+def test_missing_python_makes_it_again(checkout: Checkout) -> None:
+    """An environment whose Python is gone is made again."""
     checkout.python.unlink()
     assert checkout.make()
 
 
-def test_moved_checkout_makes_it_anew(checkout: Checkout, tmp_path: Path) -> None:
-    """A moved checkout gets a new environment: the scripts in the old one name the old place."""
+def test_moved_checkout_makes_it_again(checkout: Checkout, tmp_path: Path) -> None:
+    """A moved checkout gets a new environment: the old one's scripts name the old path."""
     checkout.root = checkout.root.rename(tmp_path / "moved")
     assert checkout.make()
 
 
 def test_failure_names_the_command() -> None:
-    """A command that fails, or cannot be started, ends the set-up with its name."""
+    """A command that fails or cannot be started ends the set-up, and the error names it."""
     with pytest.raises(setup.Failed, match=r"exit status 3.*exit 3"):
         setup.run_command("sh -c 'exit 3'")
     with pytest.raises(setup.Failed, match="no-such-program"):
@@ -89,7 +89,7 @@ def test_failure_names_the_command() -> None:
 
 
 def test_everything_installed_is_pinned_by_hash() -> None:
-    """Each command that installs packages demands hashes, or installs this project alone."""
+    """Each command that installs packages requires hashes or installs this project alone."""
     for environment in (
         setup.project_environment(setup.ROOT),
         setup.ministack_environment(setup.ROOT),

@@ -1,4 +1,4 @@
-"""The cache of jars: whatever happens, a file in it is whole and the one that was pinned."""
+"""The cache of jars has only complete files with their pinned sums."""
 
 import hashlib
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ ONE, TWO = pinned("one"), pinned("two")
 
 
 class Server:
-    """Where jars are fetched from; it serves `content`, and remembers who was asked for."""
+    """A server of jars; it serves `content` and records requests."""
 
     def __init__(self, content: bytes = b"right") -> None:
         self.content = content
@@ -39,7 +39,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def test_fetches_what_is_missing(tmp_path: Path) -> None:
-    """Only the jars that are not there are fetched; afterwards just the jars are there."""
+    """Only missing jars are downloaded, and the cache then has the jars alone."""
     server = Server()
     jars.ensure([ONE], tmp_path / "cache", server.resolve)
     assert jars.ensure([ONE, TWO], tmp_path / "cache", server.resolve) == [TWO]
@@ -47,23 +47,23 @@ def test_fetches_what_is_missing(tmp_path: Path) -> None:
     assert files(tmp_path / "cache") == {"one-1.0.jar": b"right", "two-1.0.jar": b"right"}
 
 
-def test_a_complete_cache_asks_nobody(tmp_path: Path) -> None:
-    """When all jars are there and right, nothing is fetched."""
+def test_a_complete_cache_downloads_nothing(tmp_path: Path) -> None:
+    """If all jars are right, nothing is downloaded."""
     jars.ensure([ONE, TWO], tmp_path, Server().resolve)
     server = Server()
     assert jars.ensure([ONE, TWO], tmp_path, server.resolve) == []
     assert server.asked == []
 
 
-def test_damaged_jar_is_fetched_again(tmp_path: Path) -> None:
-    """A jar that changed since it was fetched is replaced by a right one."""
+def test_corrupt_jar_is_downloaded_again(tmp_path: Path) -> None:
+    """A jar whose content changed is downloaded again."""
     (tmp_path / ONE.file_name).write_bytes(b"rotten")
     assert jars.ensure([ONE], tmp_path, Server().resolve) == [ONE]
     assert files(tmp_path) == {"one-1.0.jar": b"right"}
 
 
-def test_damaged_jar_does_not_stay(tmp_path: Path) -> None:
-    """A damaged jar is gone even when no other can be fetched, so that nothing starts with it."""
+def test_corrupt_jar_does_not_stay(tmp_path: Path) -> None:
+    """A corrupt jar is deleted even if the download fails, so that nothing starts with it."""
 
     def unreachable(_wanted: Iterable[Jar], _directory: Path) -> None:
         raise Transient("jars_unreachable", "no network")
@@ -75,7 +75,7 @@ def test_damaged_jar_does_not_stay(tmp_path: Path) -> None:
 
 
 def test_wrong_file_is_refused(tmp_path: Path) -> None:
-    """A fetched file with another sum is deleted, and the error says which, expected and found."""
+    """A download with another sum is deleted; the error names the file and both sums."""
     other = pinned("other", b"forged")
     with pytest.raises(Permanent) as refused:
         jars.ensure([ONE, other], tmp_path, Server(b"forged").resolve)
@@ -88,13 +88,13 @@ def test_wrong_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_jar_that_never_came_is_an_error(tmp_path: Path) -> None:
-    """A server that answers without sending the file does not pass for success."""
+    """An answer without the file is an error."""
     with pytest.raises(Permanent, match=r"one-1\.0\.jar"):
         jars.ensure([ONE], tmp_path, lambda _wanted, _directory: None)
 
 
 def test_interrupted_fetch_leaves_no_half_file(tmp_path: Path) -> None:
-    """A fetch that is stopped half-way leaves nothing in the cache, and the next one succeeds."""
+    """An interrupted download leaves nothing in the cache, and the next one succeeds."""
 
     def interrupted(wanted: Iterable[Jar], directory: Path) -> None:
         (directory / ONE.file_name).write_bytes(b"ri")
@@ -108,7 +108,7 @@ def test_interrupted_fetch_leaves_no_half_file(tmp_path: Path) -> None:
 
 
 def test_killed_fetch_is_swept(tmp_path: Path) -> None:
-    """What a killed fetch left behind is removed by the next fetch."""
+    """The next download removes what a killed download left."""
     leftover = tmp_path / ".fetching-abc"
     leftover.mkdir()
     (leftover / ONE.file_name).write_bytes(b"ri")
@@ -117,7 +117,7 @@ def test_killed_fetch_is_swept(tmp_path: Path) -> None:
 
 
 def test_two_clones_at_once_fetch_once(tmp_path: Path) -> None:
-    """Of clones that set up at the same moment one fetches, and all find every jar."""
+    """Of clones that set up at the same time one downloads, and all find every jar."""
     server, together = Server(), Barrier(4)
 
     def clone() -> None:
@@ -132,7 +132,7 @@ def test_two_clones_at_once_fetch_once(tmp_path: Path) -> None:
 
 
 def test_ivy_is_asked_for_each_jar_alone() -> None:
-    """The Ivy file asks for every jar by its coordinates, classifier included, and nothing else."""
+    """The Ivy file has every jar's coordinates with its classifier, and nothing else."""
     runner = Jar("org.example", "server", "2.0", "0" * 64, classifier="runner")
     root = ET.fromstring(jars.ivy_module([ONE, runner]))  # noqa: S314  (our own text)
     one, two = root.iter("dependency")

@@ -10,7 +10,7 @@ from infra.local.jars import java, java_home, write_wrapper
 
 @pytest.fixture
 def wrapper(tmp_path: Path) -> Path:
-    """A wrapper of a program that prints its arguments, in a place with an awkward name."""
+    """Return a wrapper of a program that prints its arguments, in a folder with an odd name."""
     place = tmp_path / "it's a place"
     place.mkdir()
     target = place / "target"
@@ -29,7 +29,7 @@ def printed(wrapper: Path, *arguments: str) -> str:
     "dropped", [["--add-modules=jdk.incubator.vector"], ["--add-modules", "jdk.incubator.vector"]]
 )
 def test_the_absent_module_is_dropped(wrapper: Path, dropped: list[str]) -> None:
-    """The one module is dropped in either spelling, wherever it stands; all else stays in order."""
+    """The one module is dropped in either spelling and at any place; all else stays in order."""
     assert printed(wrapper, *dropped, "-Xmx1g", "Main") == "<-Xmx1g><Main>"
     assert printed(wrapper, "-Xmx1g", *dropped, "Main") == "<-Xmx1g><Main>"
 

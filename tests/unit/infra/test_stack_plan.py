@@ -1,4 +1,4 @@
-"""Which parameters a stage's stack is given, and by which names its parts go."""
+"""The parameters of a stage's stack and the names of its parts."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _TEMPLATE = {
 
 
 def test_facts_are_looked_up_under_the_stage() -> None:
-    """What the platform tells is read from the stage's own parameters in SSM."""
+    """The platform's facts are read from the stage's own parameters in SSM."""
     assert parameters(_TEMPLATE, _STAGE, {"SlackChannel": "#lake"}) == {
         "Stage": "shop",
         "NessieUri": "/lakegate/shop/nessie-uri",
@@ -32,32 +32,32 @@ def test_facts_are_looked_up_under_the_stage() -> None:
 
 
 def test_a_setting_of_the_other_stack_is_left_to_it() -> None:
-    """One file has the settings of both stacks: each is given its own."""
+    """Each stack gets its own settings from the one file."""
     assert "NessieTasks" not in parameters(_TEMPLATE, _STAGE, {"NessieTasks": "2"})
 
 
-def test_a_setting_that_nobody_knows_is_refused() -> None:
-    """A setting with a typing error is not passed over; what there is, is told."""
+def test_an_unknown_setting_is_refused() -> None:
+    """A misspelled setting is an error that lists the known settings."""
     with pytest.raises(LakegateError, match=r"SlackChanel.*SlackChannel"):
         refuse_unknown({"SlackChanel": "#lake"}, [_ROOT / "template.yaml"])
 
 
 @pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a" * 21, "a/b"])
 def test_a_stage_has_a_name_that_buckets_can_have(name: str) -> None:
-    """A name that AWS would refuse halfway is refused at once."""
+    """A stage's name that AWS would refuse later is refused at once."""
     with pytest.raises(LakegateError, match="cannot be a stage's name"):
         checked_name(name)
 
 
 def test_names_follow_from_the_stage() -> None:
-    """Whoever knows stage and account finds everything."""
+    """All names follow from stage and account."""
     assert checked_name("shop") == "shop"
     assert _STAGE.lake_bucket == "lakegate-shop-lake-123456789012"
     assert _STAGE.platform_stack == "lakegate-shop-platform"
 
 
 def test_a_stages_file_gives_its_settings(tmp_path: Path) -> None:
-    """Numbers become text, as parameters are; without a file nothing is chosen."""
+    """Numbers become text, as parameters are; without a file nothing is set."""
     file = tmp_path / "shop.yml"
     assert choices(file) == {}
     file.write_text("KeepDays: 60\nSlackChannel: '#lake'\n")
@@ -67,7 +67,7 @@ def test_a_stages_file_gives_its_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["- a\n", "a: [", "just words"])
 def test_a_stages_file_without_settings_is_refused(tmp_path: Path, text: str) -> None:
-    """What is no list of names and values is told, with the file's name."""
+    """A file that does not map names to values is an error with the file's name."""
     file = tmp_path / "shop.yml"
     file.write_text(text)
 

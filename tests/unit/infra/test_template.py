@@ -1,4 +1,4 @@
-"""CloudFormation's templates: read, written, and reduced to what holds data."""
+"""CloudFormation templates are read, written, and reduced to what holds data."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ Outputs:
 
 
 def test_short_forms_are_written_out() -> None:
-    """Every short form of a function is what CloudFormation reads in JSON."""
+    """Every short form of a function is written as CloudFormation reads it in JSON."""
     text = "{a: !Ref A, b: !GetAtt B.Arn.x, c: !Sub [x, {y: !Ref C}], d: !Condition D, e: !Not [f]}"
 
     assert template.parse(text) == {
@@ -50,21 +50,21 @@ def test_short_forms_are_written_out() -> None:
 
 @pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
 def test_what_is_sent_has_no_anchors(file: Path) -> None:
-    """The body says the same as the file, in JSON, which knows no anchors."""
+    """The body is the file's content in JSON, which has no anchors."""
     read = template.read(file)
 
     assert json.loads(template.body(read)) == read
 
 
 def test_code_is_taken_from_its_address() -> None:
-    """Wherever the template has the code in build/, the deployed one has it in S3."""
+    """The deployed template has all code in S3 instead of build/."""
     deployed = template.with_code(template.parse(_APP), "s3://code/1.zip")
 
     assert deployed["Globals"]["Function"]["CodeUri"] == "s3://code/1.zip"
 
 
 def test_data_stays_and_nothing_that_runs() -> None:
-    """What is retained stays, with what it refers to and its policy; it notifies nobody."""
+    """Retained resources stay with their references and policies, without notifications."""
     left = template.reduced(template.parse(_APP))
 
     assert list(left["Resources"]) == ["Landing", "LandingPolicy", "Key"]
@@ -76,9 +76,9 @@ def test_data_stays_and_nothing_that_runs() -> None:
 
 @pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
 def test_what_is_left_refers_to_nothing_that_went(file: Path) -> None:
-    """CloudFormation takes what is left: whatever it names is in it."""
-    whole = template.read(file)
-    left = template.reduced(whole)
+    """The reduced template contains everything that it refers to."""
+    complete = template.read(file)
+    left = template.reduced(complete)
     names = {
         name for part in ("Resources", "Parameters", "Conditions") for name in left.get(part, ())
     }
@@ -86,14 +86,14 @@ def test_what_is_left_refers_to_nothing_that_went(file: Path) -> None:
     named = {name for name in template.references(left) if not name.startswith("AWS::")}
 
     assert named <= names
-    kept = {n for n, r in whole["Resources"].items() if r.get("DeletionPolicy")}
+    kept = {n for n, r in complete["Resources"].items() if r.get("DeletionPolicy")}
     assert kept <= set(left["Resources"])
     assert not [r for r in left["Resources"].values() if "Function" in r["Type"]]
 
 
 @pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
 def test_what_is_left_can_be_left_again(file: Path) -> None:
-    """Reducing what is reduced changes nothing: a second `destroy` finds nothing to do."""
+    """Reducing again changes nothing, so a second `destroy` has nothing to do."""
     left = template.reduced(template.read(file))
 
     assert template.reduced(left) == left

@@ -1,4 +1,4 @@
-"""The versions of infra/versions.py agree with AWS's, with each other, and with what is locked."""
+"""The versions of infra/versions.py agree with AWS's, with each other and with the lock files."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from infra.local.jars import cache
 ROOT = Path(__file__).resolve().parents[3]
 JARS_OF_SPARK = Path(pyspark.__file__).parent / "jars"
 
-# What AWS says is in its releases: Spark, Iceberg, Scala, and the Pythons a job may choose.
+# AWS's releases: Spark, Iceberg, Scala, and the Pythons that a job may choose.
 EMR_RELEASES = {
     "emr-spark-8.0.0": ("4.0.2", "1.10.1", "2.13", {"3.11", "3.12", "3.13"}),
     "emr-spark-8.1.0": ("4.1.1", "1.11.0", "2.13", {"3.11", "3.13"}),
@@ -21,20 +21,20 @@ EMR_RELEASES = {
 
 
 def locked(requirements: str) -> dict[str, str]:
-    """The versions that a requirements file pins, by package."""
+    """Return the versions that a requirements file pins, by package."""
     text = (ROOT / requirements).read_text(encoding="utf-8")
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))
 
 
 def test_emr_release_has_these_versions() -> None:
-    """A job runs on the same Spark, Iceberg, Scala and Python here as under the release label."""
+    """Local jobs run on the release label's Spark, Iceberg, Scala and Python."""
     spark, iceberg, scala, pythons = EMR_RELEASES[versions.EMR_RELEASE_LABEL]
     assert (spark, iceberg, scala) == (versions.SPARK, versions.ICEBERG, versions.SCALA)
     assert versions.PYTHON in pythons
 
 
 def test_every_file_names_the_same_emr_release() -> None:
-    """No descriptor names another EMR release than the one of infra/versions.py."""
+    """All descriptors name the EMR release of infra/versions.py."""
     files = [*ROOT.glob("*.y*ml"), *(ROOT / "infra").rglob("*.py"), *(ROOT / "cli").rglob("*.py")]
     named = {
         label
@@ -52,12 +52,12 @@ def test_iceberg_runtime_is_the_one_for_this_spark() -> None:
 
 
 def test_nessie_is_the_runnable_jar() -> None:
-    """Nessie's jar is the one to run, which its classifier names."""
+    """Nessie's jar is the runnable one, by its classifier."""
     assert versions.NESSIE_JAR.file_name == f"nessie-quarkus-{versions.NESSIE}-runner.jar"
 
 
 def test_installed_spark_is_this_one() -> None:
-    """The installed Spark, its Scala and its Hadoop are those that the jars are chosen for."""
+    """The jars fit the installed Spark, its Scala and its Hadoop."""
     assert pyspark.__version__ == versions.SPARK
     assert (JARS_OF_SPARK / f"hadoop-client-api-{versions.HADOOP}.jar").is_file()
     assert list(JARS_OF_SPARK.glob(f"scala-library-{versions.SCALA}.*.jar"))
@@ -87,7 +87,7 @@ def test_locks_pin_these_versions(requirements: str, packages: set[str]) -> None
 
 
 def test_lambdas_and_laptop_run_the_same() -> None:
-    """All that runs in the Lambdas is tested here in the very same version."""
+    """The Lambdas' packages have the same versions here."""
     assert locked("requirements.txt").items() <= locked("requirements-dev.txt").items()
     assert locked("requirements-build.txt").items() <= locked("requirements-dev.txt").items()
 
@@ -96,7 +96,7 @@ def test_lambdas_and_laptop_run_the_same() -> None:
     "requirements", sorted(file.name for file in ROOT.glob("requirements*.txt"))
 )
 def test_locks_are_complete_and_name_no_server(requirements: str) -> None:
-    """Every pinned package has hashes, and no address of a package server is written down."""
+    """Every pinned package has hashes, and no lock file names a package server."""
     text = (ROOT / requirements).read_text(encoding="utf-8")
     entries = re.split(
         r"^(?=[a-z0-9])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE

@@ -1,4 +1,4 @@
-"""What the project depends on is pinned by its content, and `make audit` never passes unasked."""
+"""Dependencies are pinned by their content, and `make audit` does not pass without answers."""
 
 import json
 import re
@@ -21,7 +21,7 @@ NPM: dict[str, Any] = {"metadata": {"dependencies": {"total": 9}}, "vulnerabilit
 
 
 def audited(tmp_path: Path, python: Any, node: Any) -> int:
-    """The exit code where both tools print this."""
+    """Return the exit code if both tools print this."""
     (tmp_path / "requirements.txt").touch()
     printed = {"pip-audit": python, "npm": node}
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in printed.items()}
@@ -43,7 +43,7 @@ def audited(tmp_path: Path, python: Any, node: Any) -> int:
 def test_only_what_was_looked_up_passes(
     tmp_path: Path, packages: list[Any], node: Any, code: int
 ) -> None:
-    """Vulnerabilities, and packages that nobody could look up, each have an exit code."""
+    """Vulnerabilities and packages that could not be looked up each have an exit code."""
     assert audited(tmp_path, {"dependencies": packages}, node) == code
 
 
@@ -51,14 +51,14 @@ def test_only_what_was_looked_up_passes(
 def test_no_answer_is_no_pass(
     tmp_path: Path, printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the database could not be asked, that is said, with an exit code of its own."""
+    """Without an answer of the database the command says so, with its own exit code."""
     assert audited(tmp_path, printed, NPM) == 2
     assert "NOT AUDITED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_every_requirement_has_its_hashes(lock: Path) -> None:
-    """Each line of a lock file names one version, and the digests that its files must have."""
+    """Each line of a lock file has one version and the digests of its files."""
     text = re.sub(r"^ *#.*\n", "", lock.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     requirements = list(filter(str.strip, text.splitlines()))
     assert requirements
@@ -67,7 +67,7 @@ def test_every_requirement_has_its_hashes(lock: Path) -> None:
 
 
 def test_every_node_package_has_its_digest() -> None:
-    """Each package of the lock file has a digest, and none an address that it came from."""
+    """Each package of the lock file has a digest and no address."""
     lock = json.loads((ROOT / "package-lock.json").read_text())
     packages = {name: each for name, each in lock["packages"].items() if name}
     assert packages

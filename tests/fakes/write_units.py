@@ -1,4 +1,4 @@
-"""What DynamoDB charges for a write, told from the items before and after it."""
+"""DynamoDB's charge for a write, computed from the items before and after it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ _CONTAINER = 3
 
 @dataclass(frozen=True)
 class Index:
-    """A global secondary index: its key's attributes, and which others it has `also`, or all."""
+    """A global secondary index: its key's attributes and the others that it has, or all."""
 
     name: str
     keys: tuple[str, ...]
-    whole: bool
+    has_all: bool
     also: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Index":
-        """The index as a CloudFormation template describes it."""
+        """Return the index that a CloudFormation template describes."""
         keys = tuple(each["AttributeName"] for each in described["KeySchema"])
         projection = described["Projection"]
         also = tuple(projection.get("NonKeyAttributes", ()))
         return cls(described["IndexName"], keys, projection["ProjectionType"] == "ALL", also)
 
     def entry(self, item: Item | None) -> Item | None:
-        """What the index has of an item; None of one that lacks its key."""
+        """Return the index's copy of an item, or None if the item lacks its key."""
         if item is None or any(key not in item for key in self.keys):
             return None
         names = ("id", *self.keys, *self.also)
-        return item if self.whole else {name: item[name] for name in names if name in item}
+        return item if self.has_all else {name: item[name] for name in names if name in item}
 
 
 def units(before: Item | None, after: Item, indexes: Sequence[Index]) -> dict[str, int]:
-    """Write units that replacing an item takes, by index; "" is the table itself.
+    """Return the write units of replacing an item, by index; "" is the table itself.
 
     A unit is a kilobyte begun, of the larger of the two. An index whose key changed deletes and
     puts, one that sees no change takes none (DynamoDB Developer Guide, "Using Global Secondary
@@ -60,7 +60,7 @@ def _units(item: Item | None) -> int:
 
 
 def size(value: Any) -> int:
-    """Bytes of a value or an item (DynamoDB Developer Guide, "Item sizes and formats")."""
+    """Return the bytes of a value (DynamoDB Developer Guide, "Item sizes and formats")."""
     match value:
         case bool() | None:
             return 1
