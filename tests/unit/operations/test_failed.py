@@ -363,7 +363,7 @@ def test_published_but_not_cleaned_up_is_told_apart() -> None:
     deployment.journal.strike("catalog.delete_branch", Fault(unavailable))
     outcome = published(deployment, landed)
     assert outcome.ingestion.state is State.PUBLISHED
-    assert "the sweep goes on with it" in outcome.left
+    assert "the sweep continues it" in outcome.left
     deployment.settle()
     assert not left_behind(deployment)
 
