@@ -67,7 +67,7 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """
     ingestion = _cleaned_up(adapters, ingestion)
     if ingestion.needs_alert:
-        ingestion = _tell(adapters, _closed(adapters, ingestion))
+        ingestion = _send_alert(adapters, _closed(adapters, ingestion))
     if ingestion.needs_announcement:
         _close_older(adapters, ingestion)
         ingestion = _announce(adapters, ingestion)
@@ -205,7 +205,7 @@ def _close_older(adapters: Adapters, ingestion: Ingestion) -> None:
     """
     if ingestion.state is State.PUBLISHED:
         for failed in older_failures(adapters, ingestion):
-            _tell(adapters, _superseded(adapters, failed, ingestion))
+            _send_alert(adapters, _superseded(adapters, failed, ingestion))
 
 
 def _superseded(adapters: Adapters, failed: Ingestion, newer: Ingestion) -> Ingestion:
@@ -214,7 +214,7 @@ def _superseded(adapters: Adapters, failed: Ingestion, newer: Ingestion) -> Inge
     )
 
 
-def _tell(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+def _send_alert(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     adapters.alerts.post(ingestion.channel, _message(adapters, ingestion))
     return adapters.ledger.save(ingestion.step("alerted", adapters.now(), alerted=True))
 

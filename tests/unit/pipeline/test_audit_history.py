@@ -59,7 +59,7 @@ def test_a_run_is_recorded_when_its_ingestion_ended(
     check_promises(deployment)
 
 
-def test_what_ended_together_is_recorded_by_one_commit(deployment: Deployment) -> None:
+def test_ingestions_that_end_together_are_recorded_by_one_commit(deployment: Deployment) -> None:
     """Many ingestions cause one change of the tables."""
     deployment.journal.strike("tables.enter", Fault(unavailable, times=3))
     for name in "abc":
@@ -101,7 +101,7 @@ def test_all_runs_of_an_ingestion_are_recorded(deployment: Deployment) -> None:
     check_promises(deployment)
 
 
-def test_what_is_replayed_before_its_record_is_kept_is_not_entered_again(
+def test_a_run_on_main_is_not_recorded_again_after_a_replay(
     deployment: Deployment,
 ) -> None:
     """A run that is on main, though the ledger does not say so, is not recorded again."""
@@ -119,7 +119,7 @@ def test_what_is_replayed_before_its_record_is_kept_is_not_entered_again(
     check_promises(deployment)
 
 
-def test_what_a_person_publishes_is_recorded_as_published(deployment: Deployment) -> None:
+def test_an_approved_run_is_recorded_as_published(deployment: Deployment) -> None:
     """The results of a run published by decision are there once, with the quarantined rows."""
     landed = deployment.land(KEY, script=rejected)
     deployment.settle()
@@ -133,7 +133,7 @@ def test_what_a_person_publishes_is_recorded_as_published(deployment: Deployment
 @pytest.mark.parametrize(
     "call", ["catalog.create_branch", "catalog.log", "tables.enter", "catalog.merge"]
 )
-def test_of_two_who_record_at_once_one_wins(call: str, when: str) -> None:
+def test_two_processes_record_a_run_once(call: str, when: str) -> None:
     """A process that hangs while another records the same finds it done, or is refused."""
     deployment = Deployment()
     deployment.journal.strike("tables.enter", Fault(unavailable))
@@ -150,7 +150,7 @@ def test_of_two_who_record_at_once_one_wins(call: str, when: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["tables.enter", "catalog.merge", "lake.put_baselines"])
-def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
+def test_a_process_that_died_leaves_no_branch(deployment: Deployment, call: str) -> None:
     """Once the runs are recorded, the sweep deletes the branch of a process that died."""
     deployment.land(KEY)
     deployment.deliver()
@@ -164,7 +164,7 @@ def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["alerts.post", "announcements.send"])
-def test_who_tells_of_an_end_is_not_disturbed(deployment: Deployment, call: str) -> None:
+def test_recording_waits_for_the_alert(deployment: Deployment, call: str) -> None:
     """An ingestion is recorded after its alert, which is posted once and at once."""
     deployment.journal.strike(call, Fault(partial(record_recent, deployment.adapters), "after"))
     landed = deployment.land(KEY, script=rejected)
@@ -246,7 +246,9 @@ def test_an_acceptance_meets_a_publication(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize(("by", "reason"), [("", "why"), ("Ann", " ")])
-def test_nobody_accepts_in_secret(deployment: Deployment, by: str, reason: str) -> None:
+def test_an_acceptance_needs_a_name_and_a_reason(
+    deployment: Deployment, by: str, reason: str
+) -> None:
     """Without a name and a reason nothing changes."""
     landed = deployment.land(KEY, script=drifted)
     deployment.settle()
@@ -254,7 +256,7 @@ def test_nobody_accepts_in_secret(deployment: Deployment, by: str, reason: str) 
         accept(deployment.adapters, deployment.ingestion(landed), by, reason)
 
 
-def test_what_a_driver_reports_after_the_end_is_recorded(deployment: Deployment) -> None:
+def test_a_late_report_is_recorded(deployment: Deployment) -> None:
     """A late report changes no verdict and causes no alert, but its results are recorded once."""
     landed = deployment.land(KEY, script=crashed)
     deployment.settle()

@@ -83,7 +83,7 @@ def test_the_guides_manifest_is_taken() -> None:
         (manifest(*(entry(key=f"{n}.csv") for n in range(21))), "names 21 files: at most 20"),
     ],
 )
-def test_what_cannot_be_kept_is_told(text: str | bytes, words: str) -> None:
+def test_an_invalid_manifest_is_refused_with_a_reason(text: str | bytes, words: str) -> None:
     """The message names what is wrong, and asks for the manifest once more."""
     with pytest.raises(Permanent, match=re.escape(words)) as refused:
         read_manifest(text)
@@ -158,7 +158,7 @@ def test_a_part_is_a_landed_object_of_its_own() -> None:
     assert folder(MANIFEST.key) == "batches/monday/"
 
 
-def test_the_ledger_and_the_job_are_told_all_of_a_part() -> None:
+def test_the_ledger_and_the_job_get_all_of_a_file() -> None:
     """The ledger and the job's specification keep all fields of a file."""
     batch = Ingestion(id="0a" * 16, landed=MANIFEST, table="batch", parts=(PART,))
     assert from_item(to_item(batch)) == batch

@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_read_ends_its_batch(deployment: Deployment) -> No
     assert (batch.state, batch.reason.code) == (State.ERRORED, "CORRUPT_FILE")
 
 
-def test_what_lies_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) -> None:
+def test_a_file_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) -> None:
     """Each file of the folder ends ignored, by a rule that names the batch."""
     file = deployment.land("batches/monday/orders.parquet")
     deployment.settle()
@@ -174,7 +174,7 @@ def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Deploymen
     assert "orders.parquet" in reason.message
 
 
-def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deployment) -> None:
+def test_a_second_manifest_of_the_same_files_is_held(deployment: Deployment) -> None:
     """Of two manifests that name one version of a file, the later one is held."""
     first = deployment.batch("monday", FILES)
     text, _ = deployment.landing.manifest(first)
@@ -306,7 +306,7 @@ def test_several_files_of_one_table(deployment: Deployment) -> None:
     assert len(deployment.published_files()) == 4
 
 
-def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deployment) -> None:
+def test_with_checks_of_the_whole_table_the_job_runs_again(deployment: Deployment) -> None:
     """With checks of the whole table, the whole job runs again on a fresh branch."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
@@ -320,7 +320,7 @@ def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deploymen
     assert batch.state is State.PUBLISHED
 
 
-def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> None:
+def test_an_approved_batch_is_published_by_one_commit(deployment: Deployment) -> None:
     """An approved batch comes to main by one commit, with the name and the reason."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
@@ -333,7 +333,7 @@ def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> No
     assert all(rows(deployment).values())
 
 
-def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
+def test_an_approval_doubles_no_file(deployment: Deployment) -> None:
     """A rejected batch cannot be published once a later manifest brought one of its files."""
     first = deployment.batch("monday", FILES, rejected)
     deployment.settle()
@@ -347,7 +347,7 @@ def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
     check_promises(deployment)
 
 
-def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deployment) -> None:
+def test_a_held_duplicate_can_be_approved(deployment: Deployment) -> None:
     """A batch that was held as a duplicate is published if that is approved."""
     first = deployment.batch("monday", FILES)
     deployment.settle()
@@ -363,7 +363,7 @@ def without_rows(report: AuditReport) -> AuditReport:
     return replace(rejected(report), audited_hash="", rows_written=0, files=())
 
 
-def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
+def test_half_a_batch_cannot_be_published(deployment: Deployment) -> None:
     """If a file's rows are not on the branch, an approval does not publish the others."""
     landed = deployment.batch("monday", FILES, without_rows)
     deployment.settle()
@@ -372,7 +372,7 @@ def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
     assert publishing(deployment) == []
 
 
-def test_a_report_that_leaves_a_file_out_is_none(deployment: Deployment) -> None:
+def test_a_report_without_one_of_the_files_is_refused(deployment: Deployment) -> None:
     """A run whose report lacks one of two files publishes nothing."""
     landed = deployment.batch("monday", FILES)
     deployment.deliver()
@@ -430,7 +430,7 @@ def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("expires", [True, False])
-def test_what_is_discarded_goes_from_all_tables(deployment: Deployment, expires: bool) -> None:
+def test_a_discard_deletes_data_files_of_all_tables(deployment: Deployment, expires: bool) -> None:
     """A discard deletes the branch and its data files of each table, and nothing else."""
     deployment.batch("sunday", FILES)
     deployment.settle()

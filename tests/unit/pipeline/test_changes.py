@@ -88,7 +88,7 @@ def test_a_change_asked_for_twice_is_made_once(deployment: Deployment) -> None:
     assert len(deployment.jobs.runs()) == runs + 1
 
 
-def test_the_sweep_finishes_what_the_command_only_put(deployment: Deployment) -> None:
+def test_the_sweep_continues_a_change_whose_command_died(deployment: Deployment) -> None:
     """Once its text is put, a change is taken in, even if the command dies."""
     change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann", "why")
     deployment.adapters.lake.put_change(change)
@@ -107,7 +107,7 @@ def test_the_sweep_finishes_what_the_command_only_put(deployment: Deployment) ->
         (Change(TABLE, "DELETE" * 2000, "t"), "STATEMENT_TOO_LONG"),
     ],
 )
-def test_what_would_come_to_nothing_is_not_put(
+def test_a_change_that_cannot_run_is_refused_at_once(
     deployment: Deployment, change: Change, code: str
 ) -> None:
     """A change that cannot be run is refused at once, and leaves nothing."""
@@ -117,7 +117,7 @@ def test_what_would_come_to_nothing_is_not_put(
     assert list(deployment.lake.changes()) == []
 
 
-def test_what_main_refuses_is_made_again(deployment: Deployment) -> None:
+def test_a_change_that_main_refuses_runs_again(deployment: Deployment) -> None:
     """A change that main refused runs again; it is never registered by metadata alone."""
     change = refused_once(deployment)
     deployment.settle()
@@ -156,7 +156,7 @@ def test_files_wait_for_a_change_that_was_refused(deployment: Deployment) -> Non
     assert {deployment.ingestion(file).state for file in files} == {State.PUBLISHED}
 
 
-def test_nobody_waits_for_a_change_that_is_stuck(deployment: Deployment) -> None:
+def test_files_do_not_wait_for_a_stuck_change(deployment: Deployment) -> None:
     """Files do not wait for a change that has been stuck for longer than a job may take."""
     change = refused_once(deployment)
     deployment.clock.pass_(60 * 60 + 2 * deployment.settings.grace_seconds + 1)
@@ -168,7 +168,7 @@ def test_nobody_waits_for_a_change_that_is_stuck(deployment: Deployment) -> None
     assert deployment.ingestion(change).state is State.SUBMITTED
 
 
-def test_files_go_on_when_the_change_comes_to_nothing(deployment: Deployment) -> None:
+def test_files_are_published_when_the_change_fails(deployment: Deployment) -> None:
     """Files that waited for a change are published at once when it fails."""
     change = refused_once(deployment)
     deployment.script(change, rejected)
@@ -226,7 +226,7 @@ def test_a_change_of_versions_replaces_none(deployment: Deployment) -> None:
     assert (done.state, done.on_new_version, done.on_duplicate) == ("published", "add", "publish")
 
 
-def test_people_decide_on_a_rejected_change(deployment: Deployment) -> None:
+def test_a_rejected_change_can_be_approved(deployment: Deployment) -> None:
     """The alert shows the statement and who requested it; approved, the change is on main."""
     landed = deployment.change(script=rejected)
     deployment.settle()

@@ -48,7 +48,7 @@ def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
 
 
 @pytest.mark.parametrize("found", ["audited", "something else"])
-def test_what_is_audited_again_is_what_was_entered(found: str) -> None:
+def test_a_reaudit_passes_for_its_hash_alone(found: str) -> None:
     """A re-audit passes for the hash at which the files were registered, and for no other."""
     again = replace(INGESTION, reaudit_base="earlier", audited_hash="audited")
     report = replace(PASSED, audited_hash=found)
@@ -75,7 +75,7 @@ def test_without_a_report_nothing_passes(state: RunState, code: str) -> None:
 
 
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
-def test_what_emr_says_of_a_failed_run_is_told(state: RunState) -> None:
+def test_the_reason_of_a_failed_run_has_emrs_details(state: RunState) -> None:
     """The reason of a run without a report carries EMR's own details."""
     decision = decide(INGESTION, run(state, "Out of memory"), None, tries=1)
     assert isinstance(decision, Refuse)
@@ -83,7 +83,7 @@ def test_what_emr_says_of_a_failed_run_is_told(state: RunState) -> None:
 
 
 @pytest.mark.parametrize(("failures", "is_enough"), [(0, False), (1, False), (2, True), (3, True)])
-def test_a_run_that_failed_without_a_word_is_tried_again(failures: int, is_enough: bool) -> None:
+def test_a_run_that_failed_without_a_report_runs_again(failures: int, is_enough: bool) -> None:
     """A run that failed without a report is run again, as often as the settings allow."""
     ingestion = replace(INGESTION, failures=failures)
     decision = decide(ingestion, run(RunState.FAILED), None, tries=3)
@@ -168,7 +168,7 @@ def test_another_runs_report_is_an_error(state: RunState, other: AuditReport) ->
     attempt=st.sampled_from([1, 2]),
     tries=st.sampled_from([1, 3]),
 )
-def test_only_one_way_leads_to_main(
+def test_run_and_report_must_agree_in_everything(
     state: RunState,
     verdict: Verdict,
     reason: Reason | None,

@@ -40,7 +40,9 @@ def landed_twice(deployment: Deployment, first: str = KEY, second: str = OTHER) 
 
 
 @pytest.mark.parametrize("second", [OTHER, KEY])
-def test_the_same_bytes_again_are_published_and_told(deployment: Deployment, second: str) -> None:
+def test_the_same_bytes_again_are_published_with_a_notice(
+    deployment: Deployment, second: str
+) -> None:
     """The same bytes, under any key, are published, and a notice names the first file."""
     first, again = landed_twice(deployment, KEY, second)
     assert (first.state, first.duplicate_of) == (State.PUBLISHED, "")
@@ -68,7 +70,7 @@ def test_a_contract_can_hold_them(deployment: Deployment) -> None:
     assert len(deployment.published_files()) == 1
 
 
-def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
+def test_a_held_duplicate_is_published_if_approved(deployment: Deployment) -> None:
     """Approved duplicates are published with the approver's name, even after another job run."""
     deployment.ask(onDuplicate="hold")
     first, again = landed_twice(deployment)
@@ -108,7 +110,9 @@ def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Deployment) -
 @pytest.mark.parametrize(
     ("asked", "state"), [("hold", State.REJECTED), ("publish", State.PUBLISHED)]
 )
-def test_who_comes_late_is_the_duplicate(deployment: Deployment, asked: str, state: State) -> None:
+def test_the_file_taken_in_late_is_the_duplicate(
+    deployment: Deployment, asked: str, state: State
+) -> None:
     """A file that landed first but is taken in late is the duplicate of the published one."""
     deployment.ask(onDuplicate=asked)
     deployment.loses_events = True
@@ -124,7 +128,7 @@ def test_who_comes_late_is_the_duplicate(deployment: Deployment, asked: str, sta
     assert len(deployment.alerts.posted) == 1
 
 
-def test_who_waits_for_main_comes_first(deployment: Deployment) -> None:
+def test_a_file_that_waits_for_main_precedes(deployment: Deployment) -> None:
     """A file that passed its audit and waits for main precedes a file that landed earlier."""
     deployment.ask(onDuplicate="hold")
     deployment.loses_events = True
@@ -143,7 +147,7 @@ def test_who_waits_for_main_comes_first(deployment: Deployment) -> None:
     assert states == [State.REJECTED, State.PUBLISHED]
 
 
-def test_of_two_at_once_one_is_told(deployment: Deployment) -> None:
+def test_of_two_at_once_one_is_reported(deployment: Deployment) -> None:
     """Only one of two files that are audited at the same time is reported as a duplicate."""
     landed = [deployment.land(key, body=b"the same") for key in (KEY, OTHER)]
     deployment.deliver()
@@ -157,7 +161,7 @@ def test_of_two_at_once_one_is_told(deployment: Deployment) -> None:
     assert len(deployment.alerts.posted) == 1
 
 
-def test_what_was_refused_is_no_original(deployment: Deployment) -> None:
+def test_a_rejected_file_is_no_original(deployment: Deployment) -> None:
     """After a rejection the same bytes are no duplicate."""
     deployment.land(KEY, body=b"the same", script=rejected)
     deployment.settle()

@@ -69,7 +69,7 @@ def test_the_test_event_names_nothing() -> None:
     assert landed_objects(body("s3_test_event")) == []
 
 
-def test_a_time_is_told_in_utc() -> None:
+def test_times_are_in_utc() -> None:
     """Times compare as text, in whichever zone they were written."""
     text = body("s3_put").replace("2026-03-01T12:34:56.789Z", "2026-03-01T14:34:56.789+02:00")
     assert landed_objects(text) == [PUT]
@@ -78,7 +78,7 @@ def test_a_time_is_told_in_utc() -> None:
 @given(st.lists(st.text(min_size=1, max_size=200), max_size=3))
 @example([os.urandom(8).hex() * 64, "é" * 512, "\U0001f600" * 256])
 @example(["../../etc/passwd", "/", "a//b", ".", "%2F%00", "\0", "a\n\x1b[31m\u202e.csv"])
-def test_every_key_survives_the_way(keys: list[str]) -> None:
+def test_every_key_is_decoded_as_it_was(keys: list[str]) -> None:
     """Any keys, encoded as S3 encodes them, come back the same and in order."""
     landed = [LandedObject("landing", key, "v1", "e1", 1) for key in keys]
     assert [found.key for found in landed_objects(upload(*landed))] == keys
@@ -153,7 +153,7 @@ def test_half_a_notification_is_refused(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("time", ["", "soon", "0001-01-01T00:00:00+23:59", 7, None])
-def test_a_time_that_is_none_is_refused(time: object) -> None:
+def test_an_invalid_time_is_refused(time: object) -> None:
     """An invalid time is refused, and so is one out of range."""
     notification = json.loads(body("s3_put"))
     notification["Records"][0]["eventTime"] = time

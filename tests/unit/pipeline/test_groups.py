@@ -11,7 +11,7 @@ from tests.fakes.deployment import Deployment, share_an_intent, wait_together
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def test_a_group_is_all_who_share_the_intent() -> None:
+def test_a_group_is_all_that_share_the_intent() -> None:
     """Each member of a group finds all of them, itself the first."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
@@ -25,7 +25,7 @@ def test_a_group_is_all_who_share_the_intent() -> None:
     [{"state": State.ERRORED}, {"branch": "ingest/other"}, {"audited_hash": "another"}],
     ids=str,
 )
-def test_a_member_that_went_elsewhere_is_none_of_the_group(elsewhere: dict[str, Any]) -> None:
+def test_a_member_with_another_intent_leaves_the_group(elsewhere: dict[str, Any]) -> None:
     """A group is not complete without a member that ended or has another intent."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))

@@ -95,7 +95,9 @@ def test_a_copy_has_a_plain_name(key: str, *, gzipped: bool) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_acts_nowhere_that_people_look(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_is_shown_on_one_line_without_control_characters(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Terminal, JSON, Slack and main's log show a name on one line, without control characters."""
     named = replace(INGESTION, landed=landed(key), reason=Reason("X", f"{one_line(key)} is bad"))
     terminal.out().print(terminal.runs([named]))
@@ -242,7 +244,7 @@ def test_a_report_of_another_ingestion_publishes_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema":' * 50_000, "9" * 9999, "\ud800"])
-def test_a_report_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_report_is_refused(text: str) -> None:
     """Any bytes in a report's place are a report or are refused with no other error."""
     for read in (AuditReport.from_json, Baselines.from_json):
         with pytest.raises(Permanent, match="BAD_"):

@@ -72,7 +72,7 @@ def published_alone(
     return landed
 
 
-def test_what_waits_is_published_by_one_commit(deployment: Deployment) -> None:
+def test_files_that_wait_are_published_by_one_commit(deployment: Deployment) -> None:
     """Files that wait for one table come to main in a single merge, which names each of them."""
     landed = wait_together(deployment, 5)
     before = len(list(deployment.catalog.log()))
@@ -88,7 +88,7 @@ def test_what_waits_is_published_by_one_commit(deployment: Deployment) -> None:
     assert {deployment.ingestion(each).merge_hash for each in landed} == {commit.hash}
 
 
-def test_what_was_cut_from_main_as_it_is_waits_for_itself(deployment: Deployment) -> None:
+def test_a_branch_that_main_can_merge_joins_no_group(deployment: Deployment) -> None:
     """A branch that main can still merge joins no group."""
     landed = wait_together(deployment, 2)
     fresh = deployment.land("shop/orders/fresh.parquet")
@@ -102,7 +102,7 @@ def test_what_was_cut_from_main_as_it_is_waits_for_itself(deployment: Deployment
     assert states(deployment, [*landed, fresh]) == [State.PUBLISHED] * 2 + [State.AUDITED]
 
 
-def test_what_main_took_already_is_not_entered_again(deployment: Deployment) -> None:
+def test_a_merged_ingestion_is_not_registered_again(deployment: Deployment) -> None:
     """An ingestion that is merged, but not yet recorded as published, is left out of the group."""
     landed = wait_together(deployment, 3)
     deployment.journal.strike("catalog.merge", Fault(unavailable, "after"))
@@ -114,7 +114,7 @@ def test_what_main_took_already_is_not_entered_again(deployment: Deployment) -> 
     assert states(deployment, [*landed, late]) == [State.PUBLISHED] * 4
 
 
-def test_one_that_cannot_be_entered_holds_up_no_other(deployment: Deployment) -> None:
+def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Deployment) -> None:
     """Only the files that main's table cannot take make their job run again."""
     landed = wait_together(deployment, 3)
     strange = deployment.ingestion(landed[1])
@@ -261,7 +261,7 @@ def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Deploym
     assert states(deployment, [first, late, other]) == [State.AUDITED] * 2 + [State.PUBLISHED]
 
 
-def test_what_went_by_another_contract_joins_no_group(deployment: Deployment) -> None:
+def test_a_file_of_another_contract_version_joins_no_group(deployment: Deployment) -> None:
     """A file that was audited by an earlier contract joins no group of the current one."""
     (old,) = wait_together(deployment, 1)
     stricter = ORDERS.replace("required: true", "required: true, unique: true")

@@ -86,7 +86,7 @@ def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     assert replay(deployment.adapters, ended).ingestion.attempt == 2
 
 
-def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
+def test_an_earlier_attempt_on_main_is_not_registered_again(
     deployment: Deployment,
 ) -> None:
     """If main took an earlier attempt's intent meanwhile, the next attempt ends published."""
@@ -105,7 +105,7 @@ def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
     assert len(files(deployment, first.landed)) == 1
 
 
-def test_what_main_took_before_the_next_attempt_began_is_not_read_again(
+def test_an_earlier_attempt_on_main_runs_no_job_again(
     deployment: Deployment,
 ) -> None:
     """If main took the earlier intent before the next branch was created, no job runs again."""
@@ -133,7 +133,7 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Deployment) -
     assert len(files(deployment, first.landed)) == 1
 
 
-def test_of_a_group_what_main_has_ends_and_the_others_run_again(deployment: Deployment) -> None:
+def test_members_on_main_end_and_the_others_run_again(deployment: Deployment) -> None:
     """If main took the older intent of one member, its rows do not come again with the group."""
     landed = wait_together(deployment, 3)
     older = deployment.ingestion(landed[1])
@@ -157,7 +157,7 @@ def test_of_a_group_what_main_has_ends_and_the_others_run_again(deployment: Depl
     assert [len(files(deployment, each)) for each in landed] == [1, 1, 1]
 
 
-def test_what_main_lost_does_not_come_back_with_another_file() -> None:
+def test_rows_that_main_lost_do_not_come_back() -> None:
     """A branch that was created before main was set back is not merged: its job runs again."""
     deployment = Deployment()
     deployment.others.append(TABLE)

@@ -152,7 +152,7 @@ def test_the_same_bytes_again_replace_their_like(deployment: Deployment) -> None
     assert deployment.alerts.posted == []
 
 
-def test_a_crowded_table_keeps_what_others_do(deployment: Deployment) -> None:
+def test_a_busy_table_keeps_files_of_other_keys(deployment: Deployment) -> None:
     """Files of other keys that are published meanwhile, alone or together, all stay."""
     published(deployment)
     deployment.ask()
@@ -174,7 +174,7 @@ def moved(deployment: Deployment) -> None:
     deployment.catalog.commit("main", TABLE, table.append())
 
 
-def test_a_first_version_that_main_refuses_is_entered_anew(deployment: Deployment) -> None:
+def test_a_first_version_that_main_refuses_is_rebased(deployment: Deployment) -> None:
     """A first version has nothing to replace, and is rebased by metadata alone."""
     landed = deployment.land(KEY)
     deployment.deliver()
@@ -201,7 +201,7 @@ def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
     assert on_main(deployment) == ["v2"]
 
 
-def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
+def test_a_version_that_replaces_joins_no_group(deployment: Deployment) -> None:
     """A version that has to replace others joins no group of files."""
     published(deployment)
     deployment.ask()
@@ -233,7 +233,7 @@ def compacted(deployment: Deployment) -> None:
     deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
 
 
-def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -> None:
+def test_rows_that_cannot_be_found_need_a_decision(deployment: Deployment) -> None:
     """After a compaction nothing is published, and an alert says what to do."""
     published(deployment)
     compacted(deployment)
@@ -248,7 +248,7 @@ def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -
     assert deployment.catalog.branches("publish/") == []
 
 
-def test_a_version_of_a_dropped_table_is_left_to_a_person(deployment: Deployment) -> None:
+def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Deployment) -> None:
     """If the table with the earlier rows was dropped, an alert follows after one job run."""
     published(deployment)
     newer = deployment.land(KEY)
@@ -264,7 +264,7 @@ def test_a_version_of_a_dropped_table_is_left_to_a_person(deployment: Deployment
     check_promises(deployment)
 
 
-def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
+def test_an_approval_settles_rows_that_cannot_be_found(deployment: Deployment) -> None:
     """Published anyway, it removes what is still there, and the next version is like any other."""
     published(deployment)
     compacted(deployment)
@@ -292,7 +292,7 @@ def test_a_replay_asks_again(deployment: Deployment) -> None:
     assert deployment.published_files() == ["compacted"]
 
 
-def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) -> None:
+def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Deployment) -> None:
     """An approval of failed checks does not cover earlier rows that cannot be found."""
     published(deployment)
     compacted(deployment)
@@ -303,7 +303,7 @@ def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) ->
     assert deployment.published_files() == ["compacted"]
 
 
-def test_a_report_that_names_no_files_is_left_to_a_person(deployment: Deployment) -> None:
+def test_a_report_that_names_no_files_needs_a_decision(deployment: Deployment) -> None:
     """A version from an older release, whose data files are unknown, needs a decision."""
     published(deployment, script=lambda report: replace(report, files=()))
     held = published(deployment)

@@ -70,7 +70,7 @@ def test_a_sweep_meanwhile_leaves_it_alone(virgin: Deployment, point: str) -> No
     assert on_main(virgin) == set(BOTH)
 
 
-def test_what_a_dead_one_left_is_swept(virgin: Deployment) -> None:
+def test_the_branch_of_a_dead_process_is_swept(virgin: Deployment) -> None:
     """Once main has its tables, the sweep deletes other branches that they were made on."""
     virgin.journal.strike("catalog.delete_branch", Fault(die))
     with suppress(ProcessDied):

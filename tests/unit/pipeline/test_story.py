@@ -78,7 +78,7 @@ def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> No
     ]
 
 
-def test_the_job_is_told_what_to_do(deployment: Deployment) -> None:
+def test_the_job_gets_all_that_it_needs(deployment: Deployment) -> None:
     """The job run gets the landed version, its branch and contract, and a secret's name only."""
     landed = deployment.land(KEY)
     head = deployment.catalog.head("main")
@@ -191,9 +191,7 @@ def test_a_job_that_crashed_once_is_tried_again(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("point", ["ledger.get", "ledger.save", "catalog.delete_branch"])
 @pytest.mark.parametrize("skipped", [0, 1, 2])
-def test_what_a_driver_reports_late_loses_no_evidence(
-    deployment: Deployment, point: str, skipped: int
-) -> None:
+def test_a_late_report_loses_no_evidence(deployment: Deployment, point: str, skipped: int) -> None:
     """A report that comes late, while the job is to run again, loses no evidence."""
     landed = deployment.land(KEY, script=crashed)
     deployment.deliver()
@@ -320,7 +318,7 @@ def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("point", ["announcements.send", "catalog.tip", "catalog.metadata"])
-def test_readers_hold_up_no_publish(deployment: Deployment, point: str) -> None:
+def test_a_failed_announcement_blocks_no_publish(deployment: Deployment, point: str) -> None:
     """If an announcement fails, the file is on main all the same; the sweep announces it."""
     deployment.journal.strike(point, Fault(unavailable))
     landed = deployment.land(KEY)
@@ -350,7 +348,7 @@ def test_an_announcement_names_the_newest_metadata(deployment: Deployment) -> No
     assert told.metadata_location == deployment.catalog.metadata(tip.hash, TABLE)
 
 
-def test_a_redelivered_upload_tells_what_is_still_untold(deployment: Deployment) -> None:
+def test_a_redelivered_upload_posts_an_alert_that_failed(deployment: Deployment) -> None:
     """An alert that failed is posted by the next delivery, without the sweep."""
     deployment.journal.strike("alerts.post", Fault(unavailable))
     landed = deployment.land("elsewhere/a.parquet")

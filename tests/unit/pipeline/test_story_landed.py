@@ -56,7 +56,7 @@ def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str)
     assert deployment.alerts.posted == []
 
 
-def test_what_spark_has_not_committed_yet_is_ignored(deployment: Deployment) -> None:
+def test_a_file_that_spark_has_not_committed_is_ignored(deployment: Deployment) -> None:
     """A file in a folder of work in progress is ignored; renamed out of it, it is ingested."""
     landed = [
         deployment.land(f"{folder}a.parquet")
@@ -85,7 +85,7 @@ def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
     assert "intger" in ingestion.reason.message
 
 
-def test_a_broken_contract_holds_up_no_other_table(deployment: Deployment) -> None:
+def test_a_broken_contract_blocks_no_other_table(deployment: Deployment) -> None:
     """A file with a valid contract is published, whatever contracts lie beside it."""
     broken = ORDERS.replace("integer", "intger").replace("shop.orders", "shop.other")
     deployment.lake.put_text("contracts/shop.other.yaml", broken.encode())

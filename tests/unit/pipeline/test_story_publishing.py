@@ -155,7 +155,7 @@ def test_too_many_attempts_are_alerted() -> None:
 
 
 @pytest.mark.parametrize("last", [0, 1])
-def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
+def test_a_member_that_is_given_up_names_no_shared_branch(last: int) -> None:
     """A member of a group that is given up names no branch that the others delete."""
     deployment = Deployment(replace(SETTINGS, max_branches=2))
     landed = wait_together(deployment, 2)
@@ -171,7 +171,7 @@ def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
     assert (ended[1 - last].state, ended[1 - last].branch) == (State.ERRORED, "")
 
 
-def test_who_gives_up_leaves_nothing_of_a_crash() -> None:
+def test_an_ingestion_that_is_given_up_leaves_no_fresh_branch() -> None:
     """A fresh branch of a process that died is deleted when its ingestion ends."""
     deployment = Deployment(replace(SETTINGS, max_branches=1))
     (landed,) = wait_together(deployment, 1)

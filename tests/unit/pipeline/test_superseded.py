@@ -240,7 +240,7 @@ def test_a_decision_is_asked_again_when_it_is_published(
     check_promises(deployment)
 
 
-def test_what_was_merged_before_the_newer_version_is_recorded() -> None:
+def test_a_merge_before_the_newer_version_is_recorded() -> None:
     """A publisher that died after its merge finds it on main, whatever was published since."""
     deployment, old = failed()
     deployment.journal.strike("ledger.save_all", Fault(die))
@@ -268,7 +268,7 @@ def test_a_decided_version_is_published_by_itself() -> None:
     check_promises(deployment)
 
 
-def test_what_is_closed_is_kept_as_long_as_any_failure() -> None:
+def test_a_superseded_branch_expires_like_any_other() -> None:
     """Its branch expires like that of any failure, and it can be discarded."""
     deployment, old, _ = corrected()
     branch = deployment.ingestion(old).branch

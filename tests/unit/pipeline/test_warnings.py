@@ -50,7 +50,7 @@ def told(deployment: Deployment) -> list[Alert]:
     return [alert for _, alert in deployment.alerts.posted]
 
 
-def test_people_are_told_once_of_a_file_that_is_published_with_warnings(
+def test_a_file_published_with_warnings_causes_one_notice(
     deployment: Deployment,
 ) -> None:
     """The notice names the file, the check, what was expected and what was found."""
@@ -68,7 +68,7 @@ def test_people_are_told_once_of_a_file_that_is_published_with_warnings(
     assert deployment.journal.calls.count("alerts.post") == 1
 
 
-def test_what_is_only_informative_is_in_the_report_alone(deployment: Deployment) -> None:
+def test_informative_checks_are_only_in_the_report(deployment: Deployment) -> None:
     """A check of severity info causes no notice."""
     found = ended(deployment, noted)
     assert (found.state, found.warnings) == (State.PUBLISHED, ())
@@ -97,7 +97,7 @@ def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Deployment) 
     assert "*few_late* on `id`" in str(again.blocks)
 
 
-def test_what_recovered_with_warnings_is_told_in_its_thread(deployment: Deployment) -> None:
+def test_a_recovery_with_warnings_is_reported_in_its_thread(deployment: Deployment) -> None:
     """A replay that is published with warnings reports both in the alert's thread."""
     failed = ended(deployment, rejected)
     deployment.script(failed.landed, warned)

@@ -99,7 +99,7 @@ def test_files_without_a_common_key_are_all_published(deployment: Deployment) ->
     assert deployment.ingestion(other).group == ()
 
 
-def test_each_look_begins_where_the_one_before_ended(deployment: Deployment) -> None:
+def test_each_reaudit_begins_where_the_one_before_ended(deployment: Deployment) -> None:
     """Each re-audit scans only what main gained since the one before."""
     _, other = being_audited_again(deployment, "a", "b")
     moved(deployment)
@@ -109,7 +109,7 @@ def test_each_look_begins_where_the_one_before_ended(deployment: Deployment) -> 
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
-def test_many_at_once_look_again_once_each(deployment: Deployment) -> None:
+def test_many_files_at_once_need_one_reaudit_each(deployment: Deployment) -> None:
     """Twenty files at once are published without a sweep, by one re-audit each but the first."""
     before = len(deployment.jobs.runs())
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
@@ -130,7 +130,7 @@ def test_many_first_files_are_published() -> None:
     assert max(deployment.ingestion(each).attempt for each in landed) == 3
 
 
-def test_without_events_the_line_moves_on(deployment: Deployment) -> None:
+def test_without_events_the_queue_moves_on(deployment: Deployment) -> None:
     """With every event lost the sweep alone publishes the queue."""
     deployment.loses_events = True
     landed = land(deployment, "a", "b", "c")
@@ -138,7 +138,7 @@ def test_without_events_the_line_moves_on(deployment: Deployment) -> None:
     assert set(states(deployment, landed)) == {State.PUBLISHED}
 
 
-def test_who_comes_later_waits_for_who_is_being_audited_again(deployment: Deployment) -> None:
+def test_a_later_file_waits_for_a_reaudit(deployment: Deployment) -> None:
     """A file that main would merge waits while another one is in its re-audit."""
     _, other = being_audited_again(deployment, "a", "b")
     late = land(deployment, "c")[0]
@@ -160,7 +160,7 @@ def test_waiting_is_no_attempt_and_no_job_run(deployment: Deployment) -> None:
     assert len(deployment.jobs.runs()) == runs
 
 
-def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None:
+def test_a_stuck_file_blocks_no_other(deployment: Deployment) -> None:
     """A file that has not changed for longer than a job may take blocks no other.
 
     This also holds if the clock of its driver is ahead.
@@ -174,7 +174,7 @@ def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None
     assert not must_wait(deployment.adapters, deployment.ingestion(third))
 
 
-def test_nobody_waits_for_one_that_ended(deployment: Deployment) -> None:
+def test_a_file_that_ended_blocks_no_other(deployment: Deployment) -> None:
     """A file that ended blocks no other, even if an index of the ledger still lists it."""
     _, other, third = being_audited_again(deployment, "a", "b", "c")
     waits, listed = deployment.ingestion(third), [deployment.ingestion(other)]
@@ -200,7 +200,7 @@ class _Late:
         return self.ledger.together(ids)
 
 
-def test_the_next_goes_when_the_one_ahead_is_rejected(deployment: Deployment) -> None:
+def test_the_next_is_published_after_a_rejection(deployment: Deployment) -> None:
     """After a rejection the next file is published without a sweep."""
     landed = land(deployment, "a", "x", "b")
     deployment.keys[f"{landed[1].uri}@v1"] = frozenset({"a"})
@@ -208,7 +208,7 @@ def test_the_next_goes_when_the_one_ahead_is_rejected(deployment: Deployment) ->
     assert states(deployment, landed) == [State.PUBLISHED, State.REJECTED, State.PUBLISHED]
 
 
-def test_the_next_goes_when_the_run_ahead_is_lost(deployment: Deployment) -> None:
+def test_the_next_is_published_after_a_lost_run(deployment: Deployment) -> None:
     """If the run of a re-audit is lost, that file ends errored and the next one goes on."""
     _, other, third = being_audited_again(deployment, "a", "b", "c")
     deployment.jobs.lose(deployment.ingestion(other).job_run)
@@ -216,7 +216,7 @@ def test_the_next_goes_when_the_run_ahead_is_lost(deployment: Deployment) -> Non
     assert states(deployment, [other, third]) == [State.ERRORED, State.PUBLISHED]
 
 
-def test_a_look_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) -> None:
+def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) -> None:
     """If a re-audit leaves no report, the whole job runs again."""
     _, other = being_audited_again(deployment, "a", "b")
     run = _runs_of(deployment, other)[-1]
@@ -227,7 +227,7 @@ def test_a_look_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) 
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
-def test_nobody_merges_what_is_being_audited_again(deployment: Deployment) -> None:
+def test_a_file_in_its_reaudit_is_not_merged(deployment: Deployment) -> None:
     """A process that holds an ingestion as it was before its re-audit cannot publish it."""
     deployment.journal.strike("tables.append_again", Fault(unavailable))
     landed = land(deployment, "a", "b")
@@ -242,7 +242,7 @@ def test_nobody_merges_what_is_being_audited_again(deployment: Deployment) -> No
     assert f"{landed[1].uri}@v1" not in deployment.published_files()
 
 
-def test_a_failed_entering_leaves_no_branch(deployment: Deployment) -> None:
+def test_a_failed_registration_leaves_no_branch(deployment: Deployment) -> None:
     """If the files cannot be registered, the fresh branch is deleted at once."""
     deployment.journal.strike("tables.append_again", Fault(unavailable))
     land(deployment, "a", "b")
@@ -251,7 +251,7 @@ def test_a_failed_entering_leaves_no_branch(deployment: Deployment) -> None:
     assert deployment.catalog.branches("publish/") == []
 
 
-def test_an_upload_that_is_told_again_starts_no_second_look(deployment: Deployment) -> None:
+def test_a_repeated_upload_starts_no_second_reaudit(deployment: Deployment) -> None:
     """A repeated upload event does not continue a re-audit."""
     landed = land(deployment, "a", "b")
     go(deployment)
@@ -273,7 +273,7 @@ def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> N
     assert (again.attempt, again.reaudit_base) == (2, "")
 
 
-def test_a_table_that_others_never_leave_alone_is_told(deployment: Deployment) -> None:
+def test_a_table_that_always_changes_is_alerted(deployment: Deployment) -> None:
     """If main's table changes before every merge, the file ends errored after its attempts."""
     limited = replace(deployment.adapters, settings=replace(SETTINGS, max_branches=3))
     deployment.adapters = limited
@@ -309,7 +309,7 @@ def test_a_rejected_rivals_branch_goes_with_it() -> None:
     check_promises(deployment)
 
 
-def test_a_person_may_publish_a_rejected_rival() -> None:
+def test_a_rejected_rival_can_be_approved() -> None:
     """An approved file is audited once more, and published as approved."""
     deployment, rejected = rejected_rival()
     moved(deployment)
@@ -351,7 +351,7 @@ def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("others", [everything_again, another_file])
-def test_of_two_rivals_one_is_published_whoever_hangs(others: Story, when: When) -> None:
+def test_of_two_rivals_one_is_published_whichever_process_hangs(others: Story, when: When) -> None:
     """Whichever call hangs while others finish the work, one file is published."""
     told(rivals, lambda deployment: Fault(partial(others, deployment), when))
 
