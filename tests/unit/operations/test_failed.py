@@ -301,7 +301,7 @@ def test_what_did_not_fail_is_left_alone(command: Command) -> None:
     """A published file is neither replayed nor discarded, and the person is told what it is."""
     deployment, landed = failed(passed)
     before = deployment.ingestion(landed)
-    with pytest.raises(LakegateError, match="it is published now"):
+    with pytest.raises(LakegateError, match="it is published"):
         command(deployment, landed)
     assert deployment.ingestion(landed) == before
 
