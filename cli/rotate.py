@@ -122,7 +122,7 @@ def _stage_here() -> str:
 
 def _verified(done: Rotated) -> str:
     """Say whether Nessie accepts the new tokens. Raises LakegateError TOKEN_REFUSED."""
-    ask = NessieProbe(done.nessie).standing
+    ask = NessieProbe(done.nessie).token_status
     try:
         refused = [role for role, token in done.keys.tokens.items() if ask(token).reading != 200]
     except Transient:

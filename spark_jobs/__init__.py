@@ -1,1 +1,1 @@
-"""The job: one landed object, read, appended on its branch, audited in the same pass, reported."""
+"""The Spark job: read a landed object, append it to its branch, audit it and write a report."""

@@ -1,4 +1,4 @@
-"""The append, watched: what goes into the table is counted in the very pass that writes it."""
+"""Append a file's rows to the branch, and count them in the pass that writes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,37 +9,37 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import Check
+from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE, Tier
 from spark_jobs.audit import check_sql, tier_scan
 from spark_jobs.audit.main_table import BASE
-from spark_jobs.audit.run import Measured, Run
-from spark_jobs.audit.tiers import Rows
+from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.errors import Quoting, explain
 from spark_jobs.files.open import BAD_ROW, Source
 from spark_jobs.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
-from spark_jobs.schema.evolution import growth
+from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm
-from spark_jobs.spark.iceberg import quoted, table_name
+from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 
-# Rows that are kept out of the table, so that the rest of their file can be published.
+# Quarantine: rows that stay out of the table so that the rest of their file can be published.
 
 
-def condition(contract: Contract, *, nulled: bool = False) -> str:
-    """That a row of the file is kept out, in Spark SQL; "" where none can be.
+def quarantine_condition(contract: Contract, *, nulled: bool = False) -> str:
+    """Return the condition for rows to quarantine, in Spark SQL; "" where none can be.
 
-    Rows with a cell that cannot be read are, unless these cells are to be `nulled`.
+    Unparseable rows are quarantined unless such cells become null (`nulled`).
     """
     return " OR ".join(reason for _, reason in _reasons(contract, nulled=nulled))
 
 
-def kept_out(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
-    """The rows that are kept out: `row`, as JSON or as it stands in the file, and `reasons`.
+def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
+    """Return the rows to quarantine: `row`, as JSON or as it stands in the file, and `reasons`.
 
     `reasons` are the ids of the checks that a row breaks.
     """
@@ -48,18 +48,18 @@ def kept_out(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> Da
     reasons = f"array_compact(array({', '.join(named)}))"
     columns = F.struct(*[F.col(quoted(column.name)) for column in contract.columns])
     row = F.coalesce(F.col(BAD_ROW), F.to_json(columns))
-    broken = rows.where(F.expr(condition(contract, nulled=nulled)))
+    broken = rows.where(F.expr(quarantine_condition(contract, nulled=nulled)))
     return broken.select(row.alias("row"), F.expr(reasons).alias("reasons"))
 
 
 def _reasons(contract: Contract, *, nulled: bool) -> list[tuple[str, str]]:
-    """What keeps a row out: the id of the check, and the condition."""
+    """Return the checks that quarantine rows: the id of each, and its condition."""
     bad = [] if nulled else [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")]
     checks = [check for check in contract.checks if check.quarantine]
-    return [*bad, *((check.id, check_sql.counted(check, contract)) for check in checks)]
+    return [*bad, *((check.id, check_sql.counts_row(check, contract)) for check in checks)]
 
 
-# The append on the branch: the table as the contract has it, and the file's rows in it.
+# The table on the branch
 
 _TABLE_PROPERTIES = {
     "format-version": "2",
@@ -72,14 +72,14 @@ _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 
 
 class Target(Protocol):
-    """The branch that a run writes to; as `branch.Branch`."""
+    """The branch that a run writes to, as `nessie_branch.Branch`."""
 
     @property
     def token(self) -> str:
         """Return the bearer token for Nessie."""
 
     def head(self) -> str:
-        """Return the hash that the branch stands at."""
+        """Return the hash of the branch's newest commit."""
 
     def own_commit(self, before: str) -> str:
         """Return the branch's head, at most one commit after `before`; raises Transient."""
@@ -89,8 +89,8 @@ class Target(Protocol):
 class Opened:
     """The branch's table (`org.apache.iceberg.Table`), ready for the append.
 
-    The branch stands at the hash `at`, where the table has main's rows and no others. `changes`
-    say how its columns were changed.
+    At the branch's commit `at` the table has main's rows and no others. `changes` describe how its
+    columns were changed.
     """
 
     table: Any
@@ -99,46 +99,47 @@ class Opened:
 
 
 def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Contract) -> Opened:
-    """Return the branch's table, created if main had none, with the contract's columns.
+    """Return the branch's table with the contract's columns; create it if main has none.
 
-    Columns are optional in the table even where the contract requires a value: a bad row must
-    reach the branch to be evidence, and only the audit decides. What the contract's newer version
-    adds or widens is added or widened here, on the branch. Raises Permanent TABLE_MISMATCH when
-    the table's columns differ in any other way, Transient BRANCH_SHARED when somebody changed its
-    rows on the branch.
+    All columns are optional in the table, even if the contract requires a value: a bad row must
+    reach the branch, and only the audit decides about it. Columns that the contract adds or widens
+    are changed here, on the branch. Raises Permanent TABLE_MISMATCH when the table's columns differ
+    in any other way, Transient BRANCH_SHARED when another writer changed its rows on the branch.
     """
     name = table_name(contract.table)
     table = iceberg.find_iceberg_table(spark, name)
     if table is None:
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
         spark.sql(_create_statement(name, contract))
-        return _altered(spark, spec, branch, iceberg.find_iceberg_table(spark, name))
+        return _opened_after_change(spark, spec, branch, iceberg.find_iceberg_table(spark, name))
     schema = iceberg.schema_of(spark, table)
-    changes = growth(name, struct_of(schema), list(not_null(schema)), contract)
+    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract)
     for change in changes:
         spark.sql(change.statement)
     if changes:
-        return _altered(spark, spec, branch, table, tuple(change.told for change in changes))
+        return _opened_after_change(
+            spark, spec, branch, table, tuple(change.sentence for change in changes)
+        )
     if branch.head() != spec.base_hash:
         raise shared(spec.branch)
     return Opened(table, spec.base_hash)
 
 
-def _altered(
+def _opened_after_change(
     spark: SparkSession, spec: JobSpec, branch: Target, table: Any, changes: tuple[str, ...] = ()
 ) -> Opened:
-    """Return the table that this run made or altered, if its rows are still main's."""
+    """Return the table that this run created or altered, if its rows are still main's."""
     at = branch.head()
     if at != spec.base_hash:
-        table.refresh()  # after the look at the branch, so that it shows all that came before
+        table.refresh()  # after the branch was read, so that it shows all earlier commits
         _require_rows_of_main(spark, spec, branch, table)
     return Opened(table, at, changes)
 
 
 def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, table: Any) -> None:
-    """Raise Transient BRANCH_SHARED unless the table's snapshot is that of main at the base.
+    """Raise Transient BRANCH_SHARED unless the table has the snapshot that main has.
 
-    Every commit of rows makes a new snapshot; one of columns alone keeps it.
+    A commit of rows makes a new snapshot; a change of columns keeps it.
     """
     add_catalog(spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
     base = iceberg.find_iceberg_table(spark, table_name(spec.table, BASE))
@@ -147,7 +148,7 @@ def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, ta
 
 
 def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
-    """The contract with the columns that files have added to its table, where it lets them."""
+    """Return the contract with the columns that files added to its table, if it allows that."""
     name = table_name(contract.table)
     table = iceberg.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
     if table is None:
@@ -166,11 +167,10 @@ def append(
 ) -> tuple[tuple[Any, ...], str]:
     """Append `rows` in one commit that names the ingestion.
 
-    Returns the data files that hold them (`org.apache.iceberg.DataFile`), and the commit's hash:
-    there the branch has main's rows and these, and no others. Raises Permanent CORRUPT_FILE when
-    the rows turn out to be unreadable; nothing is then committed. Raises Transient when another
-    writer committed on this branch meanwhile, Permanent COUNT_MISMATCH when the commit and its
-    manifests differ.
+    Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
+    the branch has main's rows and these rows only. Raises Permanent CORRUPT_FILE when the rows turn
+    out to be unreadable; nothing is committed then. Raises Transient when another writer committed
+    on the branch, Permanent COUNT_MISMATCH when the commit and its manifests differ.
     """
     writer = rows.writeTo(table_name(contract.table))
     for option, value in _WRITE_OPTIONS.items():
@@ -196,73 +196,75 @@ def _create_statement(name: str, contract: Contract) -> str:
     return f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({properties})"
 
 
-_ROWS, _BAD, _KEPT_OUT = "rows", "bad_rows", "kept_out"
+_ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
 Found = dict[str, Any]
 
 
-def append_watched(
+def append_observed(
     spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
-) -> tuple[Run, Rows, dict[str, Measured]]:
-    """Append the file's rows, all but those that go into quarantine.
+) -> tuple[Run, RowCounts, dict[str, Measured]]:
+    """Append the file's rows except those to quarantine.
 
-    Returns the run, the file's rows, and the measures that were taken on the way, by check id.
-    Raises Permanent when rows are lost between the file, the audit and the table.
+    Returns the run, the file's row counts, and the observed measures by check id (tier 3). Raises
+    Permanent when rows are lost between the file, the audit and the table.
     """
     spark = source.rows.sparkSession
-    split = _condition(source.rows, contract, nulled=spec.null_unreadable)
-    keeping = [check for check in contract.checks if check.quarantine]
-    riding = tier_scan.riding(contract)
+    split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
+    quarantining = [check for check in contract.checks if check.quarantine]
+    observable = tier_scan.observable(contract)
     first = second = Observation("file")
-    rows, of_table = source.rows, list(tier_scan.aggregates(riding, contract))
+    rows, aggregates = source.rows, list(tier_scan.aggregates(observable, contract))
     if split:
-        rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(keeping, contract))
+        rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(quarantining, contract))
         second = Observation("table")
-        rows = rows.where(~F.expr(split)).observe(second, _count(), *of_table)
+        rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
     else:
-        rows = rows.observe(first, *_counts(split), *of_table)
+        rows = rows.observe(first, *_counts(split), *aggregates)
     files, audited_hash = append(rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
-    found, kept = dict(first.get), dict(second.get)
-    read, bad, kept_out = (int(found[name]) for name in (_ROWS, _BAD, _KEPT_OUT))
-    counted = Rows(read, bad, kept_out, spec.null_unreadable)
+    of_file, of_table = dict(first.get), dict(second.get)
+    read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
-    _require_all(source, counted, kept[_ROWS], run.written)
-    return run, counted, _measured(keeping, found, riding, kept)
+    _require_all_rows(source, counted, of_table[_ROWS], run.written)
+    return run, counted, _measured(quarantining, of_file, observable, of_table)
 
 
-def _condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
-    split = condition(contract, nulled=nulled)
+def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
+    split = quarantine_condition(contract, nulled=nulled)
     for check in filter(lambda check: check.quarantine, contract.checks):
-        tier_scan.require_own_sql(rows.sparkSession, check)
+        tier_scan.check_own_sql(rows.sparkSession, check)
     try:
         rows.where(F.expr(split or "true"))
     except jvm.JavaError as error:
-        what = "it cannot be told which rows go into quarantine"
-        plain, shown = f"{what}: {jvm.refusal(error)}", f"{what}: {jvm.said(error)}"
+        what = "the rows to quarantine cannot be determined"
+        plain, shown = f"{what}: {jvm.error_condition(error)}", f"{what}: {jvm.root_message(error)}"
         raise Quoting("BAD_CONDITION", plain, shown) from error
     return split
 
 
 def _counts(split: str) -> list[Expression]:
     bad = F.count_if(F.col(BAD_ROW).isNotNull()).alias(_BAD)
-    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_KEPT_OUT)]
+    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_QUARANTINED)]
 
 
 def _count() -> Expression:
     return F.count(F.lit(1)).alias(_ROWS)
 
 
-def _require_all(source: Source, counted: Rows, audited: int, written: int) -> None:
-    """That the rows of the file, of the audit and of the table are the same, each counted apart."""
+def _require_all_rows(source: Source, counted: RowCounts, audited: int, written: int) -> None:
+    """Raise Permanent unless the file, the audit and the table have the same number of rows."""
     if not counted.written == audited == written:
         message = f"{counted.written:,} rows were read, {audited:,} audited, {written:,} written"
         raise Permanent("COUNT_MISMATCH", message)
-    if source.promised_rows not in (None, counted.read):
-        message = f"the file promises {source.promised_rows:,} rows; {counted.read:,} can be read"
+    if source.declared_rows not in (None, counted.read):
+        message = (
+            f"the file declares {source.declared_rows:,} rows, but {counted.read:,} can be read"
+        )
         raise Permanent("CORRUPT_FILE", message)
 
 
 def _measured(
-    keeping: Sequence[Check], found: Found, riding: Sequence[Check], kept: Found
+    quarantining: Sequence[Check], of_file: Found, observable: Sequence[Check], of_table: Found
 ) -> dict[str, Measured]:
-    of_file = tier_scan.read(keeping, found, int(found[_ROWS]), Tier.APPEND)
-    return of_file | tier_scan.read(riding, kept, int(kept[_ROWS]), Tier.APPEND)
+    measured = tier_scan.read(quarantining, of_file, int(of_file[_ROWS]), Tier.APPEND)
+    return measured | tier_scan.read(observable, of_table, int(of_table[_ROWS]), Tier.APPEND)

@@ -1,4 +1,4 @@
-"""One run that changes a table: its statement, made on the branch, and the audit of the whole."""
+"""Run a change: execute its statement on the branch, and audit the whole table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +9,11 @@ from lakegate.change import Change, Effect
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from spark_jobs.audit import tiers, whole_table
+from spark_jobs.audit import verdict, whole_table
 from spark_jobs.audit.run import Run
 from spark_jobs.audit.samples import with_samples
-from spark_jobs.audit.whole_table import Whole
-from spark_jobs.errors import explain, told
+from spark_jobs.audit.whole_table import WholeTable
+from spark_jobs.errors import explain, masked
 from spark_jobs.files.open import Source
 from spark_jobs.nessie_branch import Branch
 from spark_jobs.report import report
@@ -23,60 +23,62 @@ from spark_jobs.spark.session import CATALOG, add_catalog
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 
-# The statement of a change: one DELETE, UPDATE or MERGE on its table, by Spark's own parser.
+# Spark's parser names each statement that a change may be, and the attribute with its table.
 
 _TARGETS = {"DeleteFromTable": "table", "UpdateTable": "table", "MergeIntoTable": "targetTable"}
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that may be run: its text, and Spark's plan of it (`LogicalPlan`)."""
+    """A statement that may run: its text, and Spark's plan of it (`LogicalPlan`)."""
 
     text: str
     plan: Any
 
     @property
     def is_update(self) -> bool:
-        """Whether it is an UPDATE."""
+        """Return if it is an UPDATE."""
         return jvm.class_name(self.plan) == "UpdateTable"
 
     @property
     def is_merge(self) -> bool:
-        """Whether it is a MERGE."""
+        """Return if it is a MERGE."""
         return jvm.class_name(self.plan) == "MergeIntoTable"
 
 
 def read_statement(spark: SparkSession, change: Change) -> Statement:
-    """The statement of a change. Raises Permanent BAD_STATEMENT when it is anything else."""
+    """Return the statement of a change. Raises Permanent BAD_STATEMENT for any other SQL."""
     try:
         plan = sql_parser.parsed(spark, change.statement)
     except jvm.JavaError as error:
-        raise Permanent("BAD_STATEMENT", f"Spark cannot read it: {jvm.sentence(error)}") from error
+        raise Permanent(
+            "BAD_STATEMENT", f"Spark cannot parse the statement: {jvm.short_message(error)}"
+        ) from error
     kind = jvm.class_name(plan)
     if kind not in _TARGETS:
-        what = f"this is none ({kind})"
+        hint = f"Spark parses this as {kind}"
         if kind == "UnresolvedWith":
-            what = "write what stands in WITH as a subquery"
-        message = f"a change is one DELETE, UPDATE or MERGE: {what}"
+            hint = "write the part in WITH as a subquery"
+        message = f"a change must be one DELETE, UPDATE or MERGE: {hint}"
         raise Permanent("BAD_STATEMENT", message)
     if kind == "MergeIntoTable" and plan.withSchemaEvolution():
-        message = "a change leaves the table's columns alone: take WITH SCHEMA EVOLUTION away"
+        message = "a change cannot alter columns: remove WITH SCHEMA EVOLUTION"
         raise Permanent("BAD_STATEMENT", message)
     _check_target(getattr(plan, _TARGETS[kind])(), change.table)
     return Statement(change.statement, plan)
 
 
 def _check_target(target: Any, table: str) -> None:
-    """That it is the table and nothing else, whatever alias it is given."""
+    """Raise Permanent BAD_STATEMENT unless the statement's target is the table, under any alias."""
     if jvm.class_name(target) == "SubqueryAlias":
         target = target.child()
     named: list[str] = []
     if jvm.class_name(target) == "UnresolvedRelation":
-        named = jvm.texts(target.multipartIdentifier())
+        named = jvm.strings(target.multipartIdentifier())
     wanted = table.split(".")
     if named not in (wanted, [CATALOG, *wanted]):
         found = ".".join(named) or "something else"
-        message = f"it was asked for {table}, but the statement changes {found}"
+        message = f"the change is for {table}, but its statement changes {found}"
         raise Permanent("BAD_STATEMENT", message)
 
 
@@ -87,10 +89,10 @@ _MERGED = "spark.merge-into.num-target-rows-"
 def make_change(
     spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
 ) -> AuditReport:
-    """Make the change on its branch, and audit the table as it then is.
+    """Execute the change on its branch, and audit the table after it.
 
-    The branch stands where it was cut. Raises Permanent when the change cannot be made, Transient
-    when a retry may help.
+    The branch has no commit of its own yet. Raises Permanent when the statement cannot be executed,
+    Transient when a retry may help.
     """
     meter, contract = Meter(spark), storage.contract()
     run = Run(spec=spec, spark=spark, token=branch.token, contract=contract, table=None, files=())
@@ -105,12 +107,12 @@ def make_change(
         results = (whole_table.has_effect(effect), *whole_table.judge(after, before))
     with meter.step("samples"):
         results = with_samples(results, after, Source(after.rows, (), None))
-    verdict, reason = tiers.verdict(results)
+    outcome, reason = verdict.verdict(results)
     return report(
         spec,
         meter,
         contract,
-        verdict=verdict,
+        verdict=outcome,
         reason=reason,
         audited_hash=audited_hash,
         format="sql",
@@ -121,27 +123,27 @@ def make_change(
     )
 
 
-def _at(run: Run, catalog: str, at: str) -> Whole:
-    """The table as it is at a hash of the branch, which `catalog` names from then on."""
+def _at(run: Run, catalog: str, at: str) -> WholeTable:
+    """Return the table at a commit of the branch, and call its catalog `catalog`."""
     add_catalog(run.spark, catalog, run.spec.nessie_uri, run.spec.branch, at, run.token)
     table = iceberg.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
     if table is None:
         raise Permanent("TABLE_GONE", f"there is no table {run.contract.table} to change")
-    return Whole(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
+    return WholeTable(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
-def _statement(before: Whole, storage: Storage) -> Statement:
+def _statement(before: WholeTable, storage: Storage) -> Statement:
     there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
     if missing := [c.name for c in columns if c.name.lower() not in there]:
-        message = f"the contract asks for columns that the table has not: {', '.join(missing)}"
+        message = f"the table lacks columns of the contract: {', '.join(missing)}"
         raise Permanent("TABLE_MISMATCH", message)
     before.spark.catalog.setCurrentCatalog(CATALOG)
     return read_statement(before.spark, storage.change())
 
 
 def _changed(run: Run, statement: Statement) -> int:
-    """Run the statement, once; returns how many rows an UPDATE changes."""
+    """Execute the statement once; return how many rows an UPDATE changes."""
     spark, ingestion = run.spark, run.spec.ingestion
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     try:
@@ -149,16 +151,16 @@ def _changed(run: Run, statement: Statement) -> int:
         spark.sql(statement.text)
     except jvm.JavaError as error:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""
-        explained = explain(error, "the statement could not be run", otherwise)
+        explained = explain(error, "the statement could not be executed", otherwise)
         if explained.code == otherwise:
-            message = f"Spark refuses it: {jvm.sentence(error)}"
+            message = f"Spark refuses the statement: {jvm.short_message(error)}"
             raise Permanent(otherwise, message) from error
-        raise told(explained, run.contract) from error
+        raise masked(explained, run.contract) from error
     return updated
 
 
-def _effect(after: Whole, statement: Statement, updated: int, before: int) -> Effect:
-    """What became of the rows: Spark itself counts for a MERGE, the table tells of a DELETE."""
+def _effect(after: WholeTable, statement: Statement, updated: int, before: int) -> Effect:
+    """Return how many rows were added and removed; for a MERGE Spark counts them."""
     if statement.is_update:
         added = removed = updated
     elif statement.is_merge:
@@ -169,6 +171,9 @@ def _effect(after: Whole, statement: Statement, updated: int, before: int) -> Ef
     else:
         added, removed = 0, before - after.written
     if before - removed + added != after.written:
-        message = f"of {before:,} rows {removed:,} were removed and {added:,} added: not the"
-        raise Permanent("COUNT_MISMATCH", f"{message} {after.written:,} there are")
+        message = (
+            f"of {before:,} rows {removed:,} were removed and {added:,} added, but there are "
+            f"{after.written:,}"
+        )
+        raise Permanent("COUNT_MISMATCH", message)
     return Effect(before, after.written, added, removed)

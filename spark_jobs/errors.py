@@ -1,4 +1,4 @@
-"""Java's exceptions, translated: is the file at fault, or something that may pass?"""
+"""Translate Java's exceptions into Permanent (the file's fault) and Transient errors."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -12,42 +12,39 @@ from lakegate.tokens import TokenRefused
 from spark_jobs.schema.differences import Difference
 from spark_jobs.spark.jvm import causes
 
-# What people are told of a file's own words. Pure.
-#
-# Where a file has lost its header the cells of its first row are the names of its columns, and
-# what a reader says of a damaged file is part of it. So a contract that conceals anything has
-# none of it repeated: columns are named that it declares, and others are numbered.
+# A message must not quote a file whose contract has confidential columns. In a file that lost its
+# header, the cells of its first row are the names of its columns, and a reader's exception may
+# quote a row. So such messages name only declared columns, and number all others.
 
 
 class Quoting(Permanent):
-    """One whose words `in_full` may be the file's own; its message has none of them."""
+    """A permanent error whose text `in_full` may quote the file; its message does not."""
 
     def __init__(self, code: str, message: str, in_full: str) -> None:
         super().__init__(code, message)
         self.in_full = in_full
 
 
-def told(error: LakegateError, contract: Contract) -> LakegateError:
-    """The error as people may have it who are told of a file under the contract."""
+def masked(error: LakegateError, contract: Contract) -> LakegateError:
+    """Return the error in full, or without confidential content of the file."""
     if isinstance(error, Quoting) and contract.quotes_files:
         return Permanent(error.code, error.in_full)
     return error
 
 
 @contextmanager
-def telling(contract: Contract) -> Iterator[None]:
-    """Have errors be as people may have them who are told of a file under the contract."""
+def masking_errors(contract: Contract) -> Iterator[None]:
+    """Re-raise errors with confidential file content masked."""
     try:
         yield
     except Quoting as error:
-        raise told(error, contract) from error
+        raise masked(error, contract) from error
 
 
-def numbered(differing: Sequence[Difference], contract: Contract) -> list[Difference]:
-    """Differences from the contract as people may have them, in the same order.
+def mask_names(differing: Sequence[Difference], contract: Contract) -> list[Difference]:
+    """Return the differences with confidential names masked, in the same order.
 
-    Where their names may not be told, `#1`, `#2`, … stand for the columns that it does not declare,
-    and types are told without their fields.
+    Undeclared columns become `#1`, `#2`, …, and types are shown without their fields.
     """
     if contract.names_columns:
         return list(differing)
@@ -106,7 +103,7 @@ _FILE_AT_FAULT = {
     "Invalid footer": "CORRUPT_FILE",
     "org.apache.avro.": "CORRUPT_FILE",
 }
-# Exceptions by which a library says that it does not know what it was asked to read.
+# Exceptions of a library for types, codecs or encryption that it does not know.
 _UNKNOWN = (
     "UnsupportedOperationException",
     "ClassCastException",
@@ -115,44 +112,44 @@ _UNKNOWN = (
     "MatchError",
     "ParquetCryptoRuntimeException",
 )
-# What is known better than the exception tells it, which may show a row. Looked for first.
+# Looked up first: these messages are clearer than the exception's, which may quote a row.
 _KNOWN = {
     "OutOfMemoryError": (
         "OUT_OF_MEMORY",
-        "a cell, a page or a block of it does not fit into the job's memory: is it damaged?",
+        "a cell, page or block of the file does not fit into memory: the file may be damaged",
     ),
-    "[MALFORMED_CSV_RECORD]": ("CORRUPT_FILE", "a row of it has more cells than are ever read"),
+    "[MALFORMED_CSV_RECORD]": ("CORRUPT_FILE", "a row has more cells than Spark can read"),
     "ArrayIndexOutOfBoundsException: Index 20480": (
         "CORRUPT_FILE",
-        "a row of it has more cells than are ever read",
+        "a row has more cells than Spark can read",
     ),
 }
 BAD_VALUE = "BAD_VALUE"
 
 
 class EngineFault(Quoting):
-    """A file that the reader fails on within itself; `kind` says by what exception."""
+    """A file on which Spark's reader itself fails, with an exception of this `kind`."""
 
     def __init__(self, what: str, kind: str) -> None:
         message = (
-            f"{what}: not supported: Spark's reader fails on it by {kind}. If other programs can "
-            "read the file, have it written with plain types, encodings and compression"
+            f"{what}: not supported: Spark's reader fails on it with {kind}. If other programs can "
+            "read the file, write it with plain types, encodings and compression"
         )
         super().__init__("UNREADABLE_TYPE", message, message)
         self.kind = kind
 
 
-# SQL's class of conditions for a value that cannot be what it is asked to be (ISO/IEC 9075, 22).
+# SQL's class 22, data exceptions, such as a value that cannot be cast (ISO/IEC 9075).
 _KIND = re.compile(r"(?:[\w$]+\.)*([\w$]+)(?:: \[([A-Z0-9_.]+)\])?")
 _DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
 
 
 def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateError:
-    """The error to raise for one of `jvm.JavaError`, met while doing `what`.
+    """Return the error to raise for one of `jvm.JavaError`; `what` says what failed.
 
-    Transient where the causes come from the network or a service. Permanent where they show that
-    the file itself is at fault, or with the code `otherwise` where nothing else can be. What is
-    known of neither is Transient: it may pass, and another run of the job finds out.
+    Causes in the network or a service are Transient. Causes in the file are Permanent, with the
+    code `otherwise` where no other code fits. Unknown causes are Transient, because a retry may
+    help.
     """
     chain = causes(error)
     story = " <- ".join(chain)
@@ -164,8 +161,8 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
     conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]
-    if conditions and not codes:  # without the message, which tells the value
-        message = f"{what}: {conditions[-1]}; where SQL casts a value, try_cast makes it null"
+    if conditions and not codes:  # without the message, which has the value
+        message = f"{what}: {conditions[-1]}; where SQL casts a value, use try_cast to make it null"
         return Permanent(BAD_VALUE, message)
     if not code or any(name in story for name in _PASSING):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
@@ -177,7 +174,7 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
 
 
 def _is_internal(chain: list[str]) -> bool:
-    """Return if the reader itself failed, rather than said that the file is damaged."""
+    """Return if the reader failed within itself, instead of reporting a damaged file."""
     kind = chain[-1].partition(":")[0].rpartition(".")[2]
     if kind == "NullPointerException":
         return not any("DecodingException" in cause for cause in chain)
@@ -185,6 +182,6 @@ def _is_internal(chain: list[str]) -> bool:
 
 
 def _kind(cause: str) -> str:
-    """What kind of exception a cause is, without its words: its condition, or else its class."""
+    """Return an exception's condition, or else its class, without its message."""
     found = _KIND.match(cause)
     return found[2] or found[1] if found else "an exception"

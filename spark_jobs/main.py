@@ -1,7 +1,7 @@
 """Entry point of the job run: `main.py <job spec as JSON>`.
 
-Exits with 0 only when the audit passed, so that even a reader of the exit code alone never
-publishes what was not audited. The report explains every other end; a crash leaves none.
+The exit code is 0 only if the audit passed, so that a consumer of the exit code alone never
+publishes unaudited data. The report explains every other final state; a crash leaves no report.
 """
 
 import sys
@@ -22,61 +22,30 @@ from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.change import make_change
 from spark_jobs.ingest import ingest, ingest_batch
 from spark_jobs.nessie_branch import Branch
-from spark_jobs.reaudit import audit_again
-from spark_jobs.report import errored, quarantined, with_results
+from spark_jobs.reaudit import reaudit
+from spark_jobs.report import errored, with_results, write_quarantine
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Replaced, Storage
 
-# A run's token for Nessie, at the door.
-
-_SECONDS = 600.0
-_PAUSE = 5.0
-
-
-def admitted(
-    spec: JobSpec,
-    read: Callable[[], str],
-    monotonic: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> str:
-    """The token that `read` gives, once Nessie takes it.
-
-    A new key reaches the servers one by one, minutes after the tokens that it signed. A run that
-    begins meanwhile waits for it, ten minutes at most, rather than use up its ingestion's tries.
-    Raises TokenRefused where that does not help, Transient TOKEN_ENDS where the token would end
-    before the run may.
-    """
-    deadline = monotonic() + _SECONDS
-    while True:
-        token = read()
-        check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
-        try:
-            Branch(spec.nessie_uri, spec.branch, token).head()
-        except TokenRefused:
-            if monotonic() > deadline:
-                raise
-            sleep(_PAUSE)
-        else:
-            return token
-
-
+# Seconds to wait for a new key to reach Nessie's servers, and between two requests.
+_LONGEST_WAIT, _PAUSE = 600.0, 5.0
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 
 
 def main(argument: str) -> int:
-    """Carry out one job run; returns its exit code."""
+    """Execute one job run; return its exit code."""
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)
-    report = storage.put_report(_recorded(storage, _run(spec, storage)))
+    report = storage.put_report(_with_results(storage, _run(spec, storage)))
     why = report.reason.message if report.reason else "all checks hold"
     print(one_line(f"{report.verdict}: {why}"))
     return EXIT_CODES[report.verdict]
 
 
 def _run(spec: JobSpec, storage: Storage) -> AuditReport:
-    token = admitted(spec, storage.nessie_token)
+    token = wait_for_token(spec, storage.nessie_token)
     if spec.reaudit_base:
-        return _run_again(spec, storage, token)
+        return _reaudit(spec, storage, token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here
         finished = storage.finished_report()
@@ -99,23 +68,49 @@ def _run(spec: JobSpec, storage: Storage) -> AuditReport:
 def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
     if spec.parts:
         return ingest_batch(spec, storage, spark, branch)
-    return ingest(spec, storage, spark, branch, partial(quarantined, storage))
+    return ingest(spec, storage, spark, branch, partial(write_quarantine, storage))
 
 
-def _run_again(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
+def _reaudit(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
     try:
-        return audit_again(spec, storage, open_session(spec, token), token)
+        return reaudit(spec, storage, open_session(spec, token), token)
     except Permanent as error:
         return errored(spec, error)
 
 
-def _recorded(storage: Storage, report: AuditReport) -> AuditReport:
-    """The report with its results in a file; one that an earlier try finished has its own."""
+def _with_results(storage: Storage, report: AuditReport) -> AuditReport:
+    """Return the report with its results in a file; a finished report of an earlier try has one."""
     if has_results(report, storage.spec.lake_bucket):
         return report
     if report.parts:
-        return replace(report, parts=tuple(_recorded(storage, part) for part in report.parts))
+        return replace(report, parts=tuple(_with_results(storage, part) for part in report.parts))
     return with_results(SparkSession.builder.getOrCreate(), storage, report)
+
+
+def wait_for_token(
+    spec: JobSpec,
+    read: Callable[[], str],
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """Return the token that `read` reads, once Nessie accepts it.
+
+    A new key reaches the servers one by one, minutes after it signed the first tokens. The run
+    waits up to ten minutes for it, so that its ingestion loses no attempt. Raises TokenRefused if
+    waiting does not help, Transient TOKEN_ENDS if the token expires before the run may end.
+    """
+    deadline = monotonic() + _LONGEST_WAIT
+    while True:
+        token = read()
+        check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
+        try:
+            Branch(spec.nessie_uri, spec.branch, token).head()
+        except TokenRefused:
+            if monotonic() > deadline:
+                raise
+            sleep(_PAUSE)
+        else:
+            return token
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The run's branch in Nessie: where it stands, and back to where it began."""
+"""Read and reset the run's branch in Nessie."""
 
 import json
 import urllib.error
@@ -13,21 +13,21 @@ from lakegate.tokens import TokenRefused
 
 @dataclass(frozen=True)
 class Branch:
-    """One branch, seen by the holder of the job's token (Nessie REST API v2)."""
+    """A branch, accessed with the job's token (Nessie REST API v2)."""
 
     nessie_uri: str
     name: str
     token: str = field(repr=False)
 
     def head(self) -> str:
-        """The hash that the branch stands at."""
+        """Return the hash of the branch's newest commit."""
         return str(self._send("GET", quote(self.name, safe=""))["reference"]["hash"])
 
     def own_commit(self, before: str) -> str:
         """Return the branch's head: the one commit made since the hash `before`, or `before`.
 
-        Raises Transient BRANCH_SHARED where there are more, so where another writer committed too:
-        an earlier driver of the same run may still be at work.
+        Raises Transient BRANCH_SHARED if there are more commits. Then another writer committed too:
+        an earlier driver of the same run may still be active.
         """
         path = f"{quote(self.name, safe='')}/history?max-records=1"
         newest = self._send("GET", path)["logEntries"][0]["commitMeta"]
@@ -37,7 +37,7 @@ class Branch:
         return head
 
     def reset(self, to: str) -> None:
-        """Undo what an earlier try of this run committed: stand at the hash `to` again."""
+        """Reset the branch to the hash `to`, to undo the commits of an earlier try of this run."""
         head = self.head()
         if head == to:
             return
@@ -62,11 +62,11 @@ class Branch:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> Transient:
-        message = f"Nessie did not answer for branch {self.name}: {error}"
+        message = f"Nessie did not respond for branch {self.name}: {error}"
         return Transient("CATALOG_UNAVAILABLE", message)
 
 
 def shared(branch: str) -> Transient:
-    """Return the error to raise where somebody else committed on the branch of a run."""
-    message = f"another writer committed on the branch {branch}: the job runs on a fresh one"
+    """Return the error for a branch on which another writer committed."""
+    message = f"another writer committed on the branch {branch}: the job is retried on a fresh one"
     return Transient("BRANCH_SHARED", message)

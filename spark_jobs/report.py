@@ -1,4 +1,4 @@
-"""The report of a run: what it was told, and what it found."""
+"""Build the audit report, and write the data files that belong to it."""
 
 import json
 import secrets
@@ -18,14 +18,14 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, DataFile, Reason, Verdict
 from spark_jobs.errors import explain
 from spark_jobs.spark import jvm
-from spark_jobs.spark.iceberg import described
+from spark_jobs.spark.iceberg import data_file
 from spark_jobs.spark.jvm import java_class
 from spark_jobs.spark.step_metrics import Meter, now
 from spark_jobs.storage import Storage
 
 
 def errored(spec: JobSpec, error: Permanent) -> AuditReport:
-    """The report of a run that could not read or write its file."""
+    """Return the report of a run that could not read or write its file."""
     reason = Reason(error.code, error.message)
     return report(spec, None, None, verdict=Verdict.ERRORED, reason=reason)
 
@@ -33,7 +33,7 @@ def errored(spec: JobSpec, error: Permanent) -> AuditReport:
 def report(
     spec: JobSpec, meter: Meter | None, contract: Contract | None, **found: Any
 ) -> AuditReport:
-    """The report of a run, with what it `found`, if anything."""
+    """Return the report of a run with the fields `found`."""
     empty = AuditReport(
         ingestion=spec.ingestion,
         attempt=spec.attempt,
@@ -59,61 +59,61 @@ def report(
     return replace(empty, **found)
 
 
-# Data files that no table knows yet: somebody else enters them into theirs.
-#
-# They are written where they stay, and nothing is renamed or deleted: a job may do neither.
+# Data files without a table: the publisher registers them later. The job writes them in their final
+# place, because it may neither rename nor delete.
 
 _ICEBERG = "org.apache.iceberg"
 _JACKSON = "com.fasterxml.jackson.databind"
 
 
-def parquet(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
-    """Rows as a Parquet file with Iceberg's field ids.
+def parquet_bytes(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
+    """Return rows as a Parquet file with Iceberg's field ids.
 
-    `schema` is Iceberg's, `rows` a list of objects, both as JSON; all rows get the time `run_ts`.
-    Whole numbers must be `long` in the schema.
+    `schema` is Iceberg's schema and `rows` a list of objects, both as JSON. All rows get the time
+    `run_ts`. Integers must be `long` in the schema.
     """
-    known = partial(java_class, spark)
-    columns = known(f"{_ICEBERG}.SchemaParser").fromJson(schema)
-    row = known(f"{_ICEBERG}.data.GenericRecord").create(columns)
-    row.setField("run_ts", known("java.time.OffsetDateTime").parse(run_ts))
-    out = known(f"{_ICEBERG}.inmemory.InMemoryOutputFile")()
-    factory = known(f"{_ICEBERG}.data.GenericAppenderFactory")(columns)
-    appender = factory.newAppender(out, known(f"{_ICEBERG}.FileFormat").PARQUET)
-    # In one go: each value handed over by itself would be a call of its own.
-    mapper = known(f"{_JACKSON}.ObjectMapper")()
-    mapper.configure(known(f"{_JACKSON}.DeserializationFeature").USE_LONG_FOR_INTS, True)
-    for values in mapper.readValue(rows, known("java.lang.Class").forName("java.util.List")):
+    load = partial(java_class, spark)
+    columns = load(f"{_ICEBERG}.SchemaParser").fromJson(schema)
+    row = load(f"{_ICEBERG}.data.GenericRecord").create(columns)
+    row.setField("run_ts", load("java.time.OffsetDateTime").parse(run_ts))
+    out = load(f"{_ICEBERG}.inmemory.InMemoryOutputFile")()
+    factory = load(f"{_ICEBERG}.data.GenericAppenderFactory")(columns)
+    appender = factory.newAppender(out, load(f"{_ICEBERG}.FileFormat").PARQUET)
+    # All rows in one call, because a call per value is slow.
+    mapper = load(f"{_JACKSON}.ObjectMapper")()
+    mapper.configure(load(f"{_JACKSON}.DeserializationFeature").USE_LONG_FOR_INTS, True)
+    for values in mapper.readValue(rows, load("java.lang.Class").forName("java.util.List")):
         appender.add(row.copy(values))
     appender.close()
     return bytes(out.toByteArray())
 
 
-def write(rows: DataFrame, schema: str, folder: str, table: Any) -> list[DataFile]:
+def write_files(rows: DataFrame, schema: str, folder: str, table: Any) -> list[DataFile]:
     """Write rows as Parquet files into a folder (s3://), with Iceberg's field ids.
 
-    `schema` is Iceberg's, as JSON; it is written with the access that `table` has. As where Iceberg
-    rewrites files: what is written for a table under a name in its cache is not committed to it.
+    `schema` is Iceberg's schema as JSON. The files are written with the access that `table` has.
+    Iceberg does the same when it rewrites files: a write to a name in its table cache is not
+    committed.
     """
-    known = partial(java_class, rows.sparkSession)
+    load = partial(java_class, rows.sparkSession)
     name = uuid.uuid4().hex
-    metadata = known(f"{_ICEBERG}.TableMetadataParser").fromJson(_metadata(schema, folder, name))
-    places = known(f"{_ICEBERG}.LocationProviders").locationsFor(folder, metadata.properties())
-    known_only = known(f"{_ICEBERG}.StaticTableOperations")(metadata, table.io(), places)
-    nobodys = known(f"{_ICEBERG}.BaseTable")(known_only, name)
-    cache = known(f"{_ICEBERG}.spark.SparkTableCache").get()
-    staged = known(f"{_ICEBERG}.spark.FileRewriteCoordinator").get()
-    cache.add(name, nobodys)
+    metadata = load(f"{_ICEBERG}.TableMetadataParser").fromJson(_metadata(schema, folder, name))
+    locations = load(f"{_ICEBERG}.LocationProviders").locationsFor(folder, metadata.properties())
+    operations = load(f"{_ICEBERG}.StaticTableOperations")(metadata, table.io(), locations)
+    staging = load(f"{_ICEBERG}.BaseTable")(operations, name)
+    cache = load(f"{_ICEBERG}.spark.SparkTableCache").get()
+    coordinator = load(f"{_ICEBERG}.spark.FileRewriteCoordinator").get()
+    cache.add(name, staging)
     try:
         rows.write.format("iceberg").mode("append").save(name)
-        return [described(file) for file in staged.fetchNewFiles(nobodys, name)]
+        return [data_file(file) for file in coordinator.fetchNewFiles(staging, name)]
     finally:
-        staged.clearRewrite(nobodys, name)
+        coordinator.clearRewrite(staging, name)
         cache.remove(name)
 
 
 def _metadata(schema: str, folder: str, table: str) -> str:
-    """A table that has such rows, and nothing in it (Iceberg specification, "Table Metadata")."""
+    """Return the metadata of an empty table with this schema (Iceberg specification)."""
     return json.dumps(
         {
             "format-version": 2,
@@ -134,21 +134,19 @@ def _metadata(schema: str, folder: str, table: str) -> str:
     )
 
 
-# What a run leaves for the tables of history: data files that the publisher enters into them.
-#
-# The job may not write main's tables. It writes Parquet under their place in the lake, and names
-# the files in its report.
+# Files for the audit history: the job may not write main's tables, so it writes Parquet under their
+# place in the lake and names the files in its report. The publisher registers them.
 
 
 def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> AuditReport:
-    """The report, with the file that holds its own rows in RESULTS, written now.
+    """Write the report's rows for RESULTS to a file; return the report with that file.
 
     Raises Transient when it cannot be written.
     """
     key = f"{_prefix(RESULTS, storage)}.parquet"
     rows = list(results(report))
     try:
-        body = parquet(spark, RESULTS.file_schema, json.dumps(rows), report.started_at)
+        body = parquet_bytes(spark, RESULTS.file_schema, json.dumps(rows), report.started_at)
     except jvm.JavaError as error:
         raise explain(error, "the run's results cannot be written") from error
     storage.put(key, body)
@@ -156,12 +154,12 @@ def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> 
     return replace(report, records=(*report.records, file))
 
 
-def quarantined(
+def write_quarantine(
     storage: Storage, rows: DataFrame, started_at: str, table: Any
 ) -> tuple[DataFile, ...]:
-    """Write rows that are kept out of `table`: `row` as text and `reasons`, ids of checks.
+    """Write rows that stay out of `table`: `row` as text, and `reasons`, the ids of checks.
 
-    Raises LakegateError as `explain` has it.
+    Raises LakegateError as `explain` returns it.
     """
     spec = storage.spec
     same = {**of_run(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)}
@@ -170,13 +168,13 @@ def quarantined(
     made = rows.select(*columns, moment, "row", "reasons")
     folder = storage.address(_prefix(QUARANTINE, storage))
     try:
-        return tuple(write(made, QUARANTINE.file_schema, folder, table))
+        return tuple(write_files(made, QUARANTINE.file_schema, folder, table))
     except jvm.JavaError as error:
         raise explain(error, "the rows for quarantine cannot be written") from error
 
 
 def _prefix(table: HistoryTable, storage: Storage) -> str:
-    """How the keys of this try's files begin, by which they are known to be the run's."""
+    """Return the prefix of the keys of this try's files, which names the run."""
     spec = storage.spec
     run = run_id(spec.ingestion, spec.attempt)
     address = f"{table.files(spec.lake_bucket)}{run}-{secrets.token_hex(4)}"

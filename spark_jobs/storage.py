@@ -1,4 +1,4 @@
-"""What the job reads and writes on S3 beside tables, and the one secret that it needs."""
+"""Access S3 and the token secret for one run; Spark itself reads and writes the tables."""
 
 import re
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ _LONGEST = 1024 * 1024
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
 
 
-# Extensions by which Hadoop unpacks a file.
+# Extensions by which Hadoop decompresses a file.
 _PACKED = ("gz", "deflate", "bz2", "lz4", "snappy", "zst")
 
 
 class Replaced(Transient):
-    """A newer version of the key came in while the landed one was being read."""
+    """A newer version of the key arrived while the landed one was read."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The buckets of one run. `s3` and `secrets` are boto3 clients."""
+    """The buckets of one run; `s3` and `secrets` are boto3 clients."""
 
     spec: JobSpec
     s3: Any
@@ -40,17 +40,17 @@ class Storage:
 
     @classmethod
     def connect(cls, spec: JobSpec) -> "Storage":
-        """With clients made from AWS's own environment variables."""
+        """Return a storage with clients that AWS's own environment variables configure."""
         return cls(spec, boto3.client("s3"), boto3.client("secretsmanager"))
 
     def nessie_token(self) -> str:
-        """The job's bearer token for Nessie."""
+        """Return the job's bearer token for Nessie."""
         with _translated(self.spec.token_secret):
             found = self.secrets.get_secret_value(SecretId=self.spec.token_secret)
             return str(found["SecretString"])
 
     def contract(self) -> Contract:
-        """The contract in the version that the ingestion was begun with."""
+        """Return the contract in the version with which the ingestion began."""
         spec = self.spec
         where = {"Bucket": spec.lake_bucket, "Key": spec.contract_key}
         version = {"VersionId": spec.contract_version} if spec.contract_version else {}
@@ -60,28 +60,28 @@ class Storage:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the landed version."""
+        """Return the size of the landed version in bytes."""
         return self.spec.landed.size
 
     def change(self) -> Change:
-        """The change that the run is to make. Raises Permanent."""
+        """Return the change that the run makes. Raises Permanent."""
         spec = self.spec
         with _translated(spec.landed.uri):
             found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
             return Change.from_json(found["Body"].read(), spec.landed.key)
 
     def head(self, length: int) -> bytes:
-        """The first `length` bytes of the landed version."""
+        """Return the first `length` bytes of the landed version."""
         return self._range(f"bytes=0-{length - 1}")
 
     def tail(self, length: int) -> bytes:
-        """The last `length` bytes of the landed version."""
+        """Return the last `length` bytes of the landed version."""
         return self._range(f"bytes=-{length}")
 
     def control(self, format_: str) -> str:
-        """The text of the control file beside the landed object, in its newest version.
+        """Return the text of the control file beside the landed object, in its newest version.
 
-        Raises Permanent NO_CONTROL where there is none, or it is no text.
+        Raises Permanent NO_CONTROL if it does not exist or is not UTF-8.
         """
         landed = self.spec.landed
         key = f"{landed.key}.control.{format_}"
@@ -90,14 +90,14 @@ class Storage:
                 found = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
             return str(found.decode("utf-8-sig"))
         except Permanent as error:
-            message = f"there is no control file {key}: land it before the file that it tells of"
+            message = f"there is no control file {key}: land it before the file"
             raise Permanent("NO_CONTROL", message) from error
         except UnicodeDecodeError as error:
-            raise Permanent("NO_CONTROL", f"the control file {key} is no UTF-8") from error
+            raise Permanent("NO_CONTROL", f"the control file {key} is not UTF-8") from error
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """All bytes of the landed version, from the first to the last, once."""
+        """Open a stream of the landed version."""
         with _translated(self.spec.landed.uri):
             body = self.s3.get_object(**self._source())["Body"]
             with body:
@@ -105,13 +105,13 @@ class Storage:
 
     @contextmanager
     def pinned(self) -> Iterator[str]:
-        """Give exactly the landed version an address that Spark can read, for a while.
+        """Provide an address of exactly the landed version that Spark can read, for a while.
 
-        Spark's readers know keys, not versions of them. While the landed version is the key's
-        newest, the key itself will do; raises Replaced if a newer version came in while it was
-        read. Otherwise S3 copies the landed version to a key of its own, as it does for names with
-        characters that a path pattern would interpret, and for those that belie the content: they
-        tell how to unpack it.
+        Spark's readers know keys, but not versions. While the landed version is the key's newest,
+        the key itself is the address; a newer version that arrives meanwhile raises Replaced.
+        Otherwise S3 copies the landed version to a key of its own. It also copies files whose names
+        a path pattern would interpret, and files with an extension that does not match the content,
+        because Spark decompresses by extension.
         """
         landed = self.spec.landed
         name = plain_name(landed.key, gzipped=is_gzip(self.head(2)))
@@ -129,7 +129,7 @@ class Storage:
         spec = self.spec
         key = f"staging/{spec.ingestion}/{spec.attempt}/{name}"
         with _translated(spec.landed.uri):
-            # Without its tags, which would need rights of their own.
+            # Copying tags as well would need more rights.
             bare = {"TaggingDirective": "REPLACE"}
             self.s3.copy(self._source(), spec.lake_bucket, key, ExtraArgs=bare)
         return f"s3a://{spec.lake_bucket}/{key}"  # S3 itself clears staging/ away, after a day
@@ -144,13 +144,13 @@ class Storage:
         return landed.version in (newest.get("VersionId"), newest["ETag"].strip('"'))
 
     def report(self, key: str) -> AuditReport:
-        """The report under a key in the lake bucket. Raises Permanent where there is none."""
+        """Return the report under a key in the lake bucket. Raises Permanent without one."""
         with _translated(key):
             found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
             return AuditReport.from_json(found["Body"].read(), key)
 
     def baselines(self) -> Baselines:
-        """What the table's published runs measured; nothing where there was none."""
+        """Return the measures of the table's published runs; empty without any run."""
         key = baselines_key(self.spec.table)
         try:
             with _translated(key):
@@ -162,7 +162,7 @@ class Storage:
             raise
 
     def finished_report(self) -> AuditReport | None:
-        """The report that an earlier try of this run finished, if one did."""
+        """Return the report that an earlier try of this run finished, or None."""
         try:
             return self.report(self.spec.report_key)
         except Permanent as error:
@@ -171,7 +171,7 @@ class Storage:
             raise
 
     def put_report(self, report: AuditReport) -> AuditReport:
-        """Write the report once; where another try was faster, its report stands, returned."""
+        """Write the report once; if another try was faster, return its report instead."""
         where = {"Bucket": self.spec.lake_bucket, "Key": self.spec.report_key}
         try:
             with _translated(self.spec.report_key):
@@ -182,7 +182,7 @@ class Storage:
         return report
 
     def address(self, key: str) -> str:
-        """The address of a key in the lake bucket."""
+        """Return the address of a key in the lake bucket."""
         return f"s3://{self.spec.lake_bucket}/{key}"
 
     def put(self, key: str, body: bytes) -> None:
@@ -203,7 +203,7 @@ class Storage:
 
 
 def plain_name(key: str, *, gzipped: bool) -> str:
-    """A plain file name with the key's extension, or one that tells the truth: Spark goes by it."""
+    """Return a plain file name with an extension that is right for Spark, which goes by it."""
     extension = _extension(key)
     if gzipped:
         return "file.gz"
@@ -220,8 +220,12 @@ def _translated(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] in _GONE:
-            message = f"{what} is not there any more in the version that landed"
+            message = f"{what} no longer exists in the version that landed"
             raise Permanent("OBJECT_GONE", message) from error
-        raise Transient("STORAGE_UNAVAILABLE", f"AWS refused ({what}): {error}") from error
+        raise Transient(
+            "STORAGE_UNAVAILABLE", f"AWS refused the request for {what}: {error}"
+        ) from error
     except BotoCoreError as error:
-        raise Transient("STORAGE_UNAVAILABLE", f"AWS did not answer ({what}): {error}") from error
+        raise Transient(
+            "STORAGE_UNAVAILABLE", f"AWS did not respond for {what}: {error}"
+        ) from error

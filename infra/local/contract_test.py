@@ -177,6 +177,6 @@ def _skipped(check: Check) -> CheckResult:
         severity=check.severity.value,
         status=Status.SKIPPED,
         expected=check.expected,
-        found="was not asked",
+        found="skipped",
         message=f"{_needs_more(check)}, which is not here",
     )

@@ -81,7 +81,7 @@ class Drift:
     rule: Rule | Condition | Quantile
 
 
-Behind = Rule | Condition | Quantile | Drift | Reference | Query | Control
+CheckSpec = Rule | Condition | Quantile | Drift | Reference | Query | Control
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Check:
     id: str
     metric: Metric
     columns: tuple[str, ...]
-    rule: Behind
+    rule: CheckSpec
     expect: Expectation
     severity: Severity = Severity.ERROR
     description: str = ""
@@ -158,7 +158,7 @@ class Check:
         return _IN_TABLE if self.scope is Scope.TABLE else ""
 
 
-def measure(metric: Metric, columns: tuple[str, ...], rule: Behind) -> str:
+def measure(metric: Metric, columns: tuple[str, ...], rule: CheckSpec) -> str:
     """Return a metric's measure in words: `rows whose origin is not one of EWR, JFK, LGA`."""
     names = ", ".join(columns)
     match metric, rule:

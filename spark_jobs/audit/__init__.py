@@ -1,1 +1,1 @@
-"""The audit: tiers of checks, and the verdict."""
+"""The audit of a run: six tiers that measure checks, and the verdict."""

@@ -1,4 +1,4 @@
-"""A contract's checks in Spark SQL: which rows break one, and what a column's values come to. Pure.
+"""Compile a contract's checks to Spark SQL: conditions on rows, and aggregates of columns. Pure.
 
 Every condition is true or false for each row, never null.
 """
@@ -11,41 +11,41 @@ from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition, Quantile, Query, Reference, Rule
 from lakegate.ecma_patterns import PATTERNS, java_pattern
 
-# What a decoder leaves where the bytes were no text of its encoding, and what no text has.
+# Control characters and the replacement character: signs of a wrong encoding.
 _UNDECODED = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F\uFFFD]"
 _FLOATING = ("float", "double")
 _INTEGERS = ("int", "bigint")
 _RANKS = 10_000
-_Test = Callable[[str], str]
+_ValueTest = Callable[[str], str]
 
 
-def counted(check: Check, contract: Contract) -> str:
-    """That a row is one of those that the check, one of `OF_ROWS`, counts."""
+def counts_row(check: Check, contract: Contract) -> str:
+    """Return the condition for rows that the check, one of `OF_ROWS`, counts."""
     broken = _violation(check, contract)
-    return f"({broken} AND {looked_at(check)})" if check.where else broken
+    return f"({broken} AND {checks_row(check)})" if check.where else broken
 
 
-def looked_at(check: Check) -> str:
-    """That a row is one of those that the check looks at."""
-    return f"coalesce({_own(check.where)}, false)" if check.where else "true"
+def checks_row(check: Check) -> str:
+    """Return the condition for rows that the check applies to (its `where`)."""
+    return f"coalesce({_in_parentheses(check.where)}, false)" if check.where else "true"
 
 
 def value(check: Check, contract: Contract) -> str:
-    """The aggregate that a check of `OF_VALUES` compares; null where there is no value.
+    """Return the aggregate that a check of `OF_VALUES` compares; null where there is no value.
 
-    NaN is left out; a sum that no decimal(38) holds is null. A mean is a double, whatever the
-    column is: Spark's own of decimals has four more digits than they. A quantile is exact to one
-    rank in 10,000. For `Metric.AGE` it is how many hours the newest moment lies back.
+    NaN is left out. A sum that does not fit decimal(38) is null. A mean is always a double, because
+    Spark's mean of decimals has four more digits than the column. A quantile is exact to one rank
+    in 10,000. `Metric.AGE` is the age of the newest timestamp in hours.
     """
     column = contract.column(check.columns[0])
     name = quoted(column.name)
-    given = f"CASE WHEN {looked_at(check)} THEN {name} END" if check.where else name
+    given = f"CASE WHEN {checks_row(check)} THEN {name} END" if check.where else name
     number = f"nanvl({given}, NULL)" if column.type in _FLOATING else given
     match check.metric, check.rule:
         case Metric.SUM, _:
-            return f"try_sum({_wide(number, column)})"
+            return f"try_sum({_widened(number, column)})"
         case Metric.MEAN, _:
-            total = f"CAST(try_sum({_wide(number, column)}) AS DOUBLE)"
+            total = f"CAST(try_sum({_widened(number, column)}) AS DOUBLE)"
             return f"try_divide({total}, count({number}))"
         case Metric.STDDEV, _:
             return f"stddev_samp(CAST({number} AS DOUBLE))"
@@ -56,14 +56,14 @@ def value(check: Check, contract: Contract) -> str:
             return f"(unix_micros(current_timestamp()) - {newest}) / 3600000000D"
 
 
-def finding(check: Check, contract: Contract, named: Callable[[str], str]) -> str:
-    """A query for the rows behind a check's measure, "" where there are none.
+def evidence_query(check: Check, contract: Contract, named: Callable[[str], str]) -> str:
+    """Return a query for the rows behind a check's measure, or "" where there is none.
 
-    `named` gives a table's name in Spark SQL.
+    `named` returns a table's name in Spark SQL.
     """
     table = named(contract.table)
     keys = [_path(contract.column(name)) for name in check.columns]
-    given = " AND ".join([looked_at(check), *(f"{key} IS NOT NULL" for key in keys)])
+    given = " AND ".join([checks_row(check), *(f"{key} IS NOT NULL" for key in keys)])
     match check.metric, check.rule:
         case Metric.DUPLICATE, _:
             names = ", ".join(keys)
@@ -77,7 +77,7 @@ def finding(check: Check, contract: Contract, named: Callable[[str], str]) -> st
         case Metric.QUERY, Query(text):
             return text
         case _ if check.metric in OF_ROWS:
-            return f"SELECT * FROM {table} WHERE {counted(check, contract)}"
+            return f"SELECT * FROM {table} WHERE {counts_row(check, contract)}"
         case _:
             return ""
 
@@ -87,38 +87,38 @@ def _path(column: Column) -> str:
 
 
 def literal(text: str, type_: str) -> str:
-    """A literal of the contract as a value of the column's type."""
+    """Return a literal of the contract as a value of the column's type."""
     return string(text) if type_ == "string" else f"CAST({string(text)} AS {type_})"
 
 
 def string(text: str) -> str:
-    """A text as Spark SQL reads it."""
+    """Return a text as a Spark SQL string literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
-def _wide(number: str, column: Column) -> str:
-    """A number as a type in which sums overflow late; a decimal keeps its scale."""
+def _widened(number: str, column: Column) -> str:
+    """Cast a number to a type in which sums overflow late; a decimal keeps its scale."""
     if column.kind == "decimal":
         scale = column.type.rstrip(")").rpartition(",")[2]
         return f"CAST({number} AS DECIMAL(38,{scale}))"
     return f"CAST({number} AS {'DECIMAL(38,0)' if column.type in _INTEGERS else 'DOUBLE'})"
 
 
-def _own(condition: str) -> str:
-    """A data owner's condition in parentheses, which a comment at its end leaves alone."""
+def _in_parentheses(condition: str) -> str:
+    """Return a data owner's condition in parentheses, also if it ends with a comment."""
     return f"({condition}\n)" if "--" in condition else f"({condition})"
 
 
 def _violation(check: Check, contract: Contract) -> str:
     if isinstance(check.rule, Condition):
-        return f"coalesce(NOT {_own(check.rule.sql)}, false)"
+        return f"coalesce(NOT {_in_parentheses(check.rule.sql)}, false)"
     column = contract.column(check.columns[0])
-    return f"coalesce({_somewhere(column.steps, _test(check, column))}, false)"
+    return f"coalesce({_any_value_fails(column.steps, _value_test(check, column))}, false)"
 
 
-def _test(check: Check, column: Column) -> _Test:
-    """What to ask of one value of the column."""
+def _value_test(check: Check, column: Column) -> _ValueTest:
+    """Return the function that writes the condition for one value of the column."""
     rule = check.rule if isinstance(check.rule, Rule) else Rule()
     match check.metric:
         case Metric.NULL:
@@ -131,24 +131,26 @@ def _test(check: Check, column: Column) -> _Test:
             return lambda value: _any(_broken(value, rule, column))
 
 
-def _somewhere(steps: Sequence[str], test: _Test, within: str = "", depth: int = 0) -> str:
-    """That the test holds for a value at the end of the way, or for any one of an array's items.
+def _any_value_fails(
+    steps: Sequence[str], test: _ValueTest, within: str = "", depth: int = 0
+) -> str:
+    """Return the condition that the test holds for a nested value, or for any item of an array.
 
-    A value whose parent is null is not looked at: whether the parent may be is the parent's check.
+    A value whose parent is null is skipped: the parent has its own check for nulls.
     """
     head, rest = steps[0], steps[1:]
     if head in (ITEM, KEY, VALUE):
         items = {KEY: f"map_keys({within})", VALUE: f"map_values({within})"}.get(head, within)
         item = f"x{depth}"
-        return f"exists({items}, {item} -> {_there(rest, test, item, depth + 1)})"
-    return _there(rest, test, f"{within}.{quoted(head)}" if within else quoted(head), depth)
+        return f"exists({items}, {item} -> {_test_here(rest, test, item, depth + 1)})"
+    return _test_here(rest, test, f"{within}.{quoted(head)}" if within else quoted(head), depth)
 
 
-def _there(rest: Sequence[str], test: _Test, here: str, depth: int) -> str:
-    """That the test holds for what is `here`, or for something further on the way from it."""
+def _test_here(rest: Sequence[str], test: _ValueTest, here: str, depth: int) -> str:
+    """Return the condition that the test holds for the value `here` or for a value below it."""
     if not rest:
         return test(here)
-    return f"({here} IS NOT NULL AND {_somewhere(rest, test, here, depth)})"
+    return f"({here} IS NOT NULL AND {_any_value_fails(rest, test, here, depth)})"
 
 
 def _missing(value: str, rule: Rule, column: Column) -> Iterator[str]:
@@ -168,10 +170,10 @@ def _broken(value: str, rule: Rule, column: Column) -> Iterator[str]:
     for comparison, bound in rule.bounds:
         yield f"{value} {comparison} {literal(bound, column.type)}"
     if rule.multiple_of is not None:
-        yield _no_multiple(value, rule.multiple_of, column)
-    yield from _of_other_size(value, rule, column.fields)
+        yield _not_a_multiple(value, rule.multiple_of, column)
+    yield from _wrong_size(value, rule, column.fields)
     if rule.unique_items:
-        # Spark tells 0.0 and -0.0 apart here, as it does nowhere else.
+        # array_distinct, unlike the rest of Spark, distinguishes 0.0 and -0.0.
         floating = column.type in ("array<float>", "array<double>")
         items = f"transform({value}, x -> x + CAST(0 AS FLOAT))" if floating else value
         yield f"size(array_distinct({items})) < size({value})"
@@ -179,8 +181,8 @@ def _broken(value: str, rule: Rule, column: Column) -> Iterator[str]:
         yield f"isnan({value})"
 
 
-def _of_other_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[str]:
-    """What is wrong with the size of a text, an array, a map, a struct."""
+def _wrong_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[str]:
+    """Yield the conditions for a wrong size of a text, an array, a map or a struct."""
     present = " + ".join(f"int({value}.{quoted(name)} IS NOT NULL)" for name in fields) or "0"
     for size, low, high in (
         (f"length({value})", rule.min_length, rule.max_length),
@@ -193,14 +195,14 @@ def _of_other_size(value: str, rule: Rule, fields: Sequence[str]) -> Iterator[st
         yield f"({value} IS NOT NULL AND {value}.{quoted(name)} IS NULL)"
 
 
-def _no_multiple(value: str, step: str, column: Column) -> str:
-    """Exact, by the digits that a number is written with: 0.3 is a multiple of 0.1."""
+def _not_a_multiple(value: str, step: str, column: Column) -> str:
+    """Return the condition that a value is no multiple, exact in decimal digits (0.3 of 0.1)."""
     if column.type in _INTEGERS and "." not in step:
         return f"{value} % {step}L <> 0"
     exact = f"CAST({string(step)} AS DECIMAL(38,18))"
     if column.type not in _FLOATING:
         return f"{value} % {exact} <> 0"
-    # Up to 10^20 with all digits that a step may have, up to 10^38 without any after the point.
+    # Exact with all digits of the step up to 10^20, and with whole numbers up to 10^38.
     small, large = (
         f"try_cast(CAST({value} AS STRING) AS DECIMAL(38,{scale}))" for scale in (18, 0)
     )

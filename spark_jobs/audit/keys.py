@@ -1,8 +1,8 @@
-"""Keys: how often they occur, and which of them other rows have.
+"""Count keys, and look them up in other rows.
 
-A key is the values of one or more columns. With a null among them it is none, and equals no other.
-Otherwise Spark's equality of groups holds: 0.0 and -0.0 are one, NaN equals NaN, and text differs
-by case and by trailing spaces. Only the columns of the key are read.
+A key is the values of one or more columns. Rows with a null among them have no key. Keys are equal
+as in Spark's GROUP BY: 0.0 equals -0.0, NaN equals NaN, and text differs by case and by trailing
+spaces. Only the columns of the key are read.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from spark_jobs.audit import main_table
 from spark_jobs.audit.run import Run
 
 _NARROW = (IntegralType, DateType, TimestampType, TimestampNTZType)
-_FEW = 1000  # hashes that are looked for one by one
+_FEW = 1000  # hashes that are filtered one by one
 _BROADCAST = 1_000_000  # keys that every core may hold
 
 
 @dataclass(frozen=True)
 class Keys:
-    """How many different keys some rows have; of these, those on several rows, and these rows."""
+    """Counts over some rows: different keys, keys that repeat, and rows with a repeated key."""
 
     distinct: int
     repeated: int
@@ -37,26 +37,26 @@ class Keys:
 
     @property
     def excess(self) -> int:
-        """The rows beyond the first of each key."""
+        """Return the number of rows beyond the first of each key."""
         return self.rows - self.repeated
 
 
 def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
-    """The key that columns of a contract make, nested ones too."""
+    """Return the key columns of a check, nested ones too."""
     return [_column(contract.column(name)) for name in columns]
 
 
 def keys_of(rows: DataFrame, key: Sequence[Expression]) -> DataFrame:
-    """The keys of those rows that have one, in columns `key0`, `key1`, …"""
-    whole = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
-    return rows.where(whole).select([part.alias(f"key{n}") for n, part in enumerate(key)])
+    """Return the keys of the rows that have one, in columns `key0`, `key1`, …"""
+    complete = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
+    return rows.where(complete).select([part.alias(f"key{n}") for n, part in enumerate(key)])
 
 
 def count(keys: DataFrame) -> Keys:
-    """How often each key occurs.
+    """Count how often each key occurs.
 
-    Where keys are long their hashes are counted first: these are quicker moved and held. As long as
-    no hash repeats, no key does; only those whose hash does are then compared themselves.
+    Long keys are counted by their hashes first, because hashes are cheaper to shuffle and to hold.
+    Only keys whose hash repeats are then compared themselves.
     """
     if len(keys.columns) == 1 and _is_narrow(keys.schema[0].dataType):
         return _exact(keys)
@@ -67,22 +67,22 @@ def count(keys: DataFrame) -> Keys:
         return found
     if found.repeated > _FEW:
         return _exact(keys)
-    # Counted again: to keep the groups would cost every good file more than this costs a bad one.
+    # Counting again is cheap for a bad file; caching the groups would cost every good file more.
     hashes = [row[0] for row in groups.where(F.col("n") > 1).collect()]
     compared = _exact(hashed.where(F.col("hash").isin(hashes)).drop("hash"))
     distinct = found.distinct - found.repeated + compared.distinct
     return Keys(distinct, compared.repeated, compared.rows)
 
 
-def found_in(keys: DataFrame, counted: Keys, there: DataFrame) -> DataFrame:
-    """Those of the keys, each once, that are among the keys `there`.
+def found_in(keys: DataFrame, counted: Keys, others: DataFrame) -> DataFrame:
+    """Return the keys, each once, that also occur among the keys `others`.
 
-    While the keys are few enough every core gets them all, so that nothing of `there` is moved.
+    Few keys are broadcast, so that `others` is not shuffled.
     """
     wanted = keys if counted.excess == 0 else keys.distinct()
     if counted.distinct <= _BROADCAST:
         wanted = F.broadcast(wanted)
-    return there.join(wanted, keys.columns, "left_semi").distinct()
+    return others.join(wanted, keys.columns, "left_semi").distinct()
 
 
 def _column(column: Column) -> Expression:
@@ -104,30 +104,33 @@ def _summed(groups: DataFrame) -> Keys:
     return Keys(int(distinct), int(repeated), int(rows))
 
 
-# Foreign keys: rows whose key the table that they refer to has not.
-#
-# A null in a key refers to nothing. The other table is main's as it was where the branch was cut;
-# a table that refers to itself is looked at with the file's rows in it.
+# Foreign keys: rows whose key is missing in the table that they refer to.
 
-_WHOLE = ("int", "bigint", "decimal")
+_EXACT = ("int", "bigint", "decimal")
 _FLOATING = ("float", "double")
 
 
 def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tuple[int, str]:
-    """How many of `rows` refer to nothing, and what is to be said of them.
+    """Return how many of `rows` refer to a missing key, and a note for the report.
 
-    Raises Permanent NO_REFERENCE where the other table or its columns cannot be compared with.
+    A key with a null refers to nothing. The other table is read as it was on main when the branch
+    was created; a table that refers to itself includes the file's rows. Raises Permanent
+    NO_REFERENCE where the other table or its columns cannot be compared.
     """
     of_rows = keys_of(rows, of_check(check.columns, run.contract))
     groups = of_rows.groupBy(*of_rows.columns).agg(F.count(F.lit(1)).alias("n")).persist()
     try:
         distinct = groups.count()
-        there = _there(run, check, reference, whole=rows is not run.rows) if distinct else None
-        if there is None:
+        others = (
+            _target_keys(run, check, reference, whole_table=rows is not run.rows)
+            if distinct
+            else None
+        )
+        if others is None:
             lost = groups
         else:
             known = groups.select(*of_rows.columns)
-            met = found_in(known, Keys(distinct, 0, 0), there)
+            met = found_in(known, Keys(distinct, 0, 0), others)
             lost = groups.join(met, of_rows.columns, "left_anti")
         gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
     finally:
@@ -135,37 +138,41 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
 
 
-def _there(run: Run, check: Check, reference: Reference, *, whole: bool) -> DataFrame | None:
-    """The keys that are there to be referred to; None where statistics rule all of them out."""
+def _target_keys(
+    run: Run, check: Check, reference: Reference, *, whole_table: bool
+) -> DataFrame | None:
+    """Return the keys of the other table; None where statistics exclude every match."""
     columns = [run.contract.column(name) for name in check.columns]
     if reference.table == run.contract.table:
-        rows: DataFrame | None = main_table.whole(run)
+        rows: DataFrame | None = main_table.whole_table(run)
         targets = of_check(reference.columns, run.contract)
     else:
-        other = main_table.main(run, reference.table)
+        other = main_table.open_table(run, reference.table)
         if other.table is None:
             raise Permanent("NO_REFERENCE", f"there is no table {reference.table} on main")
         _compare_types(run, check, reference, other)
-        bounds = "" if whole else main_table.between(run, columns, reference.columns)
-        rows = other.had(bounds)
+        bounds = "" if whole_table else main_table.key_range(run, columns, reference.columns)
+        rows = other.find_rows(bounds)
         targets = [F.col(quoted(name)) for name in reference.columns]
     return None if rows is None else keys_of(rows, targets)
 
 
-def _compare_types(run: Run, check: Check, reference: Reference, other: main_table.Main) -> None:
+def _compare_types(
+    run: Run, check: Check, reference: Reference, other: main_table.MainTable
+) -> None:
     types = {f.name.lower(): f.dataType.simpleString() for f in run.spark.table(other.name).schema}
     for name, target in zip(check.columns, reference.columns, strict=True):
-        own, there = run.contract.column(name).type, types.get(target.lower())
-        if there is None:
+        own, others = run.contract.column(name).type, types.get(target.lower())
+        if others is None:
             raise Permanent("NO_REFERENCE", f"{reference.table} has no column {target}")
-        if _family(own) != _family(there):
-            message = f"{name} is {own}, but {target} of {reference.table} is {there}"
+        if _family(own) != _family(others):
+            message = f"{name} is {own}, but {target} of {reference.table} is {others}"
             raise Permanent("NO_REFERENCE", message)
 
 
 def _family(type_: str) -> str:
-    """What is compared with each other without a cast that could fail or round."""
+    """Return the group of types that are compared without a cast that could fail or round."""
     plain = type_.partition("(")[0]
-    if plain in _WHOLE:
+    if plain in _EXACT:
         return "exact number"
     return "floating" if plain in _FLOATING else type_

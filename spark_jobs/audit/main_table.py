@@ -1,7 +1,7 @@
-"""What lies beyond the file: main where the run's branch was cut, pruned before it is read.
+"""Read tables of main as they were when the run's branch was created.
 
-Of a table only the files are read whose statistics allow a key of the file's; where they allow none
-that alone is the answer.
+Only files whose statistics allow one of the file's keys are read. Where no file is left, no row is
+read at all.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,8 @@ from spark_jobs.spark import iceberg, jvm
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 
-# The rows to compare with that meet a condition in Spark SQL ("" for all); None for no rows.
-Had = Callable[[str], DataFrame | None]
+# Returns the rows that meet a condition in Spark SQL ("" for all), or None if there are none.
+FindRows = Callable[[str], DataFrame | None]
 
 BASE = "base"
 _BOUNDED = ("int", "bigint", "decimal", "date", "timestamp", "timestamp_ntz", "string", "time")
@@ -31,64 +31,64 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Main:
-    """One of main's tables where the branch was cut: its name in Spark SQL, and Iceberg's table."""
+class MainTable:
+    """A table of main: its name in Spark SQL, and its `org.apache.iceberg.Table` if it exists."""
 
     spark: SparkSession
     name: str
     table: Any | None
 
-    def had(self, condition: str) -> DataFrame | None:
-        """Its rows that meet a condition; None where there is no such row, by its statistics."""
+    def find_rows(self, condition: str) -> DataFrame | None:
+        """Return the rows that meet a condition; None where statistics exclude them all."""
         if self.table is None:
             return None
         rows = self.spark.table(self.name)
         if not condition:
             return rows
-        where = excluding(self.spark, self.name, condition)
-        if where is not None and not iceberg.may_have(self.table, where):
+        where = iceberg_filter(self.spark, self.name, condition)
+        if where is not None and not iceberg.may_contain(self.table, where):
             return None
         return rows.where(condition)
 
-    def lacks(self, columns: Sequence[str]) -> bool:
-        """Whether it has not all of these columns, as under an older contract: no row has a key."""
+    def lacks_columns(self, columns: Sequence[str]) -> bool:
+        """Return if a column is missing, as under an older contract: then no row has the key."""
         if self.table is None:
             return True
         there = {name.lower() for name in self.spark.table(self.name).columns}
         return any(name.lower() not in there for name in columns)
 
 
-def excluding(spark: SparkSession, name: str, condition: str) -> Any | None:
-    """A condition on a table in Iceberg's terms; None where these have no words for it."""
+def iceberg_filter(spark: SparkSession, name: str, condition: str) -> Any | None:
+    """Return a Spark SQL condition as an Iceberg expression; None if there is none."""
     try:
         return iceberg.expression(spark, name, condition)
     except jvm.JavaError:
         return None
 
 
-def main(run: Run, table: str = "") -> Main:
-    """A table of main, by default the run's own, as it was where the run's branch was cut."""
+def open_table(run: Run, table: str = "") -> MainTable:
+    """Return a table of main, by default the run's own, as it was when the branch was created."""
     spec = run.spec
     add_catalog(run.spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, run.token)
     name = table_name(table or run.contract.table, BASE)
-    return Main(run.spark, name, iceberg.find_iceberg_table(run.spark, name))
+    return MainTable(run.spark, name, iceberg.find_iceberg_table(run.spark, name))
 
 
-def whole(run: Run) -> DataFrame:
-    """The table's rows with the file's among them."""
+def whole_table(run: Run) -> DataFrame:
+    """Return the rows of the table with the file's rows among them."""
     return run.spark.table(table_name(run.contract.table))
 
 
-def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
-    """That the columns named `others` have values between the least and greatest of the columns.
+def key_range(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
+    """Return the condition that the columns `others` lie within the file's range of `columns`.
 
-    In Spark SQL with literals, by which Iceberg leaves files out; the ends are taken from the
-    statistics of the run's new files. Columns without such ends are left out: "" if all are.
+    The bounds are literals from the statistics of the run's new files, so that Iceberg can skip
+    files. Columns without bounds are left out: the result is "" if no column has any.
     """
     limits = []
     for column, other in zip(columns, others, strict=True):
         if column.kind in _BOUNDED and len(column.steps) == 1:
-            ends = iceberg.ends(run.spark, run.table, column.name, run.files)
+            ends = iceberg.bounds(run.spark, run.table, column.name, run.files)
             signs = zip((">=", "<="), (_text(end, column) for end in ends), strict=True)
             limits += [
                 f"{quoted(other)} {sign} {literal(end, column.type)}" for sign, end in signs if end
@@ -96,21 +96,21 @@ def between(run: Run, columns: Sequence[Column], others: Sequence[str]) -> str:
     return " AND ".join(limits)
 
 
-def newer(run: Run, window: Window) -> str:
-    """That a row of the table is in the window, in Spark SQL.
+def within_window(run: Run, window: Window) -> str:
+    """Return the condition that a row of the table lies in the window.
 
-    Raises Permanent NO_WINDOW where no row of the file has a date to go by.
+    Raises Permanent NO_WINDOW where no row of the file has a date.
     """
     column = run.contract.column(window.column)
     newest = run.rows.agg(F.max(quoted(column.name)).cast("string")).collect()[0][0]
     if newest is None:
-        message = f"no row of the file has a {window.column}, so there are no last days to look at"
+        message = f"no row of the file has a {window.column}, so the window of last days is unknown"
         raise Permanent("NO_WINDOW", message)
     return f"{quoted(column.name)} >= {literal(newest, column.type)} - INTERVAL {window.days} DAYS"
 
 
 def _text(end: object, column: Column) -> str:
-    """One end of a column's values as Spark's CAST takes it; "" where it is not to be written."""
+    """Return a bound as a text for CAST; "" where it cannot be written as a literal."""
     try:
         match column.kind:
             case "date" if isinstance(end, int):

@@ -1,4 +1,4 @@
-"""What the audit of one run looks at, and what it measures."""
+"""Values of one audit: the run, its row counts, and what was measured."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,10 +16,10 @@ from spark_jobs.spark.iceberg import table_name
 
 @dataclass(frozen=True)
 class Measured:
-    """A check's number, with the number of rows that it is a share of, and what answered.
+    """A check's measure, the tier that answered, and the rows that a percentage refers to.
 
-    `problem` says why it could not be measured, which blocks; `skipped` why it was not asked.
-    `note` is what else there is to say of it.
+    `problem` says why it could not be measured, which blocks publishing. `skipped` says why the
+    check was not evaluated. `note` is an addition for the report.
     """
 
     value: Number | None
@@ -31,11 +31,29 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run after its append: `table` is the branch's (`org.apache.iceberg.Table`).
+class RowCounts:
+    """The rows of a file: all, those that cannot be parsed, and those that were quarantined.
 
-    `files` are the data files that the run added (`org.apache.iceberg.DataFile`), by the commit
-    `audited_hash`. `token` is the job's, for Nessie.
+    With `nulled` the unparseable rows are in the table, with null in each such cell.
+    """
+
+    read: int
+    bad: int
+    quarantined: int
+    nulled: bool = False
+
+    @property
+    def written(self) -> int:
+        """Return the number of rows that the append put into the table."""
+        return self.read - self.quarantined
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run after its append; `table` is the branch's `org.apache.iceberg.Table`.
+
+    `files` are the data files (`org.apache.iceberg.DataFile`) that the commit `audited_hash` added.
+    `token` is the job's token for Nessie.
     """
 
     spark: SparkSession
@@ -48,12 +66,12 @@ class Run:
 
     @property
     def written(self) -> int:
-        """How many rows the run added."""
+        """Return the number of rows that the run added."""
         return sum(file.recordCount() for file in self.files)
 
     @cached_property
     def rows(self) -> DataFrame:
-        """The rows that the run added, read from its data files, with `_file` and `_pos`."""
+        """Return the rows that the run added, read from its data files, with `_file` and `_pos`."""
         if not self.files:
             return self.spark.table(table_name(self.contract.table)).limit(0)
         return iceberg.rows_of(self.spark, self.table, self.files)

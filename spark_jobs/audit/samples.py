@@ -1,4 +1,4 @@
-"""A few of the rows that break a check, each with its address in the data files."""
+"""Add a few of the rows that break a check to its result, each with its address."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,12 +7,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import OF_ROWS, Check
+from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.report import ADDRESS, READABLE, CheckResult, Status
-from spark_jobs.audit import check_sql, tiers
+from spark_jobs.audit import check_sql, verdict
 from spark_jobs.audit.run import Run
 from spark_jobs.files.open import BAD_ROW, Source
-from spark_jobs.spark.iceberg import quoted
 
 _ROWS = 3
 _COLUMNS = 8
@@ -24,9 +24,9 @@ Samples = tuple[Mapping[str, str | None], ...]
 def with_samples(
     results: Sequence[CheckResult], run: Run, source: Source
 ) -> tuple[CheckResult, ...]:
-    """The results, with rows that break each of the first failed checks where that is allowed.
+    """Return the results; the first failed checks have sample rows where the contract allows it.
 
-    Rows that could not be read are shown as they stand in the file, with the cells to blame.
+    Unparseable rows are shown as they stand in the file, with the cells at fault.
     """
     if not run.contract.allow_samples:
         return tuple(results)
@@ -46,20 +46,21 @@ def _samples(result: CheckResult, check: Check | None, run: Run, source: Source)
     if check is None or check.metric not in OF_ROWS:
         return ()
     rows = source.rows if check.quarantine else run.rows
-    return _broken_rows(rows, check, run.contract, kept=not check.quarantine)
+    return _broken_rows(rows, check, run.contract, in_table=not check.quarantine)
 
 
-def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: bool) -> Samples:
-    """Rows that break the check; only those that were `kept` in the table have an address.
+def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, in_table: bool) -> Samples:
+    """Return rows that break the check; only rows in the table (`in_table`) have an address.
 
-    Columns that the contract does not name are left out: nobody may see their values.
+    Columns that the contract does not declare are left out, because their values may be
+    confidential.
     """
     own = [contract.column(name).top for name in check.columns]
     declared = (column.name for column in contract.columns if column.is_declared)
     names = list(dict.fromkeys((*own, *declared)))[:_COLUMNS]
-    address = ADDRESS if kept else ()
+    address = ADDRESS if in_table else ()
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in (*address, *names)]
-    broken = rows.where(F.expr(check_sql.counted(check, contract))).select(*texts).limit(_ROWS)
+    broken = rows.where(F.expr(check_sql.counts_row(check, contract))).select(*texts).limit(_ROWS)
     return tuple(
         {name: _shown(name, value, contract.concealed) for name, value in row.asDict().items()}
         for row in broken.collect()
@@ -67,19 +68,20 @@ def _broken_rows(rows: DataFrame, check: Check, contract: Contract, *, kept: boo
 
 
 def _bad_rows(source: Source, contract: Contract) -> Samples:
-    """A few rows as they stand in the file; only columns where a cell must not be shown.
+    """Return a few unparseable rows; where values must be hidden, only the names of their columns.
 
-    That is so, too, where the file may have columns that the table has not: nobody classified them.
-    One cell too many moves all others, so that any of them may hold what another is to conceal.
+    Values are also hidden where the file may have columns that the table lacks, because those are
+    not classified. One cell too many shifts all others, so that any cell may hold a confidential
+    value.
     """
     unknown = contract.transform or contract.extra_columns == "drop"
     hides = bool(unknown or contract.concealed)
-    if source.unread is not None:
-        found = source.unread.limit(_ROWS).collect()
+    if source.unreadable is not None:
+        found = source.unreadable.limit(_ROWS).collect()
         return tuple(_bad_row(row["row"], row["cells"] or (), hides=hides) for row in found)
     if hides:
         return ()
-    # Whole rows: Spark refuses to read from JSON nothing but what it could not read. As texts:
+    # All columns, because Spark refuses to read only the corrupt records of JSON; as texts, because
     # Python has no dates after the year 9999.
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
     found = source.rows.where(F.col(BAD_ROW).isNotNull()).limit(_ROWS).select(*texts).collect()
@@ -87,16 +89,16 @@ def _bad_rows(source: Source, contract: Contract) -> Samples:
 
 
 def _bad_row(row: str, cells: Sequence[Row], *, hides: bool) -> Mapping[str, str | None]:
-    """Return which cells of a row could not be read, and the row where it may be shown."""
+    """Return which cells of a row could not be parsed, and the row where it may be shown."""
     named = [
-        f"{cell['column']} {tiers.HIDDEN}" if hides else f"{cell['column']} '{cell['text']}'"
+        f"{cell['column']} {verdict.HIDDEN}" if hides else f"{cell['column']} '{cell['text']}'"
         for cell in cells
     ]
-    shown = {"unreadable": ", ".join(named)[:_WIDEST] or "the row as a whole"}
+    shown = {"unreadable": ", ".join(named)[:_WIDEST] or "the whole row"}
     return shown if hides else {**shown, "row": row[:_WIDEST]}
 
 
 def _shown(name: str, value: str | None, hidden: frozenset[str]) -> str | None:
     if name in hidden:
-        return tiers.HIDDEN
+        return verdict.HIDDEN
     return value[:_WIDEST] if value and name not in ADDRESS else value

@@ -1,4 +1,8 @@
-"""Checks of single rows and of columns' values: on the append's own pass, or in a scan after it."""
+"""Tiers 3 and 4: checks of rows and of columns' values, as aggregates.
+
+The append observes them while it writes (tier 3). Others take a scan of the new data files after it
+(tier 4).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -17,33 +21,33 @@ from spark_jobs.audit.run import Measured, Run
 from spark_jobs.errors import BAD_VALUE, explain
 from spark_jobs.spark import jvm, sql_parser
 
-# More than these make Spark's generated code larger than the JVM compiles well.
-MOST = 60
+# With more aggregates Spark's generated code is too large for the JVM to compile well.
+MAX_AGGREGATES = 60
 Counts = Mapping[str, object]
 
 
-def riding(contract: Contract) -> list[Check]:
-    """The checks that the append's own pass over the rows is to answer.
+def observable(contract: Contract) -> list[Check]:
+    """Return the checks that the append measures while it writes the rows.
 
-    Not those that statistics may answer for nothing, nor what may fail on some row: conditions of
-    the data owner's own, which would take the append down with them.
+    Checks that statistics may answer for free are left out. So are the data owner's own conditions:
+    if one fails on a row, the append would fail with it.
     """
-    able = [check for check in contract.checks if _is_measured(check) and not _own_sql(check)]
+    able = [check for check in contract.checks if _is_measured(check) and not _has_own_sql(check)]
     dear = [check for check in able if check.basis.metric is not Metric.QUANTILE]
     left = [check for check in dear if not tier_statistics.may_answer(check, contract)]
-    return [check for check in left if not check.quarantine][:MOST]
+    return [check for check in left if not check.quarantine][:MAX_AGGREGATES]
 
 
 def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
-    """What must be aggregated over the rows to measure the checks."""
+    """Yield the aggregates that measure the checks."""
     for n, check in enumerate(checks):
         yield F.expr(_aggregate(check, contract)).alias(f"value_{n}")
         if check.where:
-            yield F.count_if(F.expr(check_sql.looked_at(check))).alias(f"rows_{n}")
+            yield F.count_if(F.expr(check_sql.checks_row(check))).alias(f"rows_{n}")
 
 
 def read(checks: Sequence[Check], found: Counts, rows: int, tier: Tier) -> dict[str, Measured]:
-    """The measures, by check id, in what `aggregates` came to over so many rows."""
+    """Return the measures, by check id, from the values of `aggregates` over so many rows."""
     return {
         check.id: Measured(
             _number(found[f"value_{n}"]), int(str(found.get(f"rows_{n}", rows))), tier
@@ -53,22 +57,23 @@ def read(checks: Sequence[Check], found: Counts, rows: int, tier: Tier) -> dict[
 
 
 def answer(run: Run, checks: Iterable[Check]) -> Mapping[str, Measured]:
-    """The measures, by check id, of all checks that a scan of the new data files can answer.
+    """Return the measures, by check id, of all checks that a scan of the new data files can answer.
 
-    At most `MOST` to a job, those of one column together, so that each column is read about once.
+    A job has at most `MAX_AGGREGATES`. Checks of one column share a job, so that each column is
+    read about once.
     """
     able = sorted(filter(_is_measured, checks), key=lambda check: check.columns)
     measured: dict[str, Measured] = {}
-    for start in range(0, len(able), MOST):
-        measured |= _scanned(run, able[start : start + MOST])
+    for start in range(0, len(able), MAX_AGGREGATES):
+        measured |= _scanned(run, able[start : start + MAX_AGGREGATES])
     return measured
 
 
 def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
-    """One scan for all; where it fails one for each half, until the bad check is alone."""
+    """Measure all checks in one scan; if it fails, scan each half until the bad check is alone."""
     try:
         for check in checks:
-            require_own_sql(run.spark, check)
+            check_own_sql(run.spark, check)
         found = run.rows.agg(*aggregates(checks, run.contract)).collect()[0].asDict()
     except (*jvm.JavaError, Permanent) as error:
         if len(checks) == 1:
@@ -79,19 +84,19 @@ def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
 
 
 def _problem(run: Run, error: Exception) -> str:
-    """Why a check could not be evaluated. Raises Transient where a retry may help."""
+    """Return why a check could not be evaluated. Raises Transient where a retry may help."""
     if isinstance(error, Permanent):
         return error.message
     reason = explain(error, "a check cannot be evaluated", "CHECK_FAILED")
     if not isinstance(reason, Permanent):
         raise reason from error
     if run.contract.quotes_files and reason.code != BAD_VALUE:
-        return jvm.said(error)
+        return jvm.root_message(error)
     return reason.message
 
 
-def require_own_sql(spark: SparkSession, check: Check) -> None:
-    """Raises Permanent BAD_CONDITION where a condition of the data owner's is not one."""
+def check_own_sql(spark: SparkSession, check: Check) -> None:
+    """Raise Permanent BAD_CONDITION where the data owner's condition is not a single expression."""
     own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
     for text in (*own, *([check.where] if check.where else [])):
         sql_parser.require_expression(spark, text)
@@ -102,8 +107,8 @@ def _aggregate(check: Check, contract: Contract) -> str:
     if basis.metric in OF_VALUES:
         return check_sql.value(basis, contract)
     if basis.metric is Metric.ROWS:
-        return f"count_if({check_sql.looked_at(basis)})"
-    return f"count_if({check_sql.counted(basis, contract)})"
+        return f"count_if({check_sql.checks_row(basis)})"
+    return f"count_if({check_sql.counts_row(basis, contract)})"
 
 
 def _is_measured(check: Check) -> bool:
@@ -113,7 +118,7 @@ def _is_measured(check: Check) -> bool:
     return basis.metric in (*OF_ROWS, *OF_VALUES) and not check.checks_whole_table
 
 
-def _own_sql(check: Check) -> bool:
+def _has_own_sql(check: Check) -> bool:
     return bool(check.where) or isinstance(check.basis.rule, Condition)
 
 

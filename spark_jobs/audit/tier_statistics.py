@@ -1,7 +1,7 @@
-"""Checks that the statistics of the new data files answer, without reading a row.
+"""Tier 2: checks that the statistics of the new data files answer without reading a row.
 
-Iceberg's writers count each column's nulls and NaNs and note its least and greatest value. Counts
-are exact; bounds prove that no value is out of range, and leave open how many are.
+Iceberg's writer counts each column's nulls and NaNs and notes its smallest and largest value.
+Counts are exact. Bounds prove that no value is out of range, but not how many values are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ _BOUNDED = (*_INTEGERS, *_FLOATING, "decimal", "date", "timestamp", "timestamp_n
 
 
 def may_answer(check: Check, contract: Contract) -> bool:
-    """Whether statistics can answer a check, if they are there and nothing breaks it."""
+    """Return if statistics can answer a check, provided that they exist and no value breaks it."""
     basis = check.basis
     if basis.metric is Metric.ROWS:
         return basis.scope is Scope.FILE and not basis.where
@@ -36,7 +36,7 @@ def may_answer(check: Check, contract: Contract) -> bool:
 
 
 def answer(run: Run, checks: Iterable[Check]) -> Mapping[str, Measured]:
-    """The measures, by check id, of those checks that the new files' statistics decide."""
+    """Return the measures, by check id, of the checks that the new files' statistics decide."""
     numbers = {c.id: _number(run, c.basis) for c in checks if may_answer(c, run.contract)}
     return {
         id_: Measured(number, run.written, Tier.MANIFESTS)
@@ -50,7 +50,7 @@ def _number(run: Run, check: Check) -> int | None:
         case Metric.ROWS:
             return run.written
         case Metric.NULL:
-            return iceberg.nulls(run.table, check.columns[0], run.files)
+            return iceberg.null_count(run.table, check.columns[0], run.files)
         case _:
             return None if _may_break(run, check) else 0
 
@@ -60,13 +60,13 @@ def _may_break(run: Run, check: Check) -> bool:
     limits = check.values.bounds
     where = run.spark, run.table, run.files, column.name
     outside = any(
-        iceberg.may_hold(*where, sign, _typed(text, column, sign)) for sign, text in limits
+        iceberg.may_match(*where, sign, _typed(text, column, sign)) for sign, text in limits
     )
-    return outside or (column.type in _FLOATING and iceberg.may_hold_nan(*where))
+    return outside or (column.type in _FLOATING and iceberg.may_be_nan(*where))
 
 
 def _is_range(rule: object, column: Column) -> bool:
-    """Whether a rule is of bounds alone, and the column's statistics have them in full."""
+    """Return if a rule has only bounds, and statistics hold the column's values in full."""
     if not isinstance(rule, Rule) or column.kind not in _BOUNDED:
         return False
     limits = rule.minimum, rule.maximum, rule.exclusive_minimum, rule.exclusive_maximum
@@ -79,7 +79,7 @@ def _is_range(rule: object, column: Column) -> bool:
 
 
 def _typed(text: str, column: Column, sign: str) -> int | float | str:
-    """A bound as Iceberg compares it, which orders -0.0 below 0.0 although they are the same."""
+    """Return a bound as Iceberg compares it, which orders -0.0 below 0.0."""
     if column.type in _INTEGERS:
         return int(text)
     if column.type not in _FLOATING:

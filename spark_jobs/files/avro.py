@@ -1,4 +1,4 @@
-"""Avro: Spark reads it by its module spark-avro, and its blocks say how many rows they hold."""
+"""Read Avro with Spark's module spark-avro, and count the rows by the file's blocks."""
 
 from typing import BinaryIO
 
@@ -9,7 +9,7 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting, explain
-from spark_jobs.files.columnar import typed
+from spark_jobs.files.columnar import typed_source
 from spark_jobs.files.limits import check_columns, check_rows
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.spark import jvm
@@ -22,33 +22,34 @@ _CHUNK = 1 << 20
 def read_avro(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
 ) -> Source:
-    """The rows of the Avro file at `path`.
+    """Read the Avro file at `path`.
 
-    Raises Permanent CORRUPT_FILE, or where it is beyond the limits, or NO_AVRO where Spark runs
-    without its module for Avro; Transient when storage does not answer.
+    Raises Permanent CORRUPT_FILE, a limit's code, or NO_AVRO if Spark lacks its module for Avro;
+    Transient when storage does not respond.
     """
     with file.open() as stream:
         count = count_rows(stream)
     check_rows(count, limits)
-    # By content, not by name: the key need not end in .avro.
+    # Spark must go by content, because the key need not end in .avro.
     reader = spark.read.format("avro").option("ignoreExtension", "true")
     try:
         rows = reader.load(path)
     except AnalysisException as error:
         if error.getCondition() == "COLUMN_ALREADY_EXISTS":
-            message = "a column is there more than once"
+            message = "the file has a column more than once"
             raise Quoting("DUPLICATE_COLUMN", message, error.getMessage() or message) from error
-        message = "this Spark has no spark-avro: its jar must be among the application's spark.jars"
+        message = "Spark lacks spark-avro: add its jar to the application's spark.jars"
         raise Permanent("NO_AVRO", message) from error
     except jvm.JavaError as error:
         raise explain(error, "the Avro schema cannot be read", "CORRUPT_FILE") from error
     check_columns(len(rows.columns), limits)
-    return typed(spark, rows.schema, lambda: rows, {}, count, contract)
+    return typed_source(spark, rows.schema, lambda: rows, {}, count, contract)
 
 
 def count_rows(file: BinaryIO) -> int:
-    """The number of rows in an Avro file, as its blocks give it (Avro 1.12, "Object Container
-    Files"). Raises Permanent CORRUPT_FILE where a block does not end as it must.
+    """Count the rows of an Avro file by its blocks (Avro 1.12, "Object Container Files").
+
+    Raises Permanent CORRUPT_FILE if a block does not end with the sync marker.
     """
     if _exactly(file, 4) != _MAGIC:
         raise _damaged("it does not begin as Avro does")
@@ -63,13 +64,13 @@ def count_rows(file: BinaryIO) -> int:
         count = _long(file, first)
         _skip(file, _long(file))
         if count < 0 or _exactly(file, _SYNC) != sync:
-            raise _damaged(f"the block after {rows:,} rows does not end where it must")
+            raise _damaged(f"the block after {rows:,} rows does not end with the sync marker")
         rows += count
     return rows
 
 
 def _long(file: BinaryIO, first: bytes = b"") -> int:
-    """A number in Avro's variable-length zig-zag coding; `first` is a byte that was read before."""
+    """Read a number in variable-length zig-zag coding; `first` is a byte that was read before."""
     value = shift = 0
     while shift < 70:
         byte = (first or _exactly(file, 1))[0]
@@ -78,12 +79,12 @@ def _long(file: BinaryIO, first: bytes = b"") -> int:
         shift += 7
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1)
-    raise _damaged("a number in it has no end")
+    raise _damaged("a number has no end")
 
 
 def _skip(file: BinaryIO, length: int) -> None:
     if length < 0:
-        raise _damaged("a length in it is below zero")
+        raise _damaged("a length is negative")
     while length:
         length -= len(_exactly(file, min(length, _CHUNK)))
 
@@ -93,7 +94,7 @@ def _exactly(file: BinaryIO, length: int) -> bytes:
     while len(found) < length:
         more = file.read(length - len(found))
         if not more:
-            raise Permanent("TRUNCATED_FILE", "the Avro file ends within a block: it was cut short")
+            raise Permanent("TRUNCATED_FILE", "the Avro file is truncated: it ends within a block")
         found += more
     return found
 

@@ -1,8 +1,8 @@
-"""Text as a value of a column's type: all of it, exactly, or not at all. Pure: Spark SQL text.
+"""Parse text as a column's type, completely and exactly, or mark the cell broken. Pure: SQL text.
 
-Spark's own casts of text are generous in silence: they take `2013-12-31 or so` for a date, `12:30`
-for a time of today, round `1.239` to a decimal(12,2), cut nanoseconds, and read `1.5d` and `0x1p3`
-as numbers and `1e400` as infinity. Here each of them is a text that does not fit.
+Spark's own casts accept too much: `2013-12-31 or so` as a date, `12:30` as a time of today, `1.5d`
+and `0x1p3` as numbers, `1e400` as infinity. They round `1.239` to a decimal(12,2) and truncate
+nanoseconds. Here each of these is a broken cell.
 """
 
 import re
@@ -33,7 +33,7 @@ _FLOATING = (
     "(translate({text}, '0123456789.eE+-', '') = '' AND abs({value}) < double('Infinity'))"
     f" OR lower({{text}}) IN {_NO_NUMBERS}"
 )
-# Digits after the point that the type has no place for must be zeros.
+# More digits after the decimal point than the type's scale must be zeros.
 _DECIMAL = (
     "translate({text}, " + _DIGITS + ", '') IN ('', '.', '-', '-.', '+', '+.')"
     " AND length(trim(TRAILING '0' FROM split_part({text}, '.', 2))) <= {scale}"
@@ -43,19 +43,19 @@ IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell in Spark SQL: its value, and whether it is broken, which is never null.
+    """A cell in Spark SQL: its value, and the condition that it is broken, which is never null.
 
-    Where it is broken the value is null, or not to be used.
+    The value of a broken cell is null or must not be used.
     """
 
     value: str
     broken: str
 
 
-def blamed(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Return the array of those cells that are broken, in Spark SQL.
+def broken_cells(cells: Sequence[tuple[str, str, str]]) -> str:
+    """Return an array of the broken cells, in Spark SQL.
 
-    Each cell is given by its column's name, and in Spark SQL whether it is broken, and its text.
+    Each cell is given as its column's name, the condition that it is broken, and its text.
     """
     named = (
         f"CASE WHEN {broken} THEN named_struct('column', {literal(name)}, 'text', {text}) END"
@@ -65,7 +65,7 @@ def blamed(cells: Sequence[tuple[str, str, str]]) -> str:
 
 
 def read_cell(text: str, column: Column) -> Cell:
-    """The cell of a column whose dates and times may be written in a way of their own."""
+    """Parse the cell of a column, which may declare a format or a zone for its dates and times."""
     if not column.written and not column.zone:
         return read_text(text, column.type)
     if column.written:
@@ -78,7 +78,7 @@ def read_cell(text: str, column: Column) -> Cell:
 
 
 def _in_zone(cell: Cell, text: str, column: Column) -> Cell:
-    """A moment that names no time zone as one of the column's, if its clocks ever showed it."""
+    """Place a time without a zone into the column's; times that its clocks skipped are broken."""
     zone = literal(column.zone)
     named = f"{text} RLIKE '{_NAMED_ZONE}'"
     moment = f"to_utc_timestamp({cell.value}, {zone})"
@@ -88,9 +88,9 @@ def _in_zone(cell: Cell, text: str, column: Column) -> Cell:
 
 
 def read_text(text: str, type_: str) -> Cell:
-    """The cell whose text is the SQL expression `text`, as a value of the Spark SQL type `type_`.
+    """Parse the SQL expression `text` as a value of the Spark SQL type `type_`.
 
-    Null is a null, and never broken. Bytes (binary) are written in base64.
+    Null stays null and is never broken. Binary values are base64.
     """
     value = _value(text, type_)
     scale = re.fullmatch(r"decimal\(\d+,\s*(\d+)\)", type_)

@@ -1,4 +1,4 @@
-"""Parquet, ORC and Avro: files that say themselves what their columns are."""
+"""Read files that declare the types of their columns: Parquet, ORC and Avro."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from spark_jobs.files.source import BAD_ROW, Source, opened, unread
+from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import literal
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import columns_of, landed
@@ -20,51 +20,52 @@ from spark_jobs.spark.jvm import java, java_session
 
 
 @dataclass(frozen=True)
-class Odd:
-    """A column that Spark reads as something else than it is, in Spark SQL.
+class ConvertedColumn:
+    """A column that Spark reads as another type, converted in Spark SQL.
 
-    `value` is what it is; `broken`, never null, tells a value that the type has no place for.
+    `broken`, never null, is the condition that the type cannot hold the value.
     """
 
     value: str
     broken: str
 
 
-def typed(
+def typed_source(
     spark: SparkSession,
     schema: T.StructType,
     read: Callable[[], DataFrame],
-    odd: Mapping[str, Odd],
-    promised: int,
+    converted: Mapping[str, ConvertedColumn],
+    declared_rows: int,
     contract: Contract,
 ) -> Source:
-    """A file's rows with the contract's columns; `read` gives them as Spark reads the schema.
+    """Return a file's rows with the contract's columns; `read` reads them with Spark's schema.
 
-    A time without a zone is UTC's where the contract wants an instant, whatever zone this machine
-    or session is in.
+    Where the contract has an instant, a time without a zone is in UTC, whatever the zone of the
+    machine or session.
     """
     as_read = compare(columns_of(schema), contract)
     if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
-        return unread(spark, as_read)  # Spark would not even begin
-    true = _without_zones(_true(read(), odd), contract)
+        return refused_source(spark, as_read)  # Spark would not even begin
+    true = _without_zones(_converted_rows(read(), converted), contract)
     columns = true.drop(BAD_ROW).schema
-    landing = compare(columns_of(columns), contract)
-    if landing.findings:
-        return unread(spark, landing)
-    values = landed(columns, landing.columns)
-    return opened(true.select(*values, BAD_ROW), landing, promised)
+    comparison = compare(columns_of(columns), contract)
+    if comparison.findings:
+        return refused_source(spark, comparison)
+    values = landed(columns, comparison.columns)
+    return readable_source(true.select(*values, BAD_ROW), comparison, declared_rows)
 
 
-def _true(rows: DataFrame, odd: Mapping[str, Odd]) -> DataFrame:
-    """The columns for what they are, and which value of a row has no place, as `name: value`."""
+def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -> DataFrame:
+    """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`."""
     values = [
-        f"{odd[name].value if name in odd else quoted(name)} AS {quoted(name)}"
+        f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
         for name in rows.columns
     ]
     broken = {
-        name: (column.broken, f"CAST({quoted(name)} AS STRING)") for name, column in odd.items()
+        name: (column.broken, f"CAST({quoted(name)} AS STRING)")
+        for name, column in converted.items()
     }
-    for field in rows.schema:  # damage that no checksum tells of
+    for field in rows.schema:  # damage that no checksum reveals
         if not_text := _not_text(quoted(field.name), field.dataType):
             shown = f"make_valid_utf8(CAST({quoted(field.name)} AS STRING))"
             broken[field.name] = not_text, shown
@@ -77,7 +78,7 @@ def _true(rows: DataFrame, odd: Mapping[str, Odd]) -> DataFrame:
 
 
 def _not_text(value: str, type_: T.DataType, depth: int = 0) -> str:
-    """Return the condition that a text in the value is no UTF-8, never null; "" for no text."""
+    """Return the condition that a text in the value is not UTF-8, never null; "" for no text."""
     each = f"x{depth}"
     if isinstance(type_, T.StringType):
         return f"coalesce(NOT is_valid_utf8({value}), false)"
@@ -104,11 +105,11 @@ def _without_zones(rows: DataFrame, contract: Contract) -> DataFrame:
     return rows.withColumns({name: F.col(quoted(name)).cast("timestamp") for name in zoneless})
 
 
-# What files say of themselves, read through the libraries that Spark itself uses.
+# Footers, read through the libraries that Spark itself uses
 
 
 def parquet_reader(spark: SparkSession, path: str) -> Any:
-    """An open `org.apache.parquet.hadoop.ParquetFileReader`: its caller closes it."""
+    """Return an open `org.apache.parquet.hadoop.ParquetFileReader`; the caller closes it."""
     hadoop = java_session(spark).sessionState().newHadoopConf()
     location = java(spark).org.apache.hadoop.fs.Path(path)
     parquet = java(spark).org.apache.parquet.hadoop
@@ -117,7 +118,7 @@ def parquet_reader(spark: SparkSession, path: str) -> Any:
 
 
 def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
-    """A Parquet schema (`MessageType`) as Spark's."""
+    """Return a Parquet schema (`MessageType`) as Spark's."""
     package = java(spark).org.apache.spark.sql.execution.datasources.parquet
     conf = java_session(spark).sessionState().conf()
     converted = package.ParquetToSparkSchemaConverter(conf).convert(parquet_schema)
@@ -125,18 +126,18 @@ def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
 
 
 def orc_reader(spark: SparkSession, path: str) -> Any:
-    """An open `org.apache.orc.Reader`: its caller closes it."""
+    """Return an open `org.apache.orc.Reader`; the caller closes it."""
     orc = java(spark).org.apache.orc.OrcFile
     options = orc.readerOptions(java_session(spark).sessionState().newHadoopConf())
     return orc.createReader(java(spark).org.apache.hadoop.fs.Path(path), options)
 
 
 def orc_schema(spark: SparkSession, orc_type: Any) -> StructType:
-    """An ORC schema (`TypeDescription`) as Spark's."""
+    """Return an ORC schema (`TypeDescription`) as Spark's."""
     utils = java(spark).org.apache.spark.sql.execution.datasources.orc.OrcUtils
     return StructType.fromJson(json.loads(utils.toCatalystSchema(orc_type).json()))
 
 
 def time_zone(spark: SparkSession) -> str:
-    """The time zone of the JVM, such as Etc/UTC."""
+    """Return the time zone of the JVM, such as Etc/UTC."""
     return str(java(spark).java.util.TimeZone.getDefault().getID())

@@ -1,4 +1,4 @@
-"""CSV: cells found by Spark, rows found and counted beside it, types taken from the contract."""
+"""Read CSV: Spark finds the cells, rows are counted separately, the contract gives the types."""
 
 import csv
 import io
@@ -19,27 +19,25 @@ from lakegate.contract.model import Column, Contract
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files import text_lines
-from spark_jobs.files.cells import blamed, read_cell
+from spark_jobs.files.cells import broken_cells, read_cell
 from spark_jobs.files.limits import check_columns, check_line
 from spark_jobs.files.sniff import HEAD
-from spark_jobs.files.source import BAD_ROW, Bytes, Source, opened, unread
+from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import BY_BYTES, LINE, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 
-# Where the rows of a CSV file begin and end, found without Spark's parser. Pure.
-#
-# The grammar is RFC 4180's, with two liberties that everybody takes: a quote inside of a cell
-# that began without one is a character like any other, and empty lines are no rows.
+# Rows are counted without Spark's parser, by the grammar of RFC 4180 with two common extensions: a
+# quote within an unquoted cell is a plain character, and empty lines are no rows.
 
-# Spark's names of the reader's options; delimiter, quote, escape and encoding are always given.
+# By Spark's names of its options. Delimiter, quote, escape and encoding are always there.
 Options = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A file's rows, its header among them; `undecodable` where bytes were no text.
+    """The number of a file's rows, header included; `undecodable` if bytes were no text.
 
-    `ends` are the line ends behind its rows: one of a kind, but for files put together of others.
+    `ends` are the line ends of its rows: more than one only in files joined from others.
     """
 
     count: int
@@ -48,10 +46,10 @@ class Rows:
 
 
 def complete_line(options: Options) -> str:
-    """A Java regular expression for lines that are whole rows by themselves.
+    """Return a Java regular expression for lines that are complete rows.
 
-    Where all lines of a file match there is no line end within quotes, so that the file can be
-    read line by line, in parallel. No part of it can go back, so that it takes linear time.
+    If all lines of a file match, no line end is within quotes, so that Spark can read the file line
+    by line, in parallel. All parts are possessive, so matching takes linear time.
     """
     delimiter, quote, escape = (
         f"\\x{{{ord(options[name]):x}}}" for name in ("delimiter", "quote", "escape")
@@ -63,46 +61,45 @@ def complete_line(options: Options) -> str:
 
 
 def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
-    """The names in a CSV file's first row, and its first line as it stands there.
+    """Return the names in a CSV file's first row, and its first line as it stands there.
 
-    Raises Permanent NOT_CSV when the row cannot be read, or does not end within `head`.
+    Raises Permanent NOT_CSV when the row cannot be parsed, or does not end within `head`.
     """
     text = head.decode(options["encoding"], errors="replace").removeprefix("\ufeff")
     if len(head) >= HEAD and not re.search(r"\S.*[\r\n]", text):
-        raise Permanent("NOT_CSV", f"there is no line end among the first {HEAD:,} bytes")
+        raise Permanent("NOT_CSV", f"there is no line end in the first {HEAD:,} bytes")
     first = next(filter(None, re.split(r"\r\n?|\n", text)), "")
     try:
         rows = _reader(io.StringIO(text, newline=""), options)
         return tuple(next(filter(None, rows), ())), first
     except csv.Error as error:
-        message = f"the first row cannot be read: {error}"
+        message = f"the first row cannot be parsed: {error}"
         raise Permanent("NOT_CSV", message) from error
 
 
 def count_rows(
-    opened: Callable[[], AbstractContextManager[BinaryIO]],
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
     options: Options,
     limits: Limits = DEFAULTS,
 ) -> Rows:
-    """Count a CSV file's rows by its quotes and line ends; `opened` gives its bytes.
+    """Count a CSV file's rows by its quotes and line ends; `open_text` opens its bytes.
 
-    Raises Permanent LINE_TOO_LONG where a line or a cell has more characters than are taken, and
-    CORRUPT_FILE where a quote that was opened is not closed at the end of a cell: whatever follows
-    might be data, or might be part of that cell.
+    Raises Permanent LINE_TOO_LONG if a line or a cell is longer than the limit, and CORRUPT_FILE if
+    a quote is not closed at the end of its cell: the rows after it are uncertain.
     """
     try:
-        return Rows(*_count(opened, options, "strict", limits), undecodable=False)
+        return Rows(*_count(open_text, options, "strict", limits), undecodable=False)
     except UnicodeDecodeError:
-        return Rows(*_count(opened, options, "replace", limits), undecodable=True)
+        return Rows(*_count(open_text, options, "replace", limits), undecodable=True)
 
 
 def _count(
-    opened: Callable[[], AbstractContextManager[BinaryIO]],
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
     options: Options,
     errors: str,
     limits: Limits,
 ) -> tuple[int, frozenset[str]]:
-    with opened() as file:
+    with open_text() as file:
         lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
         reader = _reader(lines, options, limits.longest_line)
         try:
@@ -113,15 +110,15 @@ def _count(
             if "field limit" in str(error):
                 check_line(limits.longest_line + 1, limits)
             message = (
-                f"line {reader.line_num:,}: {error}. A quote there, or on a line before it, is not "
-                "closed where its cell ends, so it is unknown where the next rows begin"
+                f"line {reader.line_num:,}: {error}. A quote in this line or an earlier one is not "
+                "closed at the end of its cell, so it is unknown where the next rows begin"
             )
             raise Permanent("CORRUPT_FILE", message) from error
 
 
 @dataclass
 class _Lines:
-    """The lines, none longer than one may be in memory; `end` is the end of the latest one."""
+    """The lines of a text, each within the limit; `end` is the line end of the latest one."""
 
     text: io.TextIOWrapper
     limits: Limits
@@ -149,10 +146,16 @@ def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
 
 
 _BAD = "bad"
-# What a cell "" is between two steps: a text that nobody could have written into a file.
+# Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
-_END_OF_INPUT = "\uffff"  # Spark's parser of single lines takes it for that
-_OWN = ("header", "delimiter", "quote", "escape", "encoding")  # of the options, those of the parser
+_PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
+_PARSER_OPTIONS = (
+    "header",
+    "delimiter",
+    "quote",
+    "escape",
+    "encoding",
+)  # of the options, those of the parser
 _PARSER = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": _BAD,
@@ -164,30 +167,30 @@ _PARSER = {
 def read_csv(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes, limits: Limits
 ) -> Source:
-    """A CSV file's rows; `head` is the beginning of its text.
+    """Read a CSV file; `head` is the beginning of its text.
 
-    A file in which every line is a whole row is read in parallel. Any other, and one in UTF-16, is
-    read by one task, after its rows were counted by `csv_grammar`.
+    A file whose lines are all complete rows is read in parallel. Any other file, and one in UTF-16,
+    is counted first and then read by one task.
     """
     options = contract.options
     has_header = options["header"] == "true"
     names, first = header(head, options) if has_header else (_names(contract), "")
     if not names:
-        raise Permanent("NO_HEADER", f"the file has no header among its first {HEAD:,} bytes")
+        raise Permanent("NO_HEADER", f"the file has no header in its first {HEAD:,} bytes")
     check_columns(len(names), limits)
-    landing = compare([(name, "") for name in names], contract)
-    if landing.findings:
-        return unread(spark, landing)
+    comparison = compare([(name, "") for name in names], contract)
+    if comparison.findings:
+        return refused_source(spark, comparison)
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
-    typed, bad = _typed(rows, names, landing.columns, options)
-    return opened(typed, landing, count, bad)
+    typed, bad = _typed_rows(rows, names, comparison.columns, options)
+    return readable_source(typed, comparison, count, bad)
 
 
 def _by_lines(
     spark: SparkSession, path: str, options: Options, width: int, first: str
 ) -> tuple[DataFrame, int] | None:
-    """The rows of a file in which each line is one, and their number; None for any other file."""
+    """Return the rows and their number if each line is a row; None for any other file."""
     lines = read_lines(spark, path, options["encoding"])
     has_quote = f"contains({LINE}, {literal(options['quote'])})"
     is_open = f"{has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))}"
@@ -195,14 +198,14 @@ def _by_lines(
         lines,
         {
             "lines": "count(*)",
-            "open": f"count_if(({is_open}) OR contains({LINE}, '{_END_OF_INPUT}'))",
+            "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
             "first": f"count_if({LINE} = {literal(first)})",
         },
     )
     if found["open"] or found["first"] > 1 or (first and not found["first"]):
         return None
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
-    parser = {**_PARSER, **{name: options[name] for name in _OWN if name != "header"}}
+    parser = {**_PARSER, **{name: options[name] for name in _PARSER_OPTIONS if name != "header"}}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
     parsed = f"from_csv({LINE}, '{_schema(width)}', map({arguments})) AS parsed"
     cells = rows.selectExpr(LINE, parsed).selectExpr(
@@ -216,10 +219,14 @@ def _by_lines(
 def _by_quotes(
     spark: SparkSession, path: str, options: Options, width: int, file: Bytes, limits: Limits
 ) -> tuple[DataFrame, int]:
-    """The rows of a file with line ends within quotes, and their number."""
-    opened = partial(text_lines.plain, file, gzipped=path.endswith(".gz"))
-    counted = count_rows(opened, options, limits)
-    parser = {**_PARSER, **{name: options[name] for name in _OWN}, "lineSep": _end(counted)}
+    """Return the rows of a file with line ends within quotes, and their number."""
+    open_text = partial(text_lines.uncompressed, file, gzipped=path.endswith(".gz"))
+    counted = count_rows(open_text, options, limits)
+    parser = {
+        **_PARSER,
+        **{name: options[name] for name in _PARSER_OPTIONS},
+        "lineSep": _end(counted),
+    }
     rows = spark.read.schema(_schema(width)).options(**parser, multiLine="true").csv(path)
     line = f"concat_ws({literal(options['delimiter'])}, {', '.join(_cells(width))})"
     rows = rows.withColumn(LINE, F.expr(f"replace({line}, '{_QUOTED_EMPTY}')"))
@@ -230,24 +237,26 @@ def _by_quotes(
 
 
 def _end(rows: Rows) -> str:
-    """Return the line end of all rows; told of none Spark's parser changes those within cells.
+    """Return the line end of all rows; without it, Spark's parser would change line ends in cells.
 
-    Raises Permanent CORRUPT_FILE where they differ.
+    Raises Permanent CORRUPT_FILE if rows have different line ends.
     """
     if len(rows.ends) > 1:
         ends = " and ".join(sorted(map(repr, rows.ends)))
-        message = f"its rows end in different ways ({ends}), though there are line ends in cells"
-        raise Permanent("CORRUPT_FILE", f"{message}: write the same one behind every row")
+        message = (
+            f"rows have different line ends ({ends}), although cells contain line ends: end every "
+            "row with the same one"
+        )
+        raise Permanent("CORRUPT_FILE", message)
     return next(iter(rows.ends), "\n")
 
 
-def _typed(
+def _typed_rows(
     rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options
 ) -> tuple[DataFrame, DataFrame]:
-    """Cells as the columns' types, null where the file has none; a misfit marks its row.
+    """Return the rows with the columns' types, and the unparseable rows with their broken cells.
 
-    Beside these rows those with a misfit, and which of their cells it is; of a row with too few or
-    too many cells none is to blame.
+    Absent columns are null. In a row with too few or too many cells no cell is marked as broken.
     """
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
@@ -261,12 +270,12 @@ def _typed(
         f"CASE WHEN {broken} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
     ), as_text.where(broken).selectExpr(
         f"coalesce({_BAD}, {LINE}) AS row",
-        f"CASE WHEN {_BAD} IS NULL THEN {blamed(named)} END AS cells",
+        f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
     )
 
 
 def _text(cell: str, column: Column, options: Options) -> str:
-    """A cell's text: null where the file has nothing, or what the contract says means nothing."""
+    """Return a cell's text; null where it is empty or has the contract's null value."""
     empty = literal(options.get("emptyValue", ""))
     if column.type != "string" and "emptyValue" not in options:
         empty = "NULL"  # nothing else could be meant

@@ -1,4 +1,4 @@
-"""JSON: objects, one a line or in one array, with types taken from the contract."""
+"""Read JSON, with one object a line or in one array; the contract gives the types."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,16 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting
-from spark_jobs.files.cells import IS_NO_NUMBER, Cell, blamed, read_text
+from spark_jobs.files.cells import IS_NO_NUMBER, Cell, broken_cells, read_text
 from spark_jobs.files.limits import check_columns
-from spark_jobs.files.source import BAD_ROW, Bytes, Source, opened, unread
+from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import LINE, collected, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
-# Where the items of a JSON array begin and end, as Java's regular expressions. Pure.
-#
-# Only strings and brackets are looked at: whether an item is JSON is judged when it is parsed.
-# Every loop is possessive, so that nothing is tried twice and no stack grows with a text's
-# length.
+# Regular expressions for the items of an array. They look at strings and brackets only; each item
+# is parsed later. Every loop is possessive, so that matching needs neither backtracking nor a stack
+# that grows with the text.
 
 DEEPEST = 100
 BLANKS = " \t\r\n"
@@ -32,7 +30,7 @@ _OTHER = r'[^"\[\]{}]++'
 
 
 def array() -> str:
-    """Return the expression for a text of one character a byte that is one array and no more."""
+    """Return the expression for a text that is one array, with one character for each byte."""
     items = f"{_item()}(?:,{_item()})*+"
     return rf"(?s)\A(?:{_MARK})?{_BLANKS}\[(?:{_BLANKS}|{items})\]{_BLANKS}\z"
 
@@ -47,34 +45,32 @@ def _item() -> str:
 
 
 def _within() -> str:
-    """Return the expression for what is between two brackets, of whatever kind they are."""
+    """Return the expression for the text between two brackets of any kind."""
     within = f"(?:{_OTHER}|{_STRING})*+"
     for _ in range(DEEPEST):
         within = rf"(?:{_OTHER}|{_STRING}|[\[{{]{within}[\]}}])*+"
     return within
 
 
-# A JSON value as a value of a column's type, nested or not: exactly, or not at all.
-#
-# Pure: Spark SQL text over a `variant`, which keeps what Spark's reader of JSON forgets: whether
-# a value was written as text or as a number, and with which digits.
+# Values are parsed from a `variant`, in Spark SQL. Unlike Spark's JSON reader it keeps whether a
+# value was a text or a number, and its digits.
 
 _FLOATING = ("float", "double")
 
 
 def field(value: str, key: str) -> str:
-    """The value under an object's key, as a variant: SQL null where there is none."""
+    """Return the value of an object's key as a variant; SQL null if the key is absent."""
     if '"' in key and "'" in key:
-        why = "has both kinds of quotes in it, and cannot be read from JSON"
+        why = "contains both kinds of quotes, and cannot be read from JSON"
         raise Quoting("UNREADABLE_TYPE", f"a key {why}", f"the key {key} {why}")
     path = f"$['{key}']" if '"' in key else f'$["{key}"]'
     return f"try_variant_get({value}, {literal(path)}, 'variant')"
 
 
 def read_value(value: str, type_: Type, depth: int = 0) -> Cell:
-    """The variant that the SQL expression `value` is, as a value of the type.
+    """Parse the variant in the SQL expression `value` as a value of the type.
 
-    An object's key that its struct does not have makes it broken. JSON's null is a null.
+    A key that the struct does not have makes the cell broken. JSON's null becomes null.
     """
     match type_:
         case Struct():
@@ -96,7 +92,7 @@ def _scalar(value: str, type_: str) -> Cell:
     if type_ in ("int", "bigint"):
         fits = f"{kind} = 'BIGINT'"
     elif type_ in _FLOATING:
-        # A number that turned out infinite was too large.
+        # A number that became infinite was too large.
         fits = f"({kind} = 'STRING') = ({IS_NO_NUMBER.format(text=text)})"
     elif type_.startswith("decimal"):
         fits = f"{kind} <> 'DOUBLE'"  # digits may have been lost
@@ -142,7 +138,7 @@ _LONGEST_KEY = 1000
 _INSIDE = r"(?s)\[(.*)\]"
 _PARSED = "parsed"
 _OBJECT = "object"
-# Half of a surrogate pair is no character: Spark would read it as a question mark.
+# Half of a surrogate pair is invalid: Spark would read it as a question mark.
 _HALF = (
     r"(?i)(?<!\\\\)(?:\\\\\\\\)*\\\\u(?:d[89ab][0-9a-f]{2}(?!\\\\ud[c-f])"
     r"|(?<!\\\\ud[89ab][0-9a-f]{2}\\\\u)d[c-f])"
@@ -150,32 +146,32 @@ _HALF = (
 
 
 def is_array(head: bytes) -> bool:
-    """Whether a JSON text that begins like this is an array."""
+    """Return if a JSON text that begins like this is an array."""
     return _start(head)[:1] == b"["
 
 
 def read_json(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes, limits: Limits
 ) -> Source:
-    """A JSON file's rows; `head` is the beginning of its text.
+    """Read a JSON file; `head` is the beginning of its text.
 
-    Its first character tells whether it is an array, which is read whole and by one task, or
-    has one object a line. Each row is parsed strictly: no key twice, nothing after it.
+    The first character tells an array, which one task reads as a whole, from one object a line.
+    Each row is parsed strictly: no duplicate key, nothing after the object.
     """
     start = _start(head)
     if start[:1] not in (b"{", b"["):
         shown = start[:100].decode(errors="replace") or "nothing"
-        message = "the contract says json, but the file begins with no object and no array"
+        message = "the contract says json, but the file begins with neither an object nor an array"
         raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
     rows = _parsed(_items(spark, path) if is_array(head) else _lines(spark, path))
     keys, count = _keys(rows, limits)
     names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
-    landing = compare([(name, "") for name in (*keys, *absent)], contract)
-    if landing.findings and keys:
-        return unread(spark, landing)
-    typed, bad = _typed(rows, names, landing.columns)
-    return opened(typed, landing, count, bad)
+    comparison = compare([(name, "") for name in (*keys, *absent)], contract)
+    if comparison.findings and keys:
+        return refused_source(spark, comparison)
+    typed, bad = _typed_rows(rows, names, comparison.columns)
+    return readable_source(typed, comparison, count, bad)
 
 
 def _start(head: bytes) -> bytes:
@@ -183,9 +179,9 @@ def _start(head: bytes) -> bytes:
 
 
 def _keys(rows: DataFrame, limits: Limits) -> tuple[list[str], int]:
-    """The keys of all objects in the file, and the number of its rows.
+    """Return the keys of all objects in the file, and the number of its rows.
 
-    However many keys there are, the driver is given one more than may be. Raises Permanent.
+    The driver gets at most one key more than the limit. Raises Permanent.
     """
     keys = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
     alike = rows.selectExpr(f"array_sort({keys}) AS keys").groupBy("keys").count()
@@ -203,17 +199,20 @@ def _lines(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _items(spark: SparkSession, path: str) -> DataFrame:
-    """The items of a file that is one array, each as its text.
+    """Return the items of a file that is one array, each as its text.
 
-    Raises Permanent CORRUPT_FILE where it is not one array and nothing else.
+    Raises Permanent CORRUPT_FILE if it is anything else.
     """
-    # A character a byte, so that bytes that are no UTF-8 come out of it as they are.
+    # One character for each byte keeps bytes that are not UTF-8 as they are.
     text = "decode(CAST(value AS BINARY), 'ISO-8859-1') AS text"
     file = spark.read.text(path, wholetext=True).selectExpr(text)
     whole = f"text RLIKE {literal(array())}"
     if not measure(file, {"arrays": f"count_if({whole})"})["arrays"]:
-        message = "the file begins as a JSON array, but is not one: it is damaged or cut short"
-        raise Permanent("CORRUPT_FILE", f"{message}, or nested more than {DEEPEST} deep")
+        message = (
+            "the file begins as a JSON array, but is not one: it is damaged, truncated or nested "
+            f"more than {DEEPEST} deep"
+        )
+        raise Permanent("CORRUPT_FILE", message)
     blanks = literal(BLANKS)
     inside = f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
     items = file.selectExpr(inside).where("inside <> ''")
@@ -224,14 +223,14 @@ def _items(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
-    """Each line, and the object that it is: null where it is not exactly one."""
+    """Return each line with its object; null unless the line is exactly one object."""
     whole = (
         f"try_variant_get({_PARSED}, '$[1]', 'int') = 0"
         f" AND try_variant_get({_PARSED}, '$[2]', 'variant') IS NULL"
         f" AND is_valid_utf8({LINE})"
         f" AND NOT (contains({LINE}, '\\\\u') AND {LINE} RLIKE '{_HALF}')"
     )
-    # In an array with a 0 after it: what else stands on the line would come between the two.
+    # Parsed as an array with a 0 at its end: anything else on the line would come before the 0.
     parsed = f"try_parse_json(concat('[', {LINE}, ',0]')) AS {_PARSED}"
     return lines.selectExpr(LINE, parsed).selectExpr(
         LINE,
@@ -239,13 +238,10 @@ def _parsed(lines: DataFrame) -> DataFrame:
     )
 
 
-def _typed(
+def _typed_rows(
     rows: DataFrame, names: dict[str, str], columns: Sequence[Column]
 ) -> tuple[DataFrame, DataFrame]:
-    """Objects as the columns; a value that does not fit marks its row.
-
-    Beside these rows those with such a value, and which of their values it is.
-    """
+    """Return the typed rows, and the unparseable rows with their broken values."""
     at = {f"v{n}": column for n, column in enumerate(columns)}
     found = [
         f"{field(_OBJECT, names.get(c.name.lower(), c.name))} AS {name}" for name, c in at.items()
@@ -263,7 +259,7 @@ def _typed(
         f"CASE WHEN {broken} THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
     ), values.where(broken).selectExpr(
         f"make_valid_utf8({LINE}) AS row",
-        f"CASE WHEN NOT no_object THEN {blamed(named)} END AS cells",
+        f"CASE WHEN NOT no_object THEN {broken_cells(named)} END AS cells",
     )
 
 

@@ -1,7 +1,7 @@
-"""Parquet's repetition levels: they alone say where in a repeated column a row begins.
+"""Check Parquet's repetition levels, which mark where a row begins in a repeated column.
 
-Spark takes them as they are. Where a column has a row too few, or does not begin with one, Spark
-moves the values of later rows up and makes the last ones empty, without a word.
+Spark does not check them. If a column lacks a row, or does not begin with one, Spark silently moves
+values of later rows up and leaves the last rows empty.
 """
 
 from functools import reduce
@@ -15,10 +15,10 @@ _RLE = "RLE"
 
 
 def check_levels(reader: Any) -> None:
-    """Refuse a file in which a repeated column has other rows than its row group.
+    """Refuse a file in which a repeated column has another number of rows than its row group.
 
-    Reads these columns, and no others, through `reader` (a `ParquetFileReader`). Raises Permanent
-    CORRUPT_FILE, and what the reader raises.
+    Only these columns are read, through `reader` (a `ParquetFileReader`). Raises Permanent
+    CORRUPT_FILE and the reader's exceptions.
     """
     columns = reader.getFileMetaData().getSchema().getColumns()
     repeated = [column for column in columns if column.getMaxRepetitionLevel()]
@@ -45,7 +45,7 @@ def _check(pages: Any, column: Any, rows: int) -> None:
             raise _damaged("a repeated column does not begin with a row")
         found, is_first = found + begun, False
     if found != rows:
-        raise _damaged(f"a repeated column has {found:,} rows where {rows:,} are")
+        raise _damaged(f"a repeated column has {found:,} rows, but its row group has {rows:,}")
 
 
 def _levels(page: Any) -> bytes | None:
@@ -59,10 +59,10 @@ def _levels(page: Any) -> bytes | None:
 
 
 def count_begun(levels: bytes, values: int, width: int) -> tuple[int, bool]:
-    """Return how many of so many levels are 0, each a row's beginning, and if the first one is.
+    """Count the levels that are 0, where a row begins; also return if the first level is 0.
 
-    They are of `width` bits each, in Parquet's RLE/bit-packing hybrid ("Encodings", RLE = 3).
-    Raises Permanent CORRUPT_FILE where there are fewer.
+    Levels have `width` bits each, in Parquet's RLE/bit-packing hybrid ("Encodings", RLE = 3).
+    Raises Permanent CORRUPT_FILE if there are fewer than `values`.
     """
     at = begun = 0
     starts = None

@@ -1,7 +1,7 @@
-"""A landed file as rows with the contract's columns, whatever its format.
+"""Open a landed file of any format as rows with the contract's columns.
 
-Every cell that cannot be read as the contract says marks its row: `BAD_ROW` then holds the row as
-it stands in the file, and null in every good row.
+`BAD_ROW` is null in good rows. In a row with a cell that cannot be parsed, it holds the row as it
+stands in the file.
 """
 
 from pyspark.sql import Column as Expression
@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.errors import Quoting, explain, told
+from spark_jobs.errors import Quoting, explain, masked
 from spark_jobs.files import sniff
 from spark_jobs.files.avro import read_avro
 from spark_jobs.files.csv import read_csv
@@ -37,13 +37,12 @@ def open_source(
 ) -> Source:
     """Open the file at `path`, whose bytes are `file`.
 
-    Raises Permanent when it is not a file of the contract's format, a damaged one, one beyond the
-    limits, or one without a single byte.
+    Raises Permanent when it is empty, damaged, beyond the limits, or not of the contract's format.
     """
     if file.size == 0:
-        raise Permanent("EMPTY_OBJECT", "the file is empty: it has not one byte")
+        raise Permanent("EMPTY_OBJECT", "the file is empty")
     if contract.format in _TEXT:
-        return _text(spark, path, contract, file, limits)
+        return _open_text(spark, path, contract, file, limits)
     try:
         return _BINARY[contract.format](spark, path, contract, file, limits)
     except Permanent:
@@ -51,7 +50,7 @@ def open_source(
         raise
 
 
-def _text(
+def _open_text(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
 ) -> Source:
     gzipped, text = path.endswith(".gz"), Unpacked(file.size)
@@ -59,7 +58,7 @@ def _text(
         text = check_gzip(file, int(contract.options["maxCompressionRatio"]), limits)
     head = sniff.text_head(file.head(sniff.HEAD), gzipped=gzipped)
     if not head:
-        raise Permanent("EMPTY_OBJECT", "the file is empty: gzip of not one byte")
+        raise Permanent("EMPTY_OBJECT", "the file is empty: it is gzip of 0 bytes")
     encoding = contract.options.get("encoding", "UTF-8")
     sniff.check_text(contract.format, head, encoding)
     if contract.format == "json" and is_array(head):
@@ -71,11 +70,9 @@ def _text(
     return _TEXT[contract.format](spark, path, contract, file, head, limits)
 
 
-# A contract's transform: one SELECT over the landed file, whose result is judged as a file is.
-#
-# It sees the file as `file`: every column that is there, of the file's own type, or text where
-# the format has no types. Rows that cannot be read do not reach it, and count as bad as in any
-# file.
+# A contract's transform is one SELECT. It reads the landed file as the view `file`, with all of the
+# file's columns (texts in text formats) and without unparseable rows. These still count as bad
+# rows.
 
 _VIEW = "file"
 _LONGEST = 1000
@@ -86,7 +83,7 @@ def open_file(
 ) -> Source:
     """Open the file at `path`, through the contract's transform if it has one.
 
-    Raises Permanent when it is not a file of the contract's format, or a damaged one.
+    Raises Permanent when it is damaged, or not of the contract's format.
     """
     if not contract.transform:
         return open_source(spark, path, contract, file, limits)
@@ -97,63 +94,66 @@ def open_file(
 def _transformed(spark: SparkSession, source: Source, contract: Contract) -> Source:
     is_bad = F.col(BAD_ROW).isNotNull()
     try:
-        result = _selected(spark, source.rows.where(~is_bad).drop(BAD_ROW), contract.transform)
+        result = _run_transform(spark, source.rows.where(~is_bad).drop(BAD_ROW), contract.transform)
     except Permanent as error:
-        return _refused(spark, Finding(error.code, _VIEW, told(error, contract).message))
-    landing = compare(columns_of(result.schema), contract)
-    if landing.findings:
-        return _refused(spark, *landing.findings)
-    rows, bad = _counted(source)
+        return _refused_transform(
+            spark, Finding(error.code, _VIEW, masked(error, contract).message)
+        )
+    comparison = compare(columns_of(result.schema), contract)
+    if comparison.findings:
+        return _refused_transform(spark, *comparison.findings)
+    rows, bad = _count_rows(source)
     good = F.lit(None).cast("string").alias(BAD_ROW)
-    found = result.select(*landed(result.schema, landing.columns), good)
+    found = result.select(*landed(result.schema, comparison.columns), good)
     if bad:
-        empty = landed(T.StructType([]), landing.columns)
-        found = found.union(source.rows.where(is_bad).select(*empty, _bad_row()))
-    return Source(found, (), None, landing.columns, landing.changes, rows)
+        empty = landed(T.StructType([]), comparison.columns)
+        found = found.union(source.rows.where(is_bad).select(*empty, _bad_row_column()))
+    return Source(found, (), None, comparison.columns, comparison.changes, rows)
 
 
-def _selected(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
-    """What the SELECT makes of the rows. Raises Permanent BAD_TRANSFORM where it cannot be run."""
+def _run_transform(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:
+    """Run the SELECT over the rows. Raises Permanent BAD_TRANSFORM if it cannot run."""
     rows.createOrReplaceTempView(_VIEW)
     try:
         read = sql_parser.tables_read(spark, sql)
         known = {(part.lower(),) for part in (_VIEW, *read.parts)}
         others = [each for each in read.tables if tuple(map(str.lower, each.name)) not in known]
         if others:
-            raise Permanent("BAD_TRANSFORM", f"the transform can only read file, not {others[0]}")
+            message = f"the transform may read only the view file, not {others[0]}"
+            raise Permanent("BAD_TRANSFORM", message)
         return spark.sql(sql)
     except jvm.JavaError as error:
         said = str(error).split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()
         what = "the transform does not fit the file"
-        plain = f"{what}: {jvm.refusal(error)}"
+        plain = f"{what}: {jvm.error_condition(error)}"
         raise Quoting("BAD_TRANSFORM", plain, f"{what}: {said[:_LONGEST]}") from error
     finally:
         spark.catalog.dropTempView(_VIEW)
 
 
-def _counted(source: Source) -> tuple[int, int]:
-    """How many rows the file has, and how many of them are bad; all of it is read, once.
+def _count_rows(source: Source) -> tuple[int, int]:
+    """Return the number of the file's rows and of its bad rows, from one pass over all of it.
 
-    Raises Permanent CORRUPT_FILE where the file holds another number of rows than it says.
+    Raises Permanent CORRUPT_FILE if the file declares another number of rows.
     """
-    seen = Observation("file")
+    counts = Observation("file")
     every, bad = F.count(F.lit(1)).alias("rows"), F.count(BAD_ROW).alias("bad")
     try:
-        watched = source.rows.observe(seen, every, bad)
-        watched.write.format("noop").mode("overwrite").save()
+        observed = source.rows.observe(counts, every, bad)
+        observed.write.format("noop").mode("overwrite").save()
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
-    rows, bad_rows = int(seen.get["rows"]), int(seen.get["bad"])
-    if source.promised_rows not in (None, rows):
-        message = f"the file promises {source.promised_rows:,} rows; {rows:,} can be read"
+    rows, bad_rows = int(counts.get["rows"]), int(counts.get["bad"])
+    if source.declared_rows not in (None, rows):
+        message = f"the file declares {source.declared_rows:,} rows, but {rows:,} can be read"
         raise Permanent("CORRUPT_FILE", message)
     return rows, bad_rows
 
 
-def _bad_row() -> Expression:
-    """`BAD_ROW`, said so that the whole row is read: Spark refuses to read nothing but that."""
+def _bad_row_column() -> Expression:
+    """Return `BAD_ROW`, written so that Spark reads all columns: it cannot read this one alone."""
     return F.when(F.length(F.to_json(F.struct("*"))) >= 0, F.col(BAD_ROW))
 
 
-def _refused(spark: SparkSession, *findings: Finding) -> Source:
+def _refused_transform(spark: SparkSession, *findings: Finding) -> Source:
     return Source(spark.createDataFrame([], T.StructType([])), findings, None)

@@ -1,4 +1,4 @@
-"""What the first and last bytes of a file tell, before Spark is asked to read it. Pure."""
+"""Recognize a file by its first and last bytes, before Spark reads it. Pure."""
 
 import zlib
 
@@ -36,10 +36,10 @@ _NAMES = {"parquet": "Parquet", "orc": "ORC", "avro": "Avro"}
 
 
 def check_binary(declared: str, head: bytes, tail: bytes) -> None:
-    """Say what a file is if it is no whole file of the format `declared` (parquet, orc, avro).
+    """Raise Permanent unless the file is a complete one of the format `declared`.
 
-    Each begins with its magic; Parquet ends with it (Apache Parquet, "File format"), and ORC with
-    it and one more byte (ORC Specification v1, "File Tail"). Raises Permanent.
+    Parquet, ORC and Avro begin with their magic. Parquet ends with it too (Apache Parquet, "File
+    format"), and ORC ends with it and one more byte (ORC Specification v1, "File Tail").
     """
     magic = _MAGIC[declared]
     if not head.startswith(magic):
@@ -49,15 +49,12 @@ def check_binary(declared: str, head: bytes, tail: bytes) -> None:
     ends = {"parquet": tail[-4:], "orc": tail[-4:-1]}
     if ends.get(declared, magic) != magic:
         name = _NAMES[declared]
-        message = f"the file begins as {name} but has no end: its upload or copy was cut short"
+        message = f"the file begins as {name} but has no end: it was truncated on its way"
         raise Permanent("TRUNCATED_FILE", message)
 
 
 def check_text(declared: str, head: bytes, encoding: str) -> None:
-    """Make sure that a file beginning with `head` may be text, as `declared` (csv, json) is.
-
-    Raises Permanent.
-    """
+    """Raise Permanent unless a file that begins with `head` may be text (csv, json)."""
     wide = encoding.startswith("UTF-16")
     described = "" if wide and head[:2] in (b"\xff\xfe", b"\xfe\xff") else _described(head)
     if described and not (wide and described == "binary data"):
@@ -66,18 +63,18 @@ def check_text(declared: str, head: bytes, encoding: str) -> None:
 
 
 def is_gzip(head: bytes) -> bool:
-    """Whether a file that begins like this is compressed by gzip (RFC 1952)."""
+    """Return if a file that begins like this is compressed by gzip (RFC 1952)."""
     return head.startswith(_GZIP)
 
 
 def text_head(head: bytes, gzipped: bool) -> bytes:
-    """The beginning of a text file's text. Raises Permanent CORRUPT_FILE when it is no gzip."""
+    """Return the beginning of a file's text. Raises Permanent CORRUPT_FILE on invalid gzip."""
     if not gzipped:
         return head
     try:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, HEAD)
     except zlib.error as error:
-        message = f"the name ends in .gz, but it is no gzip: {error}"
+        message = f"the name ends in .gz, but the file is not gzip: {error}"
         raise Permanent("CORRUPT_FILE", message) from error
 
 
@@ -89,5 +86,5 @@ def _described(head: bytes) -> str:
         if head.startswith(magic) and not (is_text and magic.isalnum()):
             return described
     if head.lstrip().lower().startswith(_MARKUP):
-        return "HTML or XML: was it a page that told of an error?"
+        return "HTML or XML: it may be an error page"
     return "binary data" if start.count(0) > len(start) / 8 else ""

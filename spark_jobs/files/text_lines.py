@@ -1,4 +1,4 @@
-"""The lines of a text file, as Spark reads them in parallel: bytes that may not be text."""
+"""Read the lines of a text file in parallel, and uncompress gzip within limits."""
 
 import gzip
 import zlib
@@ -18,25 +18,24 @@ from spark_jobs.spark import jvm
 
 LINE = "line"
 _MARK = 3  # bytes of a byte order mark, which is no part of the first line
-# In these a line end is one byte, which is no part of any other character.
+# Encodings in which a line end is one byte that no other character contains.
 BY_BYTES = ("UTF-8", "ISO-8859-1")
 
 
 def read_lines(spark: SparkSession, path: str, encoding: str) -> DataFrame:
-    """Every line that is not empty, in the column `LINE`; `encoding` is one of `BY_BYTES`.
+    """Return the lines that are not empty, in the column `LINE`; `encoding` is one of `BY_BYTES`.
 
-    Bytes that are no UTF-8 stay as they are: `is_valid_utf8` tells.
+    Bytes that are not UTF-8 stay as they are; `is_valid_utf8` finds them.
     """
     line = "value" if encoding == "UTF-8" else f"decode(CAST(value AS BINARY), '{encoding}')"
     return spark.read.text(path).where("value <> ''").selectExpr(f"{line} AS {LINE}")
 
 
 def check_lines(spark: SparkSession, path: str, size: int, limits: Limits) -> None:
-    """Make sure that no line of a text of `size` bytes is longer than is taken.
+    """Raise Permanent if a line of a text of `size` bytes is longer than the limit.
 
-    Hadoop cuts off, or leaves out, lines longer than it is told, so that none need fit into memory;
-    then bytes are missing. A text that is shorter than a line may be is not looked at. Raises
-    Permanent.
+    Hadoop truncates or skips longer lines, so that none need fit into memory; then bytes are
+    missing. A text shorter than the limit is not read.
     """
     if size <= limits.longest_line:
         return
@@ -49,16 +48,16 @@ def check_lines(spark: SparkSession, path: str, size: int, limits: Limits) -> No
 
 
 def measure(rows: DataFrame, measures: Mapping[str, str]) -> dict[str, Any]:
-    """What one pass over the rows finds, by name; `measures` are aggregates in Spark SQL.
+    """Return aggregates over the rows, by name; `measures` are Spark SQL.
 
-    Raises Permanent CORRUPT_FILE where the file cannot be read.
+    Raises Permanent CORRUPT_FILE if the file cannot be read.
     """
     found = collected(rows.selectExpr(*[f"{sql} AS {name}" for name, sql in measures.items()]))
     return dict(found[0].asDict())
 
 
 def collected(rows: DataFrame) -> list[Row]:
-    """A few rows that are found in a file. Raises Permanent where it cannot be read."""
+    """Return the rows, of which there must be few. Raises Permanent if the file cannot be read."""
     try:
         return rows.collect()
     except jvm.JavaError as error:
@@ -66,51 +65,49 @@ def collected(rows: DataFrame) -> list[Row]:
 
 
 def literal(text: str) -> str:
-    """A text as Spark SQL writes it, whatever characters it has."""
+    """Return a text as a Spark SQL literal, whatever its characters."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return "'" + "".join(c if c >= " " else f"\\u{ord(c):04x}" for c in escaped) + "'"
 
 
-# A file's bytes as they are without gzip, and a limit to how many those may be.
-
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-# So much may come out of any file, however small: a short file of one repeated line is no bomb.
-_HARMLESS = 64 << 20
+# A small file of one repeated line is no zip bomb: any file may have so many bytes.
+_ALWAYS_ALLOWED = 64 << 20
 
 
 @contextmanager
-def plain(file: Bytes, *, gzipped: bool) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked where they are gzip.
+def uncompressed(file: Bytes, *, gzipped: bool) -> Iterator[BinaryIO]:
+    """Open the file's bytes, uncompressed if they are gzip.
 
-    Raises Permanent CORRUPT_FILE inside the block where what is read is damaged or cut short.
+    Raises Permanent CORRUPT_FILE inside the block where the data is damaged or truncated.
     """
     try:
         with file.open() as packed:
             yield cast(BinaryIO, gzip.GzipFile(fileobj=packed)) if gzipped else packed
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        message = "the gzip file is damaged or cut short"
+        message = "the gzip file is damaged or truncated"
         raise Quoting("CORRUPT_FILE", message, f"{message}: {error}") from error
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A text without gzip: its bytes, and those of its longest line, 0 where nobody looked."""
+    """The size of an uncompressed text, and of its longest line; 0 if that was not measured."""
 
     size: int
     longest_line: int = 0
 
 
 def check_gzip(file: Bytes, most: int, limits: Limits = DEFAULTS) -> Unpacked:
-    """Unpack the whole file once, keeping nothing, to see that it is whole and no bomb.
+    """Uncompress the whole file once, without storing it, to check that it is complete and no bomb.
 
-    It may unpack to `most` times its size, and to no more than the limit. Raises Permanent
-    CORRUPT_FILE, or ZIP_BOMB as soon as there is more.
+    It may grow to `most` times its size, and not beyond the limit. Raises Permanent CORRUPT_FILE,
+    or ZIP_BOMB as soon as it is larger.
     """
-    by_ratio = max(_HARMLESS, file.size * most)
+    by_ratio = max(_ALWAYS_ALLOWED, file.size * most)
     limit = min(by_ratio, limits.largest_unpacked)
     unpacked = line = longest = 0
-    with plain(file, gzipped=True) as stream:
+    with uncompressed(file, gzipped=True) as stream:
         while chunk := stream.read(_CHUNK):
             unpacked += len(chunk)
             if unpacked > limit:
@@ -122,6 +119,9 @@ def check_gzip(file: Bytes, most: int, limits: Limits = DEFAULTS) -> Unpacked:
 
 
 def _bomb(size: int, limit: int, by_ratio: int) -> Permanent:
-    message = f"{size:,} bytes of gzip unpack to more than {limit:,}: is this a zip bomb?"
     what = "contract's maxCompressionRatio" if limit == by_ratio else "limit LargestUnpacked"
-    return Permanent("ZIP_BOMB", f"{message} The {what} may allow more")
+    message = (
+        f"{size:,} bytes of gzip uncompress to more than {limit:,}: this may be a zip bomb. If it "
+        f"is not, raise the {what}"
+    )
+    return Permanent("ZIP_BOMB", message)

@@ -1,7 +1,7 @@
-"""A file's columns against the contract's, and what the contract's policy makes of it. Pure.
+"""Compare a file's columns with the contract's, and apply the contract's policy. Pure.
 
-Spark would cast silently, read a missing column as nulls and drop an extra one; here each of them
-is a finding, or, where the contract allows it, a change that the report names.
+Spark would cast silently, read a missing column as nulls and drop an extra one. Here each of these
+is a finding, or, if the contract allows it, a change that the report names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from lakegate.contract.columns import KEY, Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
-from spark_jobs.errors import numbered
+from spark_jobs.errors import mask_names
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
-# Which columns that no contract declares a table can have, and of which type. Pure.
+# Undeclared columns: which of them a table can hold, and with which type
 
-_AS = {"": "string", "void": "string", "tinyint": "int", "smallint": "int"}
+_STORED_AS = {"": "string", "void": "string", "tinyint": "int", "smallint": "int"}
 _PLAIN = (
     *("boolean", "int", "bigint", "float", "double", "string", "binary", "decimal"),
     *("date", "timestamp", "timestamp_ntz"),
@@ -24,7 +24,7 @@ _PLAIN = (
 
 
 def storable(type_: Type) -> Type:
-    """The type of the table's column for values of a file's type; a text's cells are ""."""
+    """Return the type of a table's column that holds values of a file's type ("" is text)."""
     match type_:
         case Struct(fields):
             return Struct(tuple((name, storable(each)) for name, each in fields))
@@ -33,18 +33,20 @@ def storable(type_: Type) -> Type:
         case Map(key, value):
             return Map(storable(key), storable(value))
         case _:
-            return _AS.get(type_, type_)
+            return _STORED_AS.get(type_, type_)
 
 
-def why_not(extra: Difference) -> str:
-    """Why no table can have a file's column, in a few words; "" where one can."""
+def problem_of(extra: Difference) -> str:
+    """Return why no table can hold a file's column; "" if one can."""
     if KEY in extra.path:
-        return "the keys of a map cannot grow"
+        return "fields cannot be added to a map's keys"
     found = parse(extra.found) if extra.found else ""
     problem = name_problem(extra.path[-1], top=len(extra.path) == 1)
     problems = [problem, *(name_problem(name, top=False) for name in _storable_names(found))]
     strange = [type_ for type_ in _leaves(storable(found)) if type_.partition("(")[0] not in _PLAIN]
-    return next(filter(None, problems), f"{strange[0]} is no type of a table's" if strange else "")
+    return next(
+        filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
+    )
 
 
 def _storable_names(type_: Type) -> Iterator[str]:
@@ -79,7 +81,7 @@ _KEEP = "keep"  # of extra columns, as no contract can say it: as they are
 
 @dataclass(frozen=True)
 class Finding:
-    """One way in which a file's columns break the contract; `code` is the reason's code."""
+    """A column of the file that breaks the contract; `code` is the reason's code."""
 
     code: str
     column: str
@@ -87,11 +89,11 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Landing:
-    """What becomes of a file's columns.
+class Comparison:
+    """The result of comparing a file's columns with its contract.
 
-    With any of `findings` the file is refused. `columns` are those that land: the contract's, with
-    the file's own where the contract adds them. `changes` are sentences for the report.
+    With any `findings` the file is refused. `columns` are those to append: the contract's, and the
+    file's own where the contract adds them. `changes` are sentences for the report.
     """
 
     columns: tuple[Column, ...]
@@ -99,44 +101,48 @@ class Landing:
     changes: tuple[str, ...] = ()
 
 
-def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Landing:
-    """What becomes of a file whose columns are `found`: (name, Spark SQL type), in order.
+def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
+    """Compare a file's columns `found`, in order: each a name and a Spark SQL type.
 
-    A type of "" is not compared: text formats have no types, their cells are cast one by one.
-    Raises ValueError when a type is none.
+    A type of "" is not compared, because text formats have no types: their cells are cast one by
+    one. Raises ValueError when a type is invalid.
     """
     file = Struct(tuple((name, parse(type_) if type_ else "") for name, type_ in found))
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
     differing = list(differences(file, wanted))
-    told = list(zip(differing, numbered(differing, contract), strict=True))
-    refused = [(each, as_told) for each, as_told in told if not _is_allowed(each, contract)]
-    return Landing(
-        tuple(_landing(file, contract)),
-        tuple(_finding(each, as_told, file, contract) for each, as_told in refused),
+    shown_pairs = list(zip(differing, mask_names(differing, contract), strict=True))
+    refused = [(each, shown) for each, shown in shown_pairs if not _is_allowed(each, contract)]
+    return Comparison(
+        tuple(_landed_columns(file, contract)),
+        tuple(_finding(each, shown, file, contract) for each, shown in refused),
         (
-            *[_change(as_told, contract) for each, as_told in told if _is_allowed(each, contract)],
+            *[
+                _change(shown, contract)
+                for each, shown in shown_pairs
+                if _is_allowed(each, contract)
+            ],
             *_undeclared(file, contract),
         ),
     )
 
 
 def of_any_columns(contract: Contract) -> Contract:
-    """The contract for a file that may have whatever columns: all are read, as the file has them.
+    """Return the contract for a file with any columns, which are read as they are in the file.
 
-    They are for a transform and for no table. What the contract conceals of its result may be in
-    any of them.
+    Only a transform reads them. Any of them may hold values that the contract calls confidential in
+    the transform's result.
     """
     quotes = contract.quotes_files
     return replace(contract, columns=(), nested=(), extra_columns=_KEEP, allow_samples=quotes)
 
 
 def required_places(contract: Contract) -> set[tuple[str, ...]]:
-    """The ways to all columns, nested ones too, in which the contract requires a value."""
+    """Return the paths of all columns, nested ones too, in which the contract requires a value."""
     return {c.steps for c in (*contract.columns, *contract.nested) if c.required}
 
 
 def undeclared(name: str, type_: Type) -> Column:
-    """A nullable column that no contract declares; shown to nobody, as nobody classified it."""
+    """Return a nullable, undeclared column; it is hidden, because its values are not classified."""
     return Column(name, str(type_), logical_type="", sensitive=True)
 
 
@@ -144,7 +150,7 @@ def _is_allowed(difference: Difference, contract: Contract) -> bool:
     if difference.kind is Kind.MISSING:
         return _may_be_absent(difference.path, contract)
     if difference.kind is Kind.EXTRA:
-        adds = contract.extra_columns == "add" and not why_not(difference)
+        adds = contract.extra_columns == "add" and not problem_of(difference)
         return contract.extra_columns in ("drop", _KEEP) or adds
     return difference.kind is Kind.WIDENING
 
@@ -155,8 +161,8 @@ def _may_be_absent(path: tuple[str, ...], contract: Contract) -> bool:
     return contract.missing_columns == "null" and path not in required_places(contract)
 
 
-def _landing(file: Struct, contract: Contract) -> Iterator[Column]:
-    """The columns that land; those of the file's own come last."""
+def _landed_columns(file: Struct, contract: Contract) -> Iterator[Column]:
+    """Yield the columns to append; the file's own columns come last."""
     if contract.extra_columns not in ("add", _KEEP):
         yield from contract.columns
         return
@@ -171,7 +177,7 @@ def _landing(file: Struct, contract: Contract) -> Iterator[Column]:
 
 
 def _extended(found: Type, wanted: Type) -> Type:
-    """The wanted type, with the fields that only the found one has."""
+    """Return the wanted type with the fields that only the found type has."""
     if isinstance(found, Struct) and isinstance(wanted, Struct):
         there = {name.lower(): type_ for name, type_ in found.fields}
         kept = [(n, _extended(there.pop(n.lower(), ""), type_)) for n, type_ in wanted.fields]
@@ -192,7 +198,7 @@ def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:
     names = {name.lower() for name, _ in file.fields}
     added = [c.name for c in contract.columns if not c.is_declared and c.name.lower() in names]
     for n, name in enumerate(added, 1):
-        shown = name if contract.names_columns else f"#{n} of its table's"
+        shown = name if contract.names_columns else f"#{n} of the table"
         yield f"column {shown} is not in the contract; an earlier file added it"
 
 
@@ -201,34 +207,36 @@ def _change(difference: Difference, contract: Contract) -> str:
     if difference.kind is Kind.WIDENING:
         return f"column {name}: {found} widened to {wanted}"
     if difference.kind is Kind.MISSING:
-        return f"column {name} is not in the file: null in its rows"
+        return f"column {name} is not in the file: its rows have null"
     was = f"column {name}{found and f' ({found})'} of the file is not in the contract"
     return f"{was}: left out" if contract.extra_columns == "drop" else f"{was}: added, nullable"
 
 
-def _finding(difference: Difference, told: Difference, file: Struct, contract: Contract) -> Finding:
-    name, found, wanted = told.name, told.found, told.wanted
+def _finding(
+    difference: Difference, shown: Difference, file: Struct, contract: Contract
+) -> Finding:
+    name, found, wanted = shown.name, shown.found, shown.wanted
     if difference.kind is Kind.DUPLICATE:
-        return Finding("DUPLICATE_COLUMN", name, f"column {name!r} is there more than once")
+        return Finding("DUPLICATE_COLUMN", name, f"the file has column {name!r} more than once")
     if difference.kind is Kind.MISSING:
         message = f"column {name!r} is missing; the file has: {_names(file, contract)}"
         return Finding("MISSING_COLUMN", name, message)
     if difference.kind is Kind.EXTRA:
-        why = why_not(difference) if difference == told else ""
+        why = problem_of(difference) if difference == shown else ""
         message = f"column {name!r} is not in the contract{why and f', and {why}'}"
         return Finding("EXTRA_COLUMN", name, message)
-    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(told)}"
+    message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(shown)}"
     return Finding("TYPE_MISMATCH", name, message)
 
 
 def _names(file: Struct, contract: Contract) -> str:
-    """The names of the file's columns, of those that may be told, and how many others it has."""
+    """Return the names of the file's columns that may be shown, and the number of the others."""
     names = [name for name, _ in file.fields]
     if contract.names_columns:
         return ", ".join(names)[:_SHOWN] or "none"
     declared = {c.name.lower() for c in contract.columns if c.is_declared}
     own = [name for name in names if name.lower() in declared]
-    others = f"{len(names) - len(own)} that the contract has not"
+    others = f"{len(names) - len(own)} that are not in the contract"
     return ", ".join([*own, others] if len(own) < len(names) else own) or "none"
 
 
@@ -237,4 +245,4 @@ def _advice(difference: Difference) -> str:
         return ""
     if (difference.found, difference.wanted) == ("timestamp_ntz", "timestamp"):
         return ": it has no time zone; write it in UTC, or declare physicalType timestamp_ntz"
-    return f": some values could change; declare {difference.found}, or write the file so"
+    return f": some values could change; declare {difference.found}, or write {difference.wanted}"

@@ -1,6 +1,6 @@
-"""Where two sets of columns differ, place by place and by name without case. Pure.
+"""Find the differences between two sets of columns, by path and by name without case. Pure.
 
-What is found is a file's columns, or a table's; what is wanted is a contract's.
+The found columns are a file's or a table's; the wanted columns are a contract's.
 """
 
 import re
@@ -18,7 +18,7 @@ _WIDER = {
     "int": {"bigint", "double"},
     "float": {"double"},
 }
-# The digits of a type's longest whole number, and those of which it holds every whole number.
+# The digits of each type's largest integer, and the digits up to which it holds every integer.
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _HOLDS = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18, "float": 7, "double": 15}
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -26,7 +26,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 class Kind(StrEnum):
-    """How one place differs."""
+    """The kind of a difference."""
 
     WIDENING = "widening"  # every value found is one of the wanted type, unchanged
     LOSSY = "lossy"  # a cast there is, and it could change values, or fail
@@ -38,10 +38,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One place that differs; a type is "" where there is none.
+    """A difference at one path; a type is "" on the side without a column.
 
-    `path` is the way to it from a row: field names, and ITEM, KEY or VALUE for what lies within
-    arrays and maps. It is spelt as wanted, or as found where nothing is.
+    `path` has field names, and ITEM, KEY or VALUE within arrays and maps. It is spelt as wanted, or
+    as found where no such column is wanted.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """The place as people write it: `address.city`, `lines[].sku`."""
+        """Return the path as text: `address.city`, `lines[].sku`."""
         return "".join(
             step if step in (ITEM, KEY, VALUE) or not n else f".{step}"
             for n, step in enumerate(self.path)
@@ -59,9 +59,10 @@ class Difference:
 
 
 def differences(found: Type, wanted: Type, path: tuple[str, ...] = ()) -> Iterator[Difference]:
-    """Every place where they differ, outer ones first.
+    """Yield every difference, outer ones first.
 
-    A found type of "" is not compared: text formats have no types. Nor is `void`, all null.
+    A found type of "" is not compared, because text formats have no types, nor is `void`, always
+    null.
     """
     if found in ("", "void"):
         return
@@ -77,7 +78,7 @@ def differences(found: Type, wanted: Type, path: tuple[str, ...] = ()) -> Iterat
 
 
 def fits(found: Type, wanted: Type) -> bool:
-    """Whether every value of the type `found` is a value of the type `wanted`, unchanged."""
+    """Return if every value of the type `found` is also a value of the type `wanted`, unchanged."""
     return all(each.kind is Kind.WIDENING for each in differences(found, wanted))
 
 
@@ -99,7 +100,7 @@ def _fields(found: Struct, wanted: Struct, path: tuple[str, ...]) -> Iterator[Di
 
 
 def _relation(found: Type, wanted: Type) -> Kind:
-    """How two types differ that are not the same and not both struct, array or map."""
+    """Return how two different types relate that are not both struct, array or map."""
     if not (isinstance(found, str) and isinstance(wanted, str)):
         return Kind.IMPOSSIBLE
     if _widens(found, wanted):
@@ -119,7 +120,7 @@ def _widens(found: str, wanted: str) -> bool:
 
 
 def _digits(type_: str) -> tuple[int, int] | None:
-    """The digits of a whole or decimal number: all, and those after the point."""
+    """Return the digits of an integer or decimal: all, and those after the decimal point."""
     return (_DIGITS[type_], 0) if type_ in _DIGITS else _decimal(type_)
 
 

@@ -1,4 +1,4 @@
-"""Spark SQL's types as trees, read from their text (DDL) and written as it. Pure."""
+"""Parse and write Spark SQL types, and cast columns to the contract's types. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _PLAIN = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Struct:
-    """Named fields, in order."""
+    """A struct: named fields in order."""
 
     fields: tuple[tuple[str, "Type"], ...]
 
@@ -26,7 +26,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Array:
-    """Items of one type."""
+    """An array of one item type."""
 
     item: "Type"
 
@@ -36,7 +36,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Map:
-    """Keys of one type, and values of one."""
+    """A map with one key type and one value type."""
 
     key: "Type"
     value: "Type"
@@ -45,26 +45,26 @@ class Map:
         return f"map<{self.key},{self.value}>"
 
 
-# A type without parts is its own text, such as decimal(12,2).
+# Other types are their own text, such as decimal(12,2).
 Type = str | Struct | Array | Map
 
 
 def parse(text: str) -> Type:
-    """The type that a text such as `struct<a:int,b:array<string>>` means.
+    """Parse a type such as `struct<a:int,b:array<string>>`.
 
-    Raises ValueError when it means none.
+    Raises ValueError when the text is no type.
     """
     rest = iter([token.strip() for token in _TOKEN.findall(text) if token.strip()])
     found = _type(_next(rest), rest)
     if next(rest, None) is not None:
-        raise ValueError(f"{text} is no type: something follows its end")
+        raise ValueError(f"{text} is not a type: there is text after its end")
     return found
 
 
 def _type(head: str, rest: Iterator[str]) -> Type:
     if head.lower() not in ("struct", "array", "map"):
         if head in "<>,:" or head.startswith("`"):
-            raise ValueError(f"{head} is no type")
+            raise ValueError(f"{head} is not a type")
         return re.sub(r"\s*([(),])\s*", r"\1", head.lower())
     _expect("<", rest)
     if head.lower() == "struct":
@@ -88,20 +88,20 @@ def _fields(rest: Iterator[str]) -> Iterator[tuple[str, Type]]:
         if each == ",":
             each = _next(rest)
         elif each != ">":
-            raise ValueError(f"{each} stands where , or > belongs")
+            raise ValueError(f"expected , or > instead of {each}")
 
 
 def _next(rest: Iterator[str]) -> str:
     token = next(rest, "")
     if not token:
-        raise ValueError("a type ends too early")
+        raise ValueError("the type is incomplete")
     return token
 
 
 def _expect(wanted: str, rest: Iterator[str]) -> None:
     found = _next(rest)
     if found != wanted:
-        raise ValueError(f"{found} stands where {wanted} belongs")
+        raise ValueError(f"expected {wanted} instead of {found}")
 
 
 def _read(name: str) -> str:
@@ -112,16 +112,16 @@ def _written(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else quoted(name)
 
 
-# Values of a file's types as values of the contract's: by name, without losing any.
+# Conversion of rows to the contract's columns, by name and without loss
 
 
 def struct_of(schema: T.StructType) -> Struct:
-    """The columns of rows, or the fields of a struct."""
+    """Return the columns of rows, or the fields of a struct, as a tree."""
     return Struct(tuple((field.name, type_of(field.dataType)) for field in schema))
 
 
 def type_of(type_: T.DataType) -> Type:
-    """A type of Spark's as a tree; unlike its own text, it is exact about any name."""
+    """Return Spark's type as a tree, which keeps any name exactly, unlike the type's own text."""
     match type_:
         case T.StructType():
             return struct_of(type_)
@@ -134,12 +134,12 @@ def type_of(type_: T.DataType) -> Type:
 
 
 def columns_of(schema: T.StructType) -> list[tuple[str, str]]:
-    """The columns of rows as (name, Spark SQL type), in order."""
+    """Return the columns of rows as (name, Spark SQL type), in order."""
     return [(name, str(type_)) for name, type_ in struct_of(schema).fields]
 
 
 def not_null(type_: T.DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The places within a type that allow no null, outer ones first."""
+    """Yield the paths within a type that allow no null, outer ones first."""
     match type_:
         case T.StructType():
             for field in type_:
@@ -158,7 +158,7 @@ def not_null(type_: T.DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 
 def landed(schema: T.StructType, columns: Sequence[Column]) -> list[Expression]:
-    """What to select of rows to have `columns`, whose types they fit; absent ones are null."""
+    """Return the expressions that select `columns` from rows that fit; absent ones are null."""
     there = {name.lower(): (name, type_) for name, type_ in struct_of(schema).fields}
     values = []
     for column in columns:
@@ -169,7 +169,7 @@ def landed(schema: T.StructType, columns: Sequence[Column]) -> list[Expression]:
 
 
 def conformed(value: Expression, found: Type, wanted: Type) -> Expression:
-    """A value of the type `found`, which fits `wanted`, as one of it; absent fields are null."""
+    """Convert a value of the type `found` to `wanted`, which it fits; absent fields are null."""
     if found == wanted:
         return value
     match found, wanted:

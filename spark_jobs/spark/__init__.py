@@ -1,1 +1,1 @@
-"""Spark, its JVM and Iceberg."""
+"""Access Spark, its JVM and Iceberg."""

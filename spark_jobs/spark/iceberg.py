@@ -1,4 +1,4 @@
-"""Iceberg's tables and files, by way of its own Java classes."""
+"""Read Iceberg's tables, files and statistics through its Java classes."""
 
 import json
 import uuid
@@ -26,7 +26,7 @@ _COMPARISONS = {
 
 
 def find_iceberg_table(spark: SparkSession, name: str) -> Any | None:
-    """The Iceberg table (`org.apache.iceberg.Table`) behind a name in Spark SQL, if it is there."""
+    """Return the table (`org.apache.iceberg.Table`) with a name in Spark SQL, or None."""
     session = java_class(spark, "org.apache.spark.sql.classic.SparkSession")
     load = java_class(spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable
     session.setActiveSession(java_session(spark))  # whose catalogs Iceberg is to look in
@@ -39,13 +39,13 @@ def find_iceberg_table(spark: SparkSession, name: str) -> Any | None:
 
 
 def schema_of(spark: SparkSession, table: Any) -> StructType:
-    """An Iceberg table's schema as Spark's."""
+    """Return an Iceberg table's schema as Spark's."""
     convert = java_class(spark, "org.apache.iceberg.spark.SparkSchemaUtil").convert
     return StructType.fromJson(json.loads(convert(table.schema()).json()))
 
 
 def added_files(table: Any) -> list[Any]:
-    """The data files (`org.apache.iceberg.DataFile`) that a table's current snapshot added."""
+    """Return the data files (`org.apache.iceberg.DataFile`) that the current snapshot added."""
     snapshot = table.currentSnapshot()
     return list(snapshot.addedDataFiles(table.io()).iterator()) if snapshot else []
 
@@ -53,10 +53,11 @@ def added_files(table: Any) -> list[Any]:
 def gained_files(
     spark: SparkSession, table: Any, older: Any | None, where: Any | None = None
 ) -> list[Any]:
-    """The data files (`org.apache.iceberg.DataFile`) that a table has and its older state had not.
+    """Return the data files (`org.apache.iceberg.DataFile`) that a table gained.
 
-    `where` is an Iceberg expression: files whose statistics exclude it are left out. Only manifests
-    in which the two states differ are read, so the cost is that of what changed.
+    `older` is the table's earlier state, if there was one. `where` is an Iceberg expression that
+    excludes files by their statistics. Only manifests that
+    differ are read, so the cost grows with the change.
     """
     now, before = _manifests(table), _manifests(older) if older is not None else {}
     new = [now[path] for path in now.keys() - before.keys()]
@@ -67,39 +68,39 @@ def gained_files(
 
 
 def snapshot_id(table: Any | None) -> int | None:
-    """Return the id of a table's current snapshot; None where it has none, or there is no table."""
+    """Return the id of a table's current snapshot; None without a snapshot or a table."""
     snapshot = table.currentSnapshot() if table is not None else None
     return snapshot.snapshotId() if snapshot is not None else None
 
 
-def described(file: Any) -> DataFile:
-    """What a report says of a data file."""
+def data_file(file: Any) -> DataFile:
+    """Return a data file as the report names it."""
     return DataFile(str(file.location()), file.recordCount(), file.fileSizeInBytes())
 
 
 def summary(table: Any) -> dict[str, str]:
-    """The summary of an Iceberg table's current snapshot; empty where it has none."""
+    """Return the summary of a table's current snapshot; empty without a snapshot."""
     snapshot = table.currentSnapshot()
     return {} if snapshot is None else {str(k): str(v) for k, v in snapshot.summary().items()}
 
 
 def has_deletes(table: Any) -> bool:
-    """Whether rows of an Iceberg table's data files were deleted without rewriting the files."""
+    """Return if rows of a table were deleted without rewriting their data files."""
     snapshot = table.currentSnapshot()
     return snapshot is not None and not snapshot.deleteManifests(table.io()).isEmpty()
 
 
 def expression(spark: SparkSession, name: str, condition: str) -> Any:
-    """A condition in Spark SQL on the table behind a name, as an Iceberg expression."""
+    """Return a Spark SQL condition on the named table as an Iceberg expression."""
     convert = java(spark).org.apache.spark.sql.execution.datasources.SparkExpressionConverter
     resolved = convert.collectResolvedSparkExpression(java_session(spark), name, condition)
     return convert.convertToIcebergExpression(resolved)
 
 
 def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
-    """The rows in some of an Iceberg table's data files, as its own scans read them.
+    """Return the rows in some data files of an Iceberg table.
 
-    Iceberg's own rewriting of files reads like this: a set of scan tasks under a name.
+    Iceberg's own rewriting of files reads them like this: as a set of scan tasks under a name.
     """
     iceberg = java(spark).org.apache.iceberg
     name = uuid.uuid4().hex
@@ -117,18 +118,18 @@ def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
     return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
 
 
-def nulls(table: Any, column: str, files: Sequence[Any]) -> int | None:
-    """How many nulls a column has in data files, by their statistics; None if these say nothing."""
+def null_count(table: Any, column: str, files: Sequence[Any]) -> int | None:
+    """Return a column's number of nulls in data files by their statistics; None if unknown."""
     field = table.schema().caseInsensitiveFindField(column).fieldId()
     counts = [(file.nullValueCounts() or {}).get(field) for file in files]
     known = [int(count) for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
 
-def ends(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
-    """Bounds of a column in data files, by their statistics; None for one that is not known.
+def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the bounds of a column in data files by their statistics; None where unknown.
 
-    Dates are days and timestamps microseconds since 1970; bounds of texts may lie a bit apart.
+    Dates are days and timestamps microseconds since 1970. Bounds of texts may be truncated.
     """
     field = table.schema().caseInsensitiveFindField(column)
     id_, convert = (
@@ -144,12 +145,12 @@ def ends(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> 
 
 
 def _comparable(bound: Any) -> Any:
-    """A value of Iceberg's in Python; a text is some other Java class to it."""
+    """Return an Iceberg value as Python's; a text is a Java object."""
     return bound if isinstance(bound, int | float | Decimal) else str(bound.toString())
 
 
-def may_have(table: Any, where: Any) -> bool:
-    """Whether any row of an Iceberg table may meet an expression of Iceberg's, by statistics."""
+def may_contain(table: Any, where: Any) -> bool:
+    """Return if a row of a table may meet an Iceberg expression, by statistics."""
     files = table.newScan().filter(where).caseSensitive(False).planFiles()
     try:
         return bool(files.iterator().hasNext())
@@ -157,25 +158,27 @@ def may_have(table: Any, where: Any) -> bool:
         files.close()
 
 
-def may_hold(
+def may_match(
     spark: SparkSession, table: Any, files: Sequence[Any], column: str, comparison: str, value: Any
 ) -> bool:
-    """Whether a row of the files may compare like this, or be NaN, by the files' statistics.
+    """Return if a row of the files may compare like this, or be NaN, by the files' statistics.
 
-    `comparison` is <, <=, > or >=. `value` is of a Python type that Iceberg takes for the column's:
+    `comparison` is <, <=, > or >=. `value` has a Python type that Iceberg takes for the column:
     int, float, or text for decimals, dates and timestamps.
     """
     made = getattr(java_class(spark, _EXPRESSIONS), _COMPARISONS[comparison])(column, value)
-    return _may_match(spark, table, files, made)
+    return _any_file_may_match(spark, table, files, made)
 
 
-def may_hold_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
-    """Whether a value of a floating column may be NaN, by the files' statistics."""
+def may_be_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
+    """Return if a value of a floating column may be NaN, by the files' statistics."""
     made = java_class(spark, _EXPRESSIONS).isNaN(column)
-    return _may_match(spark, table, files, made)
+    return _any_file_may_match(spark, table, files, made)
 
 
-def _may_match(spark: SparkSession, table: Any, files: Sequence[Any], expression: Any) -> bool:
+def _any_file_may_match(
+    spark: SparkSession, table: Any, files: Sequence[Any], expression: Any
+) -> bool:
     evaluator = java_class(spark, _EVALUATOR)
     matches = evaluator(table.schema(), expression, False)  # in whatever case names are spelt
     return any(matches.eval(file) for file in files)
@@ -198,11 +201,6 @@ def _files(
         reader.close()
 
 
-# Names as Spark SQL reads them.
-
-__all__ = ["quoted", "table_name"]
-
-
 def table_name(table: str, catalog: str = CATALOG) -> str:
-    """The table's name in Spark SQL, in the catalog of the run's branch or in another one."""
+    """Return the table's name in Spark SQL, by default in the catalog of the run's branch."""
     return ".".join(quoted(part) for part in (catalog, *table.split(".")))

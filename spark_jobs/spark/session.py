@@ -1,4 +1,4 @@
-"""The Spark session of one run, with the catalog of its branch and of no other."""
+"""Open the Spark session of one run, with the catalog of its branch only."""
 
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -14,15 +14,15 @@ _HIDDEN = ".token"
 
 
 def open_session(spec: JobSpec, token: str) -> SparkSession:
-    """The session that this run works in; `token` is the job's Nessie token."""
+    """Return the session of this run; `token` is the job's Nessie token."""
     spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
     return _opened(spark, spec, token)
 
 
 def another_session(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
-    """A session like that of `open_session` beside another one, which knows its own catalogs.
+    """Return a second session like that of `open_session`, with catalogs of its own.
 
-    Of a catalog that it has once used a session forgets nothing, whatever it is told of it later.
+    A session keeps each catalog that it has used once, even if its settings change later.
     """
     return _opened(spark.newSession(), spec, token)
 
@@ -32,31 +32,31 @@ def _opened(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
 
 
 def closed(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session with these settings, whose SQL has no function that reads files."""
+    """Return a session with these settings, whose SQL has no functions that read files."""
     _set(spark, settings)
     sql_parser.forget_functions(spark, NOT_CALLED)
     return spark
 
 
 def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
-    """What Spark must be told for one run.
+    """Return Spark's settings for one run.
 
     The catalog is Nessie's Iceberg REST catalog at the run's branch. Reading is strict: one time
-    zone, no cast that loses, checksums verified, every cell of a row looked at.
+    zone, no lossy casts, verified checksums, every cell of a row parsed.
     """
     return {
         **_catalog_settings(CATALOG, spec.nessie_uri, spec.branch, token),
-        # Noting where in Python each expression was made costs more than making it.
+        # Recording where in Python each expression was made costs more than making it.
         "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",
-        # Times in nanoseconds are read as integers, and converted where none is lost.
+        # Times in nanoseconds are read as integers, and converted where no digit is lost.
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.csv.parser.columnPruning.enabled": "false",
-        # A table's name is no path to a file.
+        # A table's name must not be read as a path to a file.
         "spark.sql.runSQLOnFiles": "false",
-        # Nothing of the environment comes into a contract's text: ${env:…} stays as it is.
+        # A contract's text must not read the environment: ${env:…} stays as it is.
         "spark.sql.variable.substitute": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
@@ -66,7 +66,7 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
 def add_catalog(
     spark: SparkSession, name: str, nessie_uri: str, branch: str, at: str, token: str
 ) -> None:
-    """Give the session one more catalog: the tables as they were at a hash of a branch."""
+    """Add a catalog to the session: the tables as they were at a commit of a branch."""
     _set(spark, _catalog_settings(name, nessie_uri, f"{branch}@{at}", token))
 
 
@@ -84,9 +84,9 @@ def _catalog_settings(name: str, nessie_uri: str, reference: str, token: str) ->
         f"{catalog}.type": "rest",
         f"{catalog}.uri": f"{nessie_uri}/iceberg/{quote(reference, safe='')}",
         f"{catalog}{_HIDDEN}": token,
-        # Near its end Iceberg would offer the token for exchange, which Nessie does not do.
+        # Shortly before it expires Iceberg would exchange the token, which Nessie does not support.
         f"{catalog}.token-refresh-enabled": "false",
         f"{catalog}.cache-enabled": "false",
-        # Not even a failed write's files: nobody but the clean-up deletes in the lake.
+        # Only the clean-up deletes in the lake, even after a failed write.
         f"{catalog}.s3.delete-enabled": "false",
     }

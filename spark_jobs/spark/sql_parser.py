@@ -1,4 +1,4 @@
-"""What a text of SQL says, by Spark's own parser."""
+"""Parse SQL with Spark's own parser, and refuse what a contract or change may not contain."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,55 +7,57 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
-from spark_jobs.spark.jvm import JavaError, each, first, java, java_session, said
+from spark_jobs.spark.jvm import JavaError, first, items_of, java, java_session, root_message
 
 _NO_READING = {
     "ScriptTransformation": "run a script",
-    "RelationTimeTravel": "go back in time: it reads tables as they were when the file came",
-    "PlanWithUnresolvedIdentifier": "make up a table's name: write it down",
+    "RelationTimeTravel": "use time travel: it reads tables at one commit",
+    "PlanWithUnresolvedIdentifier": "compute a table's name: write the name",
 }
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a query's text a table is named, from start to end; `name` has the name's parts."""
+    """A table's name in a query's text, from start to end; `name` has its parts."""
 
     name: tuple[str, ...]
     start: int
     end: int
 
     def __str__(self) -> str:
-        """The name with dots."""
+        """Return the name with dots."""
         return ".".join(self.name)
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a query reads: tables, and parts of its own that it names under WITH."""
+    """The tables that a query reads, and the parts that it defines under WITH."""
 
     tables: tuple[Place, ...]
     parts: tuple[str, ...]
 
 
 def require_expression(spark: SparkSession, text: str) -> None:
-    """Raises Permanent BAD_CONDITION where a text is no expression of Spark SQL over one row.
+    """Raise Permanent BAD_CONDITION unless a text is one Spark SQL expression over a row.
 
-    That is one expression and no more, without a query in it.
+    A subquery within it is refused too.
     """
     try:
         parsed = java_session(spark).sessionState().sqlParser().parseExpression(text)
     except JavaError as error:
-        raise Permanent("BAD_CONDITION", f"{text} is no condition: {said(error)}") from error
+        raise Permanent(
+            "BAD_CONDITION", f"{text} is not a condition: {root_message(error)}"
+        ) from error
     queries = java(spark).org.apache.spark.sql.catalyst.expressions.SubqueryExpression
     if queries.hasSubquery(parsed):
-        message = f"{text} has a query in it, and a condition looks at one row alone"
+        message = f"{text} contains a query, but a condition can only read its own row"
         raise Permanent("BAD_CONDITION", message)
 
 
 def tables_read(spark: SparkSession, query: str) -> Read:
-    """What a query reads, by Spark's own parser.
+    """Return the tables that a query reads, by Spark's own parser.
 
-    Raises Permanent BAD_QUERY where it does anything else, one of `JavaError` where it is no query.
+    Raises Permanent BAD_QUERY if it does anything but read, one of `JavaError` if it is no query.
     """
     parser = java_session(spark).sessionState().sqlParser()
     nodes = list(_nodes(parser.parseQuery(query)))
@@ -66,22 +68,22 @@ def tables_read(spark: SparkSession, query: str) -> Read:
     tables, parts = [], []
     for node, kind in zip(nodes, kinds, strict=True):
         if kind == "UnresolvedRelation":
-            origin, name = node.origin(), tuple(map(str, each(node.multipartIdentifier())))
+            origin, name = node.origin(), tuple(map(str, items_of(node.multipartIdentifier())))
             tables.append(Place(name, origin.startIndex().get(), origin.stopIndex().get() + 1))
         elif kind == "UnresolvedWith":
-            parts += [str(first(named)) for named in each(node.cteRelations())]
+            parts += [str(first(named)) for named in items_of(node.cteRelations())]
         elif kind == "WithWindowDefinition":
             _require_plain(spark, node.windowDefinitions().values())
     return Read(tuple(dict.fromkeys(tables)), tuple(parts))
 
 
 def parsed(spark: SparkSession, statement: str) -> Any:
-    """Spark's plan (`LogicalPlan`) of one statement, before any name in it is looked up."""
+    """Return Spark's plan (`LogicalPlan`) of one statement, before names in it are resolved."""
     return java_session(spark).sessionState().sqlParser().parsePlan(statement)
 
 
 def rows_to_update(spark: SparkSession, update: Any) -> int:
-    """How many rows a parsed UPDATE (`UpdateTable`) would change, as its table now is."""
+    """Return how many rows a parsed UPDATE (`UpdateTable`) would change now."""
     rows = update.table()
     if update.condition().isDefined():
         plans = java(spark).org.apache.spark.sql.catalyst.plans.logical
@@ -91,7 +93,7 @@ def rows_to_update(spark: SparkSession, update: Any) -> int:
 
 
 def forget_functions(spark: SparkSession, names: Iterable[str]) -> None:
-    """Take built-in functions of Spark SQL from a session."""
+    """Remove built-in functions of Spark SQL from a session."""
     state = java_session(spark).sessionState()
     made = java(spark).org.apache.spark.sql.catalyst.FunctionIdentifier
     for name in names:
@@ -99,14 +101,14 @@ def forget_functions(spark: SparkSession, names: Iterable[str]) -> None:
 
 
 def _require_plain(spark: SparkSession, windows: Any) -> None:
-    """Raise Permanent BAD_QUERY for a query within WINDOW, where Spark's own walk finds none."""
+    """Raise Permanent BAD_QUERY for a subquery in WINDOW, which Spark's own walk does not find."""
     queries = java(spark).org.apache.spark.sql.catalyst.expressions.SubqueryExpression
-    if any(map(queries.hasSubquery, each(windows))):
-        raise Permanent("BAD_QUERY", "a query cannot have another one in WINDOW")
+    if any(map(queries.hasSubquery, items_of(windows))):
+        raise Permanent("BAD_QUERY", "a query cannot have a subquery in WINDOW")
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
     yield plan
     for below in (plan.children(), plan.innerChildren(), plan.subqueries()):
-        for inner in each(below):
+        for inner in items_of(below):
             yield from _nodes(inner)

@@ -1,4 +1,4 @@
-"""What a run costs, step by step."""
+"""Measure what each step of a run costs."""
 
 import time
 from collections.abc import Iterator
@@ -11,14 +11,12 @@ from pyspark.sql import SparkSession
 
 from lakegate import times
 from lakegate.report import Step
-from spark_jobs.spark.jvm import each, gateway, java, java_session
-
-# What Spark has done so far, by its own bookkeeping.
+from spark_jobs.spark.jvm import gateway, items_of, java, java_session
 
 
 @dataclass(frozen=True)
 class Work:
-    """What Spark has done: jobs, and what their stages read and shuffled; `stage` is the last."""
+    """Spark's work so far: jobs, and what their stages read and shuffled, up to `stage`."""
 
     stage: int = -1
     jobs: int = 0
@@ -28,7 +26,7 @@ class Work:
 
 
 def work_since(spark: SparkSession, before: Work) -> Work:
-    """All that Spark has done, `before` being what was known of it."""
+    """Return all work of Spark, given the work `before`."""
     context = java_session(spark).sparkContext()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
@@ -45,8 +43,8 @@ def work_since(spark: SparkSession, before: Work) -> Work:
 
 
 def _newest(stages: Any, last: int) -> Iterator[Any]:
-    """Spark's stages after one, of a Scala sequence that has the newest first."""
-    for stage in each(stages):
+    """Yield Spark's stages after a given one, from a Scala sequence that has the newest first."""
+    for stage in items_of(stages):
         if stage.stageId() <= last:
             return
         yield stage
@@ -57,12 +55,12 @@ def _no_quantiles(spark: SparkSession) -> Any:
 
 
 def now() -> str:
-    """The time, ISO 8601 in UTC with milliseconds."""
+    """Return the time, ISO 8601 in UTC with milliseconds."""
     return times.text(datetime.now(UTC))
 
 
 class Meter:
-    """When a run began, and what its steps cost."""
+    """The start of a run, and the cost of its steps."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.started_at = now()

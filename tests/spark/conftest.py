@@ -1,4 +1,4 @@
-"""The job, run over real services as EMR Serverless would run it."""
+"""Run the job over real services, as EMR Serverless would."""
 
 import json
 import uuid
@@ -30,7 +30,7 @@ from tests.services import Services, fresh_session, services, warm_spark
 
 @dataclass(frozen=True)
 class Job:
-    """Runs the job for files that a test lands, under a contract that it gives."""
+    """Run the job for files that a test lands, under a contract of the test."""
 
     services: Services
     warm_spark: SparkSession
@@ -40,7 +40,7 @@ class Job:
         return self.services.spec(landed, version, table)
 
     def run(self, spec: JobSpec) -> tuple[int, AuditReport]:
-        """The job's exit code and the report that it left."""
+        """Return the job's exit code and its report."""
         fresh_session(self.warm_spark)
         code = job.main(spec.to_argument())
         report = Storage.connect(spec).finished_report()
@@ -55,7 +55,7 @@ class Job:
         return self.run(self.spec(self.services.land(key, body), contract, table))
 
     def session(self, branch: str) -> SparkSession:
-        """A session in which a reader sees a branch."""
+        """Return a session in which a consumer reads a branch."""
         session = fresh_session(self.warm_spark)
         spec = replace(_NOBODY, branch=branch, nessie_uri=self.services.nessie_uri)
         for name, value in session_settings(spec, self.services.tokens["reader"]).items():
@@ -63,7 +63,7 @@ class Job:
         return session
 
     def rows(self, table: str, branch: str) -> list[dict[str, Any]]:
-        """What a reader sees of a table on a branch."""
+        """Return the rows that a consumer reads from a table on a branch."""
         session = self.session(branch)
         return [row.asDict() for row in session.table(f"lake.{table}").collect()]
 
@@ -82,13 +82,13 @@ def job_runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
 
 @pytest.fixture
 def table() -> str:
-    """A table that no other test uses."""
+    """Return the name of a table that no other test uses."""
     return f"tests.t{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def contract(table: str) -> Callable[..., str]:
-    """Writes a contract over columns id, name, amount and day; `quality` is the table's own."""
+    """Return a writer of contracts over id, name, amount and day; `quality` is the table's own."""
 
     def write(format_: str = "parquet", quality: str = "") -> str:
         return f"""
@@ -120,9 +120,9 @@ schema:
 
 @dataclass(frozen=True)
 class Read:
-    """What became of a file: its good rows as tuples, the bad ones' texts, or why not.
+    """The result of reading a file: good rows as tuples, bad rows as texts, or the reason.
 
-    `code` is "" for a file that was read, else that of a finding or of the error.
+    `code` is "" for a file that was read, else the code of a finding or of the error.
     """
 
     rows: list[tuple[Any, ...]]
@@ -133,7 +133,7 @@ class Read:
 
 @pytest.fixture
 def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
-    """Reads a file's bytes under a contract for (name, logical type, physical type) columns."""
+    """Return a reader of bytes under a contract for (name, logical type, physical type) columns."""
     spark = fresh_session(job_runner.warm_spark)
     for name, value in session_settings(_NOBODY, "").items():
         if "catalog" not in name:
@@ -160,13 +160,13 @@ def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
         except LakegateError as error:
             return Read([], [], None, error.code)
         good = [row[:-1] for row in found if row[-1] is None]
-        return Read(good, [row[-1] for row in found if row[-1]], source.promised_rows)
+        return Read(good, [row[-1] for row in found if row[-1]], source.declared_rows)
 
     return read
 
 
 def _sound(rows: DataFrame) -> DataFrame:
-    """Return the rows without the values of bad ones, which Python may have no place for."""
+    """Return the rows without the values of bad ones, which Python may be unable to hold."""
     *names, bad = rows.columns
     is_good = F.col(bad).isNull()
     return rows.select(*(F.when(is_good, F.col(quoted(n))).alias(n) for n in names), bad)

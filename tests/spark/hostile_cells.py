@@ -1,4 +1,4 @@
-"""Cells that readers take for something else, each with what it is in CSV and in JSON."""
+"""Cells that readers misread, each with its value in CSV and in JSON."""
 
 import math
 from base64 import b64decode
@@ -26,7 +26,7 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell's text in a column, and its value: in CSV and TSV, bare and in quotes in JSON."""
+    """A cell's text in a column, and its value in CSV and TSV, and bare and quoted in JSON."""
 
     column: str
     text: str
@@ -39,7 +39,7 @@ def _moment(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC).replace(tzinfo=None)  # type: ignore[arg-type,misc]
 
 
-# Column, text, in CSV, bare in JSON. A number or a truth in quotes is none in JSON.
+# Column, text, value in CSV, bare value in JSON. A quoted number or boolean is invalid in JSON.
 _NUMBERS: list[tuple[str, str, Any, Any]] = [
     *(("i", text, int(text), int(text)) for text in ("7", "-0", "-2147483648", "2147483647")),
     *(("i", text, int(text), BAD) for text in ("007", "+8", "-07")),
@@ -69,7 +69,7 @@ _NUMBERS: list[tuple[str, str, Any, Any]] = [
 ]
 _NO_NUMBERS = ("NaN", "nan", "inf", "+inf", "-INF", "Infinity", "-Infinity", "+Infinity")
 _LIKE_NO_NUMBERS = ("infinite", "-NaN", "1.#INF", "nan(1)", "\u221e", "NA", " NaN")
-# Money may be in quotes.
+# Decimals may be quoted.
 _DECIMALS: list[tuple[str, Any, Any]] = [
     *((text, Decimal(text), Decimal(text)) for text in ("1.5", "-0.05", "9999.99", "0.00", "12")),
     *((text, Decimal(text), Decimal(text)) for text in ("1.2300", "1.5" + "0" * 30)),
@@ -80,7 +80,7 @@ _DECIMALS: list[tuple[str, Any, Any]] = [
         for text in ("0." + "123456789" * 6, "1_0", "\u0661", "0x1", ".", "-", "1.5m")
     ),
 ]
-# What is text in JSON, too.
+# Values that are texts in JSON too.
 _TEXTS: list[tuple[str, str, Any]] = [
     ("day", "2012-02-29", date(2012, 2, 29)),
     ("day", "0001-01-01", date(1, 1, 1)),
@@ -111,7 +111,7 @@ _TEXTS: list[tuple[str, str, Any]] = [
     ("x", "AAEC", b64decode("AAEC")),
     *(("x", text, BAD) for text in ("AAE", "AAEC ", "AA EC", "AA==AA==", "AAE\u00c9", "-_-_")),
 ]  # fmt: skip
-# What makes a CSV file be read by its quotes, and not by its lines.
+# Line ends in cells make Spark read a CSV file by its quotes instead of by its lines.
 LINE_ENDS = (
     "\uffff",
     "a\nb",
@@ -144,7 +144,7 @@ CELLS = [
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are one: NaN is NaN, and 0.0 is not -0.0."""
+    """Return if two values are equal: NaN is NaN, and 0.0 is not -0.0."""
     if isinstance(other, bytearray):
         other = bytes(other)
     if isinstance(one, float) and isinstance(other, float):

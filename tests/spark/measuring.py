@@ -1,4 +1,4 @@
-"""The audit's measures over rows that a test makes up, without a file, a table or a catalog."""
+"""Measure checks over rows of a test, without a file, a table or a catalog."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.report import CheckResult
-from spark_jobs.audit import tier_scan, tiers
+from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
@@ -22,12 +22,12 @@ NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "",
 
 
 def custom(check: str, **stated: Any) -> dict[str, Any]:
-    """A rule of Lakegate's own."""
+    """Return a rule of Lakegate's own."""
     return {"type": "custom", "engine": "lakegate", "implementation": {"check": check, **stated}}
 
 
 def options(**given: Any) -> dict[str, Any]:
-    """The options of a rule, or of what a property declares."""
+    """Return the options of a rule or of a property."""
     return {"customProperties": [{"property": k, "value": v} for k, v in given.items()]}
 
 
@@ -37,7 +37,7 @@ def contract_of(
     table: str = "tests.rows",
     **settings: Any,
 ) -> str:
-    """The text of a contract; JSON is YAML, too, but for some characters."""
+    """Return the text of a contract as JSON, which is YAML except for some characters."""
     schema = {"name": table, "properties": list(properties), "quality": list(quality)}
     head = {"kind": "DataContract", "apiVersion": "v3.2.0", "id": table, "version": "1.0.0"}
     text = json.dumps({**head, **options(**settings), "schema": [schema]}, ensure_ascii=False)
@@ -45,7 +45,7 @@ def contract_of(
 
 
 def reading_session(spark: SparkSession) -> SparkSession:
-    """A session of its own that reads as the job's does, without its catalog."""
+    """Return a session of its own that reads as the job does, without a catalog."""
     session = fresh_session(spark)
     for name, value in session_settings(NOBODY, "").items():
         if not name.startswith("spark.sql.catalog."):
@@ -54,7 +54,7 @@ def reading_session(spark: SparkSession) -> SparkSession:
 
 
 def frame(spark: SparkSession, contract: Contract, rows: Sequence[Row]) -> DataFrame:
-    """The rows, in the contract's columns."""
+    """Return the rows in the contract's columns."""
     schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in contract.columns)
     return spark.createDataFrame(cast(Any, [tuple(row) for row in rows]), schema)
 
@@ -62,22 +62,22 @@ def frame(spark: SparkSession, contract: Contract, rows: Sequence[Row]) -> DataF
 def measured(
     spark: SparkSession, contract: Contract, rows: Sequence[Row]
 ) -> Mapping[str, Measured]:
-    """What a scan measures for every check that it can answer, by the check's id."""
+    """Return the measures of every check that a scan can answer, by the check's id."""
     run = Run(spark, NOBODY, "", contract, None, (_File(len(rows)),))
     vars(run)["rows"] = frame(spark, contract, rows)
     return tier_scan.answer(run, contract.checks)
 
 
 def results(spark: SparkSession, text: str, rows: Sequence[Row]) -> dict[str, CheckResult]:
-    """The outcome of every check that a scan can answer, by the check's id."""
+    """Return the results of every check that a scan can answer, by the check's id."""
     contract = parse(text, "rows.yaml")
     found = measured(spark, contract, rows)
     known = (check for check in contract.checks if check.id in found)
-    return {check.id: tiers.result(check, found[check.id], contract) for check in known}
+    return {check.id: verdict.result(check, found[check.id], contract) for check in known}
 
 
 class _File:
-    """A data file of that many rows."""
+    """A data file with a number of rows."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows

@@ -1,4 +1,4 @@
-"""What a check must come to, worked out in plain Python, and the values that it is tried on."""
+"""Compute checks in plain Python, and provide the values to try them on."""
 
 import math
 import re
@@ -25,11 +25,11 @@ _REAL = (0.0, -0.0, 0.1, 0.3, 0.1 + 0.2, -1.5, 1e-7, 5e-324, 2.0**53, 1e21, 1e30
 
 
 def single(value: float) -> float:
-    """The value of Spark's float, that is of 32 bits, that is nearest."""
+    """Return the nearest value of Spark's float, which has 32 bits."""
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
-# What each type of column is tried on, nulls aside.
+# Values for each type of column, besides null.
 VALUES: Mapping[str, Sequence[Any]] = {
     "string": (
         *("", " ", "\u00a0", "a", "A", "a ", "ab", "12345", "12345\n", "N/A", "null", "NaN"),
@@ -48,7 +48,7 @@ VALUES: Mapping[str, Sequence[Any]] = {
     "array<string>": ([], [None], ["a"], ["a", None], ["a", "a"], [None, None], ["", "\x00"]),
 }  # fmt: skip
 
-# ECMA-262, and what it means in Python's words.
+# Patterns of ECMA-262, and the same in Python's syntax.
 PATTERNS = {
     "^[0-9]{5}$": r"\A[0-9]{5}\Z",
     "a": "a",
@@ -61,7 +61,7 @@ _UNDECODED = {*map(chr, (*range(9), 11, 12, *range(14, 32), 127)), "\ufffd"}
 
 
 def count(check: Check, values: Iterable[Any], *, narrow: bool) -> int:
-    """How many of the values, one a row, the check counts; `narrow` says floats are Spark's."""
+    """Return how many of the values the check counts; `narrow` marks floats of 32 bits."""
     return sum(map(_counts(check, narrow=narrow), values))
 
 
@@ -109,7 +109,7 @@ def _bad_size(size: int, low: int | None, high: int | None) -> bool:
 
 
 def literal(text: str, like: Any) -> Any:
-    """A literal of a contract as a value like another one."""
+    """Return a literal of a contract as a value like another one."""
     if isinstance(like, bool):
         return text == "true"
     if isinstance(like, datetime):
@@ -128,14 +128,14 @@ def _multiple(value: Any, step: str, *, narrow: bool) -> bool:
 
 
 def _digits(value: float, *, narrow: bool) -> str:
-    """The shortest digits that mean this number, of 32 bits if it is `narrow`."""
+    """Return the shortest digits of this number, of 32 bits if it is `narrow`."""
     shortest = (f"{value:.{digits}g}" for digits in range(1, 18))
     same = single if narrow else float
     return next(text for text in shortest if same(float(text)) == value)
 
 
 def aggregate(check: Check, values: Iterable[Any], now: datetime) -> float | Fraction | None:
-    """What the check's aggregate of the values comes to, exact as a fraction; None for no value."""
+    """Return the check's aggregate of the values, exact as a fraction; None for no value."""
     known = [v for v in values if v is not None and not (isinstance(v, float) and math.isnan(v))]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""A batch's job run: files of several tables, appended and audited on one branch."""
+"""Batches: files of several tables are appended and audited on one branch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ Contract = Callable[..., str]
 
 @pytest.fixture
 def batch(job_runner: Job, table: str, contract: Contract) -> Callable[..., JobSpec]:
-    """Lands files, each with the table that it is for; what the job of that batch is told."""
+    """Land files, each with its table, and return the job spec of their batch."""
 
     def land(files: Mapping[str, tuple[str, bytes]], quality: str = "") -> JobSpec:
         services, folder = job_runner.services, f"batches/{table}/"
@@ -38,14 +38,14 @@ def batch(job_runner: Job, table: str, contract: Contract) -> Callable[..., JobS
 
 
 def others(table: str) -> tuple[str, str]:
-    """The names of a test's two tables."""
+    """Return the names of two tables."""
     return f"{table}a", f"{table}b"
 
 
 def test_files_of_two_tables_are_on_one_branch(
     job_runner: Job, batch: Callable[..., JobSpec], table: str
 ) -> None:
-    """Each file's rows are in its table on the branch; the report passed, with a part for each."""
+    """Each file's rows are in its table on the branch; the report has a passed part for each."""
     one, other = others(table)
     spec = batch({"a.parquet": (one, parquet(GOOD)), "b.parquet": (other, changed(id=[7, 8, 9]))})
     code, report = job_runner.run(spec)
@@ -64,7 +64,7 @@ def test_files_of_two_tables_are_on_one_branch(
 def test_one_file_that_fails_fails_the_batch(
     job_runner: Job, batch: Callable[..., JobSpec], table: str
 ) -> None:
-    """The report names the file and its table, and says of the other one that it is good."""
+    """The report of a failed batch names the file and its table, and passes the other file."""
     one, other = others(table)
     spec = batch(
         {"a.parquet": (one, parquet(GOOD)), "b.parquet": (other, changed(id=[7, None, 9]))}
@@ -81,7 +81,7 @@ def test_one_file_that_fails_fails_the_batch(
 def test_a_damaged_file_errs_the_batch(
     job_runner: Job, batch: Callable[..., JobSpec], table: str
 ) -> None:
-    """What cannot be read ends the batch errored; the other file was looked at all the same."""
+    """A damaged file makes the batch errored; the other file is audited all the same."""
     one, other = others(table)
     spec = batch({"a.parquet": (one, b"PAR1 no PAR1"), "b.parquet": (other, parquet(GOOD))})
     code, report = job_runner.run(spec)
@@ -114,7 +114,7 @@ def test_a_later_file_sees_the_ones_before_it(
 def test_exactly_the_pinned_versions_are_read(
     job_runner: Job, batch: Callable[..., JobSpec], table: str
 ) -> None:
-    """Files that were replaced since the manifest was taken in are read as they were."""
+    """Files that were replaced after the manifest was accepted are read in their old version."""
     one, other = others(table)
     files: dict[str, tuple[str, Any]] = {
         "a.parquet": (one, parquet(GOOD)),

@@ -1,4 +1,4 @@
-"""Checks of the whole table over real Spark, Nessie and S3: what they count, and what they read."""
+"""Checks of the whole table over real Spark, Nessie and S3: counts, and the files read."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +24,7 @@ BEYOND = "customProperties: [{property: scope, value: table}]"
 
 @dataclass(frozen=True)
 class Gate:
-    """Lands files for one table, and publishes and enters them as the functions would."""
+    """Land files for one table, publish them, and register them on fresh branches."""
 
     job: Job
     table: str
@@ -39,7 +39,7 @@ class Gate:
         return spec, self.job.run(spec)[1]
 
     def publish(self, ids: list[Any]) -> str:
-        """Have a file on main; returns the hash that main then stands at."""
+        """Publish a file; return the hash of main after it."""
         _, report = self.audit(ids)
         assert report.verdict is Verdict.PASSED, report.reason
         return self.merge(report)
@@ -51,7 +51,7 @@ class Gate:
         )
 
     def enter(self, spec: JobSpec, report: AuditReport) -> JobSpec:
-        """Enter an audited file into a fresh branch; returns what the job is then told."""
+        """Register an audited file on a fresh branch; return the job spec of its re-audit."""
         services = self.job.services
         fresh = f"publish/{self.table}/{spec.ingestion[:12]}-{spec.attempt}"
         base = services.catalog.create_branch(fresh)
@@ -70,7 +70,7 @@ class Gate:
         )
 
     def sql(self, text: str) -> list[Any]:
-        """What somebody else does to the table on main, which is named {t} in the text."""
+        """Run SQL of another writer on main; {t} is the table."""
         session = fresh_session(self.job.warm_spark)
         services = self.job.services
         somebody = replace(_NOBODY, branch="main", nessie_uri=services.nessie_uri)
@@ -79,7 +79,7 @@ class Gate:
         return session.sql(text.replace("{t}", f"lake.{self.table}")).collect()
 
     def lose(self, *ids: int) -> None:
-        """Delete from S3 the files on main that hold any of these ids: who reads them fails."""
+        """Delete the files on main that hold any of these ids, so that reading them fails."""
         wanted = ", ".join(map(str, ids))
         for row in self.sql(f"SELECT DISTINCT _file FROM {{t}} WHERE id IN ({wanted})"):
             bucket, _, key = row[0].removeprefix("s3://").partition("/")
@@ -108,17 +108,17 @@ schema:
 
 @pytest.fixture
 def gate(job_runner: Job, table: str) -> Gate:
-    """A table whose ids are unique in the whole of it."""
+    """Return a table whose ids are unique in the whole table."""
     return Gate(job_runner, table, contract_of(table))
 
 
 def found(report: AuditReport) -> list[tuple[str, str]]:
-    """Each failed check and what it found, without what else is said of it."""
+    """Return each failed check and what it found, without its note."""
     return [(check.id, check.found.partition(" (")[0]) for check in report.failed]
 
 
 def test_a_key_that_the_table_has_rejects_the_file(gate: Gate) -> None:
-    """A row whose key main has already, in another file, breaks uniqueness in the whole table."""
+    """A row whose key main already has is rejected."""
     gate.publish([1, 2, 3])
     _, report = gate.audit([3, 4, 5])
     assert report.verdict is Verdict.REJECTED
@@ -126,27 +126,27 @@ def test_a_key_that_the_table_has_rejects_the_file(gate: Gate) -> None:
 
 
 def test_each_row_that_repeats_a_key_counts_once(gate: Gate) -> None:
-    """Rows beyond the first of a new key, all rows of a known one; a null is no key."""
+    """Rows beyond the first of a new key count, and all rows of a known one; a null is no key."""
     gate.publish([1, 2])
     _, report = gate.audit([2, 2, 7, 7, 7, None, None, 8])
     assert found(report) == [("id.duplicateValuesInTable", "4 rows in the whole table")]
 
 
 def test_a_new_table_has_nothing_before(gate: Gate) -> None:
-    """Of a table's first file only the file's own rows can repeat a key."""
+    """In a table's first file only the file's own rows can repeat a key."""
     assert gate.audit([1, 2])[1].verdict is Verdict.PASSED
     assert gate.audit([1, 1])[1].verdict is Verdict.REJECTED
 
 
 def test_bad_rows_that_the_table_held_reject_no_good_file(gate: Gate) -> None:
-    """What the table held twice before is no fault of a file that has other keys."""
+    """Duplicates that the table had before do not reject a file with other keys."""
     gate.publish([1, 2])
     gate.sql("INSERT INTO {t} VALUES (1, 'somebody else')")
     assert gate.audit([3])[1].verdict is Verdict.PASSED
 
 
 def test_a_deleted_row_is_not_there(gate: Gate) -> None:
-    """A key whose row was deleted from main, without its file being rewritten, is free again."""
+    """A key can be used again after its row was deleted without rewriting its file."""
     gate.publish([1, 2, 3])
     delete_row(gate, 2)
     assert gate.audit([2])[1].verdict is Verdict.PASSED
@@ -160,7 +160,7 @@ def delete_row(gate: Gate, id_: int) -> None:
 
 
 def test_files_that_cannot_have_the_keys_are_not_read(gate: Gate) -> None:
-    """Of the table only the files are read whose range of keys meets the new file's."""
+    """Only files whose range of keys overlaps the new file's are read."""
     gate.publish([1, 2, 3])
     gate.publish([100, 200])
     gate.lose(1)
@@ -168,33 +168,42 @@ def test_files_that_cannot_have_the_keys_are_not_read(gate: Gate) -> None:
     assert gate.audit([200])[1].verdict is Verdict.REJECTED
 
 
-@pytest.mark.parametrize(
-    ("type_", "known", "new"),
-    [
-        ("string", ["it's \\ a", "ü" * 300], ["z\n", "\t"]),
-        ("date", pa.array([0, 9], pa.date32()), pa.array([1, 2], pa.date32())),
-        (
-            "timestamp",
-            pa.array([0, 9], pa.timestamp("us", "UTC")),
-            pa.array([1, 2], pa.timestamp("us", "UTC")),
-        ),
-        ("number", [0.5, float("nan")], [float("inf"), -0.5]),
-        ("boolean", [True], [False]),
-    ],
-)
-def test_keys_of_any_type_are_found(
-    job_runner: Job, table: str, type_: str, known: Any, new: Any
-) -> None:
-    """Whatever the key's type, a known key is found again and a new one is taken."""
-    gate = Gate(job_runner, table, contract_of(table, type_))
-    gate.publish(known)
-    assert gate.audit(new)[1].verdict is Verdict.PASSED
-    _, report = gate.audit(known)
-    assert [check.counted for check in report.failed] == [len(known)]
+# Two keys of each type that the table has, and two new ones. A null is no key.
+KEYS_OF_TYPES: dict[str, tuple[Any, Any]] = {
+    "string": (["it's \\ a", "ü" * 300], ["z\n", "\t"]),
+    "date": (pa.array([0, 9], pa.date32()), pa.array([1, 2], pa.date32())),
+    "timestamp": (
+        pa.array([0, 9], pa.timestamp("us", "UTC")),
+        pa.array([1, 2], pa.timestamp("us", "UTC")),
+    ),
+    "number": ([0.5, float("nan")], [float("inf"), -0.5]),
+    "boolean": ([True, None], [False, None]),
+}
+
+
+def test_keys_of_any_type_are_found(job_runner: Job, table: str) -> None:
+    """Whatever the key's type, a known key is found again, and a new key passes."""
+    rule = f"{{metric: duplicateValues, mustBe: 0, {BEYOND}}}"
+    columns = (
+        f"- {{name: a_{type_}, logicalType: {type_}, quality: [{rule}]}}\n      "
+        for type_ in KEYS_OF_TYPES
+    )
+    text = contract_of(table).replace("- {name: rest", "".join(columns) + "- {name: rest")
+    gate = Gate(job_runner, table, text)
+
+    def audit(ids: list[int], which: int) -> AuditReport:
+        keys = {f"a_{type_}": pair[which] for type_, pair in KEYS_OF_TYPES.items()}
+        body = parquet({"id": ids, **keys, "rest": ["x", "x"]})
+        return job_runner.ingest(body, text, table, f"{table}/{ids[0]}")[1]
+
+    gate.merge(audit([1, 2], 0))
+    assert audit([3, 4], 1).verdict is Verdict.PASSED
+    failed = {check.columns[0]: check.counted for check in audit([5, 6], 0).failed}
+    assert failed == {f"a_{type_}": 2 - (type_ == "boolean") for type_ in KEYS_OF_TYPES}
 
 
 def test_no_older_row_has_a_key_of_a_new_column(job_runner: Job, table: str) -> None:
-    """A key in a column that the contract has only now is unique as far as the file's own are."""
+    """Keys in a column that is new in the contract are compared within the file only."""
     gate = Gate(job_runner, table, contract_of(table))
     gate.publish([1])
     rule = f"{{metric: duplicateValues, mustBe: 0, {BEYOND}}}"
@@ -208,7 +217,7 @@ def test_no_older_row_has_a_key_of_a_new_column(job_runner: Job, table: str) -> 
 
 
 def test_the_tables_rows_are_counted_with_the_files(job_runner: Job, table: str) -> None:
-    """A row count of the table is that of all its live rows, the file's and no deleted ones."""
+    """A row count of the table counts all live rows, with the file's and without deleted ones."""
     gate = Gate(job_runner, table, contract_of(table, rows="mustBeLessThan: 6"))
     gate.publish([1, 2, 3])
     assert gate.audit([4, 5])[1].verdict is Verdict.PASSED
@@ -220,7 +229,7 @@ def test_the_tables_rows_are_counted_with_the_files(job_runner: Job, table: str)
 def test_a_file_without_rows_is_rejected_though_the_table_has_some(
     job_runner: Job, table: str
 ) -> None:
-    """A row count of the whole table is no leave for an empty file."""
+    """A row count of the whole table does not allow an empty file."""
     gate = Gate(job_runner, table, contract_of(table, rows="mustBeGreaterThan: 0"))
     gate.publish([1])
     _, report = gate.audit(pa.array([], pa.int64()))
@@ -228,7 +237,7 @@ def test_a_file_without_rows_is_rejected_though_the_table_has_some(
 
 
 def test_what_main_gained_is_looked_at_again(gate: Gate) -> None:
-    """A key that main gained after the audit rejects the file; all else stands as it was found."""
+    """A key that main gained after the audit rejects the file; other results are carried over."""
     gate.publish([1])
     spec, audited = gate.audit([2, 3])
     gate.publish([3, 4])
@@ -242,7 +251,7 @@ def test_what_main_gained_is_looked_at_again(gate: Gate) -> None:
 
 
 def test_looking_again_reads_only_what_main_gained(gate: Gate) -> None:
-    """Neither the landed object nor what main had before is read, and nothing is written."""
+    """A re-audit reads neither the landed object nor old files of main, and writes nothing."""
     gate.publish([1, 9])
     spec, audited = gate.audit([2, 3])
     gate.publish([100, 200])
@@ -261,7 +270,7 @@ def test_looking_again_reads_only_what_main_gained(gate: Gate) -> None:
 
 
 def test_looking_again_honours_deletes(gate: Gate) -> None:
-    """A key that main gained and lost again is free."""
+    """A key that main gained and deleted again can be used."""
     gate.publish([1])
     spec, audited = gate.audit([2, 3])
     gate.publish([3, 4])
@@ -270,7 +279,7 @@ def test_looking_again_honours_deletes(gate: Gate) -> None:
 
 
 def test_rows_are_counted_again(job_runner: Job, table: str) -> None:
-    """A table that grew too large meanwhile rejects the file."""
+    """A re-audit rejects the file if the table grew too large in the meantime."""
     gate = Gate(job_runner, table, contract_of(table, rows="mustBeLessThan: 6"))
     gate.publish([1, 2])
     spec, audited = gate.audit([3, 4])
@@ -280,7 +289,7 @@ def test_rows_are_counted_again(job_runner: Job, table: str) -> None:
 
 
 def test_each_time_only_the_news_is_looked_at(gate: Gate) -> None:
-    """What was looked at again and passed is the beginning of the next time."""
+    """A second re-audit reads only what main gained since the first."""
     gate.publish([1])
     spec, audited = gate.audit([2, 3])
     gate.publish([0, 9])
@@ -295,7 +304,7 @@ def test_each_time_only_the_news_is_looked_at(gate: Gate) -> None:
 
 
 def test_the_report_of_another_audit_is_refused(gate: Gate) -> None:
-    """Without the report of what was audited up to then, nothing is taken for audited."""
+    """A re-audit without the report of the earlier audit ends errored."""
     gate.publish([1])
     spec, audited = gate.audit([2])
     gate.publish([3])

@@ -1,4 +1,4 @@
-"""Changes of a table over real Spark, Nessie and S3: what may be asked, made and said."""
+"""Changes of a table over real Spark, Nessie and S3."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -31,17 +31,19 @@ MERGE INTO {t} AS t USING (SELECT explode(array(1, 1)) AS id) AS s ON t.id = s.i
 WHEN MATCHED THEN UPDATE SET name = 'n'
 """
 
+ROW_COUNT = "{metric: rowCount, mustBeGreaterThan: 100}"
+
 
 @dataclass(frozen=True)
 class Gate:
-    """A table with the ids 1, 2 and 3 on main, and people who want it changed."""
+    """A table with the ids 1, 2 and 3 on main, and changes of it."""
 
     job: Job
     table: str
     contract: str
 
     def publish(self, ids: list[int]) -> None:
-        """Have a file with these ids on main."""
+        """Publish a file with these ids."""
         body = parquet({"id": ids, "name": [f"n{i}" for i in ids], "day": [None] * len(ids)})
         key = f"{self.table}/{'-'.join(map(str, ids))}"
         _, report = self.job.ingest(body, self.contract, self.table, key)
@@ -53,7 +55,7 @@ class Gate:
         catalog.merge(report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"})
 
     def spec(self, statement: str, contract: str = "") -> JobSpec:
-        """What the job is told of a change; {t} is the table's name in the statement."""
+        """Return the job spec of a change; {t} in the statement is the table's name."""
         services = self.job.services
         text, token = statement.replace("{t}", self.table), uuid.uuid4().hex
         change = Change(self.table, text, token, "Ann", "why not")
@@ -63,7 +65,7 @@ class Gate:
         return replace(services.spec(change.landed(LAKE_BUCKET), version, self.table), change=True)
 
     def change(self, statement: str, contract: str = "") -> AuditReport:
-        """The report of a change."""
+        """Run a change and return its report."""
         return self.job.run(self.spec(statement, contract))[1]
 
     def rows(self, branch: str) -> list[tuple[Any, ...]]:
@@ -95,13 +97,13 @@ def made(job_runner: Job) -> Gate:
 
 @pytest.fixture(scope="module")
 def standing(job_runner: Job) -> Gate:
-    """A table that no test changes on main."""
+    """Return a table that no test changes on main."""
     return made(job_runner)
 
 
 @pytest.fixture
 def gate(job_runner: Job) -> Gate:
-    """A table of the test's own."""
+    """Return a table of the test's own."""
     return made(job_runner)
 
 
@@ -125,7 +127,7 @@ def failed(report: AuditReport) -> list[tuple[str, str]]:
 def test_a_change_is_made_on_its_branch(
     standing: Gate, statement: str, effect: Effect, rows: list[tuple[Any, ...]]
 ) -> None:
-    """The branch has what the statement makes of the table; the report counts it, main has none."""
+    """The statement changes the branch only, and the report counts the rows."""
     report = standing.change(statement)
     assert report.verdict is Verdict.PASSED, report.reason
     assert (report.effect, report.rows_written) == (effect, effect.added)
@@ -155,7 +157,7 @@ def test_a_change_is_made_on_its_branch(
     ],
 )
 def test_anything_else_is_refused(job_runner: Job, statement: str, why: str) -> None:
-    """What is not one DELETE, UPDATE or MERGE on that table is told by Spark's own parser."""
+    """SQL other than one DELETE, UPDATE or MERGE of the table is refused with the reason."""
     change = Change("tests.t", statement.replace("{t}", "tests.t"), "t")
     with pytest.raises(Permanent, match="BAD_STATEMENT") as caught:
         read_statement(fresh_session(job_runner.warm_spark), change)
@@ -175,7 +177,7 @@ def test_anything_else_is_refused(job_runner: Job, statement: str, why: str) -> 
     ],
 )
 def test_what_spark_refuses_changes_nothing(standing: Gate, statement: str, why: str) -> None:
-    """It ends errored with Spark's own words, and the branch stays as it was cut."""
+    """A statement that Spark refuses ends errored, and the branch stays unchanged."""
     report = standing.change(statement)
     assert report.verdict is Verdict.ERRORED
     assert report.reason is not None
@@ -186,7 +188,7 @@ def test_what_spark_refuses_changes_nothing(standing: Gate, statement: str, why:
 
 
 def test_every_check_is_asked_of_the_whole_table(gate: Gate) -> None:
-    """Rows that were on main before count as well as those that the change makes."""
+    """Checks count rows that were on main before as well as changed ones."""
     gate.publish([4, 5])
     broken = gate.change("UPDATE {t} SET name = 'bad' WHERE id = 4")
     assert broken.verdict is Verdict.REJECTED
@@ -198,17 +200,8 @@ def test_every_check_is_asked_of_the_whole_table(gate: Gate) -> None:
     assert [check.counted for check in repeated.failed] == [1]
 
 
-def test_statistics_answer_where_they_can(standing: Gate) -> None:
-    """What the manifests of all data files tell is not read: only the pattern takes a scan."""
-    report = standing.change("DELETE FROM {t} WHERE id = 1")
-    tiers = {check.metric: check.tier for check in report.checks}
-    assert tiers["nullValues"] == "manifests"
-    assert tiers["invalidValues"] == "scan"
-    assert tiers["duplicateValues"] == "keys"
-
-
 def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
-    """Keys that are unique in each file may be in two: a change is to blame only for more."""
+    """A change fails only if it adds duplicates to those that files may have among each other."""
     gate.publish([1, 5])
     kept = gate.change("DELETE FROM {t} WHERE id = 5")
     assert kept.verdict is Verdict.PASSED
@@ -218,14 +211,38 @@ def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
     assert [check.counted for check in more.failed] == [2]
 
 
-def test_what_is_about_a_file_is_skipped(standing: Gate) -> None:
-    """The rows of a file are not counted in a table; where nothing else is asked, that is all."""
-    quality = "    quality: [{metric: rowCount, mustBeGreaterThan: 100}]"
-    report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
-    assert report.verdict is Verdict.PASSED
-    assert [c.message for c in report.checks if c.status is Status.SKIPPED] == [
-        "not asked of a whole table: it counts the rows of one file"
+@pytest.fixture(scope="module")
+def smaller(standing: Gate) -> AuditReport:
+    """Return the report on a change that leaves two rows, with row counts of file and table."""
+    scope = "customProperties: [{property: scope, value: table}]"
+    rules = f"{ROW_COUNT}, {{metric: rowCount, mustBeGreaterThan: 2, {scope}}}"
+    contract = contract_of(standing.table, f"    quality: [{rules}]")
+    return standing.change("DELETE FROM {t} WHERE id = 1", contract)
+
+
+def test_statistics_answer_where_they_can(smaller: AuditReport) -> None:
+    """Statistics of all data files answer what they can: only the pattern needs a scan."""
+    tiers = {check.metric: check.tier for check in smaller.checks}
+    assert tiers["nullValues"] == "manifests"
+    assert tiers["invalidValues"] == "scan"
+    assert tiers["duplicateValues"] == "keys"
+
+
+def test_what_is_about_a_file_is_skipped(smaller: AuditReport) -> None:
+    """A check of a file is skipped with the reason."""
+    assert [c.message for c in smaller.checks if c.status is Status.SKIPPED] == [
+        "not evaluated on a whole table: it counts the rows of one file"
     ]
+
+
+def test_the_rows_of_the_table_are_counted_after_the_change(smaller: AuditReport) -> None:
+    """A row count of the table is checked after the change."""
+    assert failed(smaller) == [("rowCountInTable", "2 rows in the whole table")]
+
+
+def test_a_change_without_any_check_is_errored(standing: Gate) -> None:
+    """A contract whose checks all concern files audits nothing, so the change is errored."""
+    quality = f"    quality: [{ROW_COUNT}]"
     bare = contract_of(standing.table, quality).replace(", required: true, unique: true", "")
     bare = bare.replace(', logicalTypeOptions: {pattern: "^n[0-9]+$"}', "")
     nothing = standing.change("DELETE FROM {t} WHERE id = 2", bare)
@@ -234,23 +251,15 @@ def test_what_is_about_a_file_is_skipped(standing: Gate) -> None:
     assert nothing.reason.code == "NOTHING_CHECKED"
 
 
-def test_the_rows_of_the_table_are_counted_after_the_change(standing: Gate) -> None:
-    """A contract that wants a number of rows in the table has its say."""
-    scope = "customProperties: [{property: scope, value: table}]"
-    quality = f"    quality: [{{metric: rowCount, mustBeGreaterThan: 2, {scope}}}]"
-    report = standing.change("DELETE FROM {t} WHERE id = 1", contract_of(standing.table, quality))
-    assert [found for _, found in failed(report)] == ["2 rows in the whole table"]
-
-
 def test_a_change_that_meets_no_row_is_rejected(standing: Gate) -> None:
-    """A statement without an effect is a mistake, which somebody should hear of."""
+    """A statement that affects no row is rejected."""
     report = standing.change("DELETE FROM {t} WHERE id = 99")
     assert report.verdict is Verdict.REJECTED
     assert failed(report) == [("change.has_effect", "0 rows added, 0 removed")]
 
 
 def test_a_second_run_of_a_change_does_not_make_it_twice(gate: Gate) -> None:
-    """What an earlier try of the run committed is undone before the statement is run again."""
+    """A second try undoes the first one's commit before it runs the statement again."""
     spec = gate.spec("UPDATE {t} SET id = id + 10")
     gate.job.run(spec)
     gate.job.services.s3.delete_object(Bucket=LAKE_BUCKET, Key=spec.report_key)
@@ -262,7 +271,7 @@ def test_a_second_run_of_a_change_does_not_make_it_twice(gate: Gate) -> None:
 
 
 def test_a_text_that_is_not_what_was_asked_for_is_not_run(standing: Gate) -> None:
-    """Whoever overwrites the text of a change changes nothing."""
+    """A change whose text was overwritten is not executed."""
     spec = standing.spec("DELETE FROM {t} WHERE id = 1")
     other = Change(standing.table, f"DELETE FROM {standing.table}", "t")
     body = other.to_json().encode()
@@ -274,14 +283,14 @@ def test_a_text_that_is_not_what_was_asked_for_is_not_run(standing: Gate) -> Non
 
 
 def test_a_table_that_is_not_there_cannot_be_changed(job_runner: Job, table: str) -> None:
-    """Before the first file has been published there is nothing to change."""
+    """A change of a table that does not exist ends errored."""
     report = Gate(job_runner, table, contract_of(table)).change("DELETE FROM {t}")
     assert report.reason is not None
     assert report.reason.code == "TABLE_GONE"
 
 
 def test_references_and_queries_are_asked_of_the_whole_table(gate: Gate) -> None:
-    """A foreign key must have its row, and a query with the scope of the table sees all rows."""
+    """Foreign keys and queries with the scope `table` are checked on all rows."""
     other = Gate(gate.job, f"{gate.table}_others", contract_of(f"{gate.table}_others"))
     other.publish([1, 2, 3])
     scope = "customProperties: [{property: scope, value: table}]"
@@ -298,7 +307,7 @@ def test_references_and_queries_are_asked_of_the_whole_table(gate: Gate) -> None
 
 
 def test_a_column_spelt_in_another_case_is_the_tables(standing: Gate) -> None:
-    """A contract that spells a name otherwise than the table asks for that very column."""
+    """A contract may spell a column in another case than the table."""
     spelt = standing.contract.replace("name: day", "name: DAY").replace("{name: id", "{name: Id")
     report = standing.change("DELETE FROM {t} WHERE id = 3", spelt)
     assert (report.verdict, report.effect) == (Verdict.PASSED, Effect(3, 2, 0, 1))

@@ -1,4 +1,4 @@
-"""SQL in contracts reads the file and declared tables alone, whatever it is made to name."""
+"""SQL in contracts reads only the file and declared tables."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ FORMATS = (
     *("text", "csv", "json", "xml", "parquet", "orc", "avro", "binaryFile", "delta", "iceberg"),
     *("org.apache.spark.sql.execution.datasources.text.TextFileFormat", "jdbc", "nonsense"),
 )
-# Each reads {path} where nothing holds it back, and names `file` so that it looks like a transform.
+# Each of these would read {path}; they name `file` so that they look like transforms.
 READING = [
     *(f"SELECT * FROM {name}.`{{path}}`" for name in FORMATS if "." not in name),
     "SELECT * FROM `org.apache.spark.sql.execution.datasources.text`.`{path}`",
@@ -61,7 +61,7 @@ READING = [
     "INSERT OVERWRITE DIRECTORY '{path}' USING text SELECT id FROM file",
     "LOAD DATA INPATH '{path}' INTO TABLE file",
 ]
-# Each hands a path, or anything at all, to code behind a function.
+# Each of these passes a path, or anything else, to code behind a function.
 CALLING = [
     "reflect('java.lang.System', 'getProperty', 'user.home')",
     "java_method('java.lang.System', 'getProperty', 'user.home')",
@@ -81,7 +81,7 @@ ENTITY = '<!DOCTYPE a [<!ENTITY e SYSTEM "{path}">]><a>&e;</a>'
 
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a file that is nobody's business."""
+    """Return the address of a file that no SQL may read."""
     file = tmp_path_factory.mktemp("driver") / "credentials"
     file.write_text(f"{SECRET}\n")
     return file.as_uri()
@@ -91,7 +91,7 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> str:
 def sessions(
     job_runner: Job, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, SparkSession]:
-    """The job's session, and that of `lakegate contract test`."""
+    """Return the job's session, and that of `lakegate contract test`."""
     home = tmp_path_factory.mktemp("home")
     return {
         "job": another_session(job_runner.warm_spark, NOBODY, ""),
@@ -102,7 +102,7 @@ def sessions(
 def test_a_transform_reads_the_file_alone(
     sessions: Mapping[str, SparkSession], tmp_path: Path, secret: str
 ) -> None:
-    """Whatever else it names, and however, is refused with a sentence and reads nothing."""
+    """A transform that names anything but the file is refused with a message and reads nothing."""
     contract, file = parsed(settings=SETTINGS), tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": [1]}), file)
     statements = [*READING, *(f"SELECT {call} AS id FROM file" for call in CALLING)]
@@ -118,7 +118,7 @@ def test_a_transform_reads_the_file_alone(
 def test_a_session_reads_no_file_by_its_path(
     sessions: Mapping[str, SparkSession], secret: str, where: str
 ) -> None:
-    """Also SQL that nobody looked through finds no file, calls no code and follows no entity."""
+    """SQL that was not checked also reads no file, calls no code and resolves no entity."""
     spark = sessions[where]
     for name in FORMATS:
         with pytest.raises(JavaError, match="TABLE_OR_VIEW_NOT_FOUND"):
@@ -135,7 +135,7 @@ def test_a_session_reads_no_file_by_its_path(
 def test_a_condition_looks_at_one_row_alone(
     sessions: Mapping[str, SparkSession], secret: str
 ) -> None:
-    """A query within an expression is refused, wherever it stands."""
+    """A query anywhere within an expression is refused."""
     for condition in (
         "id IN (SELECT value FROM text.`{path}`)",
         "EXISTS (SELECT * FROM text.`{path}`)",
@@ -149,7 +149,7 @@ def test_a_condition_looks_at_one_row_alone(
 
 
 def test_a_query_reads_declared_tables_alone(job_runner: Job, table: str, secret: str) -> None:
-    """What is no table of the lake is refused, or looked for among main's tables in vain."""
+    """Names that are no tables of the lake are refused, or not found among main's tables."""
     text = contract_text().replace("shop.orders", table)
     version = job_runner.services.put_contract(table, text)
     landed = job_runner.services.land(f"{table}/a", b"a")

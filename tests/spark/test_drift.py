@@ -1,4 +1,4 @@
-"""Checks of drift in the job: measured in the tiers, compared with what was published before."""
+"""Checks of drift: measured by the tiers, compared with published runs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +39,7 @@ def rows(number: int, amount: float = 10.0) -> bytes:
 
 
 def test_drift_is_told_after_seven_runs(job_runner: Job, contract: Contract, table: str) -> None:
-    """Until then it is skipped with the reason; then what is far off the median fails or warns."""
+    """Drift is skipped before seven published runs, and checked from then on."""
     text, lake = contract(quality=QUALITY), Lake(job_runner.services.s3, LAKE_BUCKET)
     known, etag = lake.baselines(table)
     _, first = job_runner.ingest(rows(20), text, table, "drift/first")
@@ -61,7 +61,7 @@ def test_drift_is_told_after_seven_runs(job_runner: Job, contract: Contract, tab
 
 
 def of_seven(known: Baselines, report: AuditReport) -> Baselines:
-    """As if seven runs had measured the same."""
+    """Return baselines as if seven runs had measured the same."""
     for number in range(7):
         known = known.adding(replace(report, ingestion=str(number)))
     return known

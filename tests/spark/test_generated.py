@@ -1,4 +1,4 @@
-"""What `lakegate generate` makes: good files pass, and each fault is found for what it is."""
+"""Files of `lakegate generate`: good files pass, and each fault is found."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from tests.spark.conftest import Job
 
 pytestmark = pytest.mark.spark
 
-# In parquet and in csv: the checks that fail, or why the file could not be judged.
+# For parquet and csv: the checks that fail, or why the file could not be judged.
 FOUND = {
     Fault.NULLS: (["country.nullValues"],) * 2,
     Fault.DUPLICATES: (["parcel_id.duplicateValues"],) * 2,
     Fault.RANGE: (["weight_kg.invalidValues"],) * 2,
-    # The parcels' contract conceals a column, and a text's header may be somebody's row.
+    # The parcels' contract has a confidential column, and a CSV header may be a data row.
     Fault.RENAMED: (
         ["file.columns.postage", "file.columns.price"],
         ["file.columns.postage", "file.columns.#1"],
@@ -34,7 +34,7 @@ FOUND = {
 def audited(
     job: Job, folder: Path, wanted: FileSpec, format_: Format, *faults: Fault
 ) -> AuditReport:
-    """The report on one generated file under its own contract."""
+    """Return the report on one generated file under its own contract."""
     text = write_contract(folder, format_).read_text()
     file = folder / f"parcels.{format_}"
     write({file: wanted}, frozenset(faults), lambda _: None)
@@ -43,7 +43,7 @@ def audited(
 
 @pytest.mark.parametrize("format_", Format)
 def test_what_has_no_fault_passes(job_runner: Job, tmp_path: Path, format_: Format) -> None:
-    """A file of either format keeps the contract that is written beside it, all rows read."""
+    """A generated file of either format passes the contract that is written beside it."""
     report = audited(job_runner, tmp_path, FileSpec(500), format_)
     assert (report.verdict, report.rows_read) == (Verdict.PASSED, 500), report.reason
 
@@ -55,7 +55,7 @@ def test_what_has_no_fault_passes(job_runner: Job, tmp_path: Path, format_: Form
 def test_each_fault_is_found(
     job_runner: Job, tmp_path: Path, fault: Fault, format_: Format
 ) -> None:
-    """A fault makes those checks fail that are about it, and no other."""
+    """A fault fails exactly the checks that concern it."""
     report = audited(job_runner, tmp_path, FileSpec(100), format_, fault)
     assert report.verdict is not Verdict.PASSED
     expected = FOUND[fault][format_ is Format.CSV]
@@ -67,7 +67,7 @@ def test_each_fault_is_found(
 
 
 def test_too_many_nulls_are_a_warning(job_runner: Job, tmp_path: Path) -> None:
-    """Where most deliveries have no time the contract warns of it, and the file passes."""
+    """Many missing delivery times are a warning, and the file passes."""
     report = audited(job_runner, tmp_path, FileSpec(100, null_rate=0.9), Format.PARQUET)
     warned = [check.id for check in report.checks if check.status is Status.WARN]
     assert (report.verdict, warned) == (Verdict.PASSED, ["delivered_at.mostly_delivered"])

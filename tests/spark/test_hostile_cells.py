@@ -1,4 +1,4 @@
-"""One set of hostile cells in every text format: the same verdict and the same value everywhere."""
+"""Hostile cells in every text format have the same verdict and value."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ BROKEN_ROW = "the last row, which is broken"
 
 
 def assert_read(found: Read, cells: list[Cell], wanted: list[Any]) -> None:
-    """Hold that each row, by its id, has its one value, or is bad."""
+    """Assert that each row, by its id, has its one value or is bad."""
     assert (found.code, found.promised) == ("", len(cells))
     assert len(found.rows) + len(found.bad) == len(cells)
     values = {row[0]: next((v for v in row[1:] if v is not None), None) for row in found.rows}
@@ -27,7 +27,7 @@ def assert_read(found: Read, cells: list[Cell], wanted: list[Any]) -> None:
 
 
 def separated(cells: list[Cell], delimiter: str, end: str) -> str:
-    """A file with a cell a row, in quotes where it needs them or is empty text."""
+    """Return a file with a cell in each row, quoted where needed."""
     lines = [delimiter.join(NAMES)]
     for n, cell in enumerate(cells):
         text = cell.text
@@ -51,7 +51,7 @@ def separated(cells: list[Cell], delimiter: str, end: str) -> str:
 def test_every_cell_of_csv_is_its_value_or_bad(
     reading: Reading, format_: str, end: str, with_line_ends: bool
 ) -> None:
-    """However rows end, and whether the file is read by lines or by quotes."""
+    """A cell has the same value with any line end, read by lines or by quotes."""
     cells = [*CELLS, *(Cell("s", text, text, BAD, text) for text in LINE_ENDS if with_line_ends)]
     body = separated(cells, {"csv": ",", "tsv": "\t"}[format_], end).encode()
     assert_read(reading(body, format_, COLUMNS), cells, [cell.csv for cell in cells])
@@ -59,7 +59,7 @@ def test_every_cell_of_csv_is_its_value_or_bad(
 
 @pytest.mark.parametrize("layout", ["lines", "lines by CRLF", "array", "spread array"])
 def test_every_value_of_json_is_its_value_or_bad(reading: Reading, layout: str) -> None:
-    """An array is read as strictly as lines are, bare values and texts alike."""
+    """An array is read as strictly as lines."""
     texts = [*CELLS, *(Cell("s", text, text, BAD, text) for text in LINE_ENDS)]
     bare = [cell for cell in CELLS if cell.column != "s"]
     spread = layout == "spread array"

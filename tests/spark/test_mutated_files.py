@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.spark.stall import watched
+from spark_jobs.spark.stall import cancel_when_stalled
 from tests.fakes.mutations import FLAT, mutated, samples
 from tests.spark.conftest import Job, Read
 
@@ -17,17 +17,17 @@ FILES = 60
 
 @pytest.fixture
 def avro(job_runner: Job, tmp_path: Path) -> bytes:
-    """The flat rows as Avro."""
+    """Return the flat rows as Avro."""
     rows = job_runner.warm_spark.createDataFrame(FLAT.to_pandas()).coalesce(1)
     rows.write.format("avro").save(str(tmp_path / "avro"))
     return next((tmp_path / "avro").glob("*.avro")).read_bytes()
 
 
 def test_damaged_files_end(job_runner: Job, reading: Callable[..., Read], avro: bytes) -> None:
-    """Each is refused, or read to its end; where checksums cover its rows none of them differs."""
+    """A damaged file is refused or read to its end; rows covered by checksums never differ."""
     whole = samples({"deflate": avro})
     ends: Counter[str] = Counter()
-    with watched(job_runner.warm_spark, 60):
+    with cancel_when_stalled(job_runner.warm_spark, 60):
         for number in range(FILES):
             name = [*whole][number % len(whole)]
             sample = whole[name]

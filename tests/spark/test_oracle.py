@@ -1,4 +1,4 @@
-"""The audit's numbers are those that plain Python works out, for any rows and any contract."""
+"""The audit's numbers equal those of plain Python for generated rows and contracts."""
 
 import json
 import math
@@ -59,7 +59,7 @@ def spark(job_runner: Job) -> SparkSession:
 
 
 def _written(value: Any) -> Any:
-    """A value as a contract has it; numbers keep their digits, see `_unquoted`."""
+    """Return a value as written in a contract; numbers keep their digits (see `_unquoted`)."""
     if isinstance(value, str | bool):
         return value
     if isinstance(value, date):  # a datetime is one, too
@@ -91,7 +91,7 @@ def _given(key: str, value: Any) -> dict[str, Any]:
 
 
 def _arguments(kind: str) -> st.SearchStrategy[dict[str, Any]]:
-    """What makes a column's values valid."""
+    """Return arguments that define a column's valid values."""
     if kind == "array<string>":
         size = st.integers(0, 2).map(lambda n: _given("minItems", n))
         return st.one_of(size, st.just(_given("uniqueItems", True)), st.just(_given("maxItems", 1)))
@@ -110,7 +110,7 @@ def _arguments(kind: str) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def _rules(draw: st.DrawFn, kind: str) -> list[dict[str, Any]]:
-    """Rules for a column, each looking at all rows or at those that `boolean` is true of."""
+    """Return rules for a column, over all rows or over those where `boolean` is true."""
     any_ = {"mustBeGreaterOrEqualTo": 0}
     found: list[dict[str, Any]] = [{"metric": "nullValues", **any_}]
     stated = draw(st.lists(_arguments(kind), min_size=1, max_size=2))
@@ -138,7 +138,7 @@ def _contracts(draw: st.DrawFn) -> str:
 
 
 def _table(seed: int, *, empty: bool) -> list[tuple[Any, ...]]:
-    """Rows of hostile values; some columns hold nothing but nulls."""
+    """Return rows of hostile values; some columns hold only nulls."""
     random = Random(seed)  # noqa: S311 - no secret
     columns = []
     for kind in _KINDS:
@@ -158,7 +158,7 @@ def _table(seed: int, *, empty: bool) -> list[tuple[Any, ...]]:
 def test_every_number_is_the_oracles(
     spark: SparkSession, text: str, seed: int, *, empty: bool
 ) -> None:
-    """Counts are exactly, and other numbers within a float's error, those of plain Python."""
+    """Counts equal those of plain Python, and other numbers are within a float's error."""
     contract, rows = parse(text, "rows.yaml"), _table(seed, empty=empty)
     found = measured(spark, contract, rows)
     now = datetime.now(UTC)
@@ -185,5 +185,5 @@ def test_every_number_is_the_oracles(
 
 
 def test_contracts_are_made_of_json() -> None:
-    """Numbers of any digits reach the contract as they are."""
+    """Numbers of any digits reach the contract unchanged."""
     assert json.loads(_unquoted(json.dumps([_written(Decimal("0.10"))]))) == [0.1]

@@ -1,4 +1,4 @@
-"""Of a file under a contract that conceals anything a report has no word of its own."""
+"""A report quotes nothing of a file whose contract has confidential columns."""
 
 import io
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ def orc(**columns: pa.Array) -> bytes:
 NESTED = pa.StructArray.from_arrays([MOMENT], ["JaneDoe"])
 ADD = "- {property: extraColumns, value: add}\n"
 SELECT = "- {property: transform, value: \"SELECT nobody AS id, '' AS word FROM file\"}\n"
-# A condition that fails with the very value that it meets.
+# A condition that fails with the value that it reads.
 RAISED = """\
 - type: custom
   engine: lakegate
@@ -64,7 +64,7 @@ RAISED = """\
 def test_a_files_own_words_are_for_whom_they_may_be(
     job_runner: Job, tmp_path: Path, format_: str, body: bytes, settings: str, quality: str
 ) -> None:
-    """Where a column is confidential no name or cell of the file is told, and else it is."""
+    """Names and cells of the file are in the report only if no column is confidential."""
     file = tmp_path / "file"
     file.write_bytes(body)
     for secrecy, is_told in (("public", True), ("confidential", False)):

@@ -1,4 +1,4 @@
-"""Java's own search, counted: what is refused is slow with it, what is taken is not."""
+"""Patterns that contracts refuse are slow in Java, and accepted ones are not."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ Reads = Callable[[str, str], int]
 
 @pytest.fixture(scope="module")
 def reads() -> Iterator[Reads]:
-    """How many characters Java reads to look for a pattern in a text; a million at most."""
+    """Return how many characters Java reads to search a text for a pattern, up to a million."""
     os.environ["JAVA_HOME"] = str(java_home())
     gateway = launch_gateway()
     compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
@@ -59,14 +59,14 @@ def reads() -> Iterator[Reads]:
 def test_what_is_refused_takes_java_more_than_twice_as_long_for_twice_the_text(
     reads: Reads, pattern: str, before: str, part: str, after: str
 ) -> None:
-    """A refused pattern costs at least the square of the text's length; some never end."""
+    """A refused pattern costs at least the square of the text's length."""
     short, long = (reads(pattern, before + part * times + after) for times in (60, 120))
     assert long > 3.5 * short or long > 1_000_000
     assert slow_text(pattern) is not None
 
 
 def test_some_of_what_is_refused_would_never_end(reads: Reads) -> None:
-    """A hundred characters are enough to keep Java busy for good."""
+    """For some refused patterns a hundred characters keep Java busy forever."""
     endless = [
         p
         for p, before, part, after in SLOW_IN_JAVA
@@ -77,6 +77,6 @@ def test_some_of_what_is_refused_would_never_end(reads: Reads) -> None:
 
 @pytest.mark.parametrize("pattern", QUICK)
 def test_what_is_taken_is_quick_in_java(reads: Reads, pattern: str) -> None:
-    """A common pattern reads a text without end of whatever kind a few times only."""
+    """A common pattern reads any long text only a few times."""
     texts = [part * (100 // len(part)) + "\x01" for part in ("a", "1", " ", ".", "a1", "A.", "1-")]
     assert max(reads(pattern, text) for text in texts) < 1_500

@@ -1,4 +1,4 @@
-"""Rows that are kept out of the table: counted, named with their reasons, and limited."""
+"""Rows in quarantine: counted, stored with their reasons, and limited."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,16 +10,19 @@ from pyspark.sql import functions as F
 
 from lakegate.audit_tables import QUARANTINE
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, Status, Verdict
+from lakegate.report import AuditReport, Status, Tier, Verdict
 from spark_jobs import append
+from spark_jobs.audit import verdict
+from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.open import BAD_ROW
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
 
 pytestmark = pytest.mark.spark
 _KEPT_OUT = options(onBadRow="quarantine")
-# Five rows: the second has a bad amount and a bad name, of the fourth the id cannot be read.
+# Five rows: the second has a bad amount and a bad name, the id of the fourth is unparseable.
 _CSV = b"id,amount,name\n1,1,n1\n2,-1,x\n3,3,n3\nx,4,n4\n5,5,\n"
+_NONE = Measured(0, 3, Tier.SCAN)
 _FEW = {"maxRows": 2, "unreadable": True}
 
 
@@ -40,7 +43,7 @@ def _outcome(report: AuditReport) -> tuple[int, int, int]:
 
 
 def test_bad_rows_are_kept_out_and_the_others_published(job_runner: Job, table: str) -> None:
-    """Rows kept out and rows written add up, and no other check sees the rows kept out."""
+    """Quarantined and written rows add up, and other checks see only written rows."""
     code, report = job_runner.ingest(_CSV, _contract(table, _FEW), table)
     assert (code, report.verdict, _outcome(report)) == (0, Verdict.PASSED, (5, 2, 3))
     found = {check.id: check for check in report.checks}
@@ -50,26 +53,35 @@ def test_bad_rows_are_kept_out_and_the_others_published(job_runner: Job, table: 
     assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 3, 5]
 
 
+def test_beyond_the_limit_the_file_is_rejected(job_runner: Job, table: str) -> None:
+    """More quarantined rows than the limit reject the file."""
+    contract = _contract(table, {"maxPercent": 39.9, "unreadable": True})
+    code, report = job_runner.ingest(_CSV, contract, table)
+    assert (code, report.reason and report.reason.code) == (3, "QUARANTINE_FULL")
+
+
 @pytest.mark.parametrize(
-    ("limits", "code", "reason"),
+    ("limits", "reason"),
     [
-        ({"maxRows": 1, "unreadable": True}, 3, "QUARANTINE_FULL"),
-        ({"maxPercent": 40, "unreadable": True}, 0, ""),
-        ({"maxPercent": 39.9, "unreadable": True}, 3, "QUARANTINE_FULL"),
-        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, 3, "QUARANTINE_FULL"),
-        ({"maxRows": 2}, 3, "BAD_ROWS"),
+        ({"maxRows": 1, "unreadable": True}, "QUARANTINE_FULL"),
+        ({"maxPercent": 40, "unreadable": True}, ""),
+        ({"maxPercent": 39.9, "unreadable": True}, "QUARANTINE_FULL"),
+        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, "QUARANTINE_FULL"),
+        ({"maxRows": 2}, "BAD_ROWS"),
     ],
 )
-def test_beyond_the_limit_the_file_is_rejected(
-    job_runner: Job, table: str, limits: dict[str, Any], code: int, reason: str
-) -> None:
-    """More rows than one of the limits allows, or unreadable ones unasked, reject the file."""
-    exit_code, report = job_runner.ingest(_CSV, _contract(table, limits), table)
-    assert (exit_code, report.reason.code if report.reason else "") == (code, reason)
+def test_each_limit_is_for_itself(limits: dict[str, Any], reason: str) -> None:
+    """A file is rejected beyond either limit, and for unparseable rows that are not allowed."""
+    contract = parse(_contract("tests.limits", limits), "limits.yaml")
+    fine = Measured(9, 3, Tier.SCAN)
+    measured = {check.id: fine if check.metric == "sum" else _NONE for check in contract.checks}
+    rows = RowCounts(read=5, bad=1, quarantined=2)
+    _, found = verdict.verdict(verdict.judge(contract, rows, measured))
+    assert (found.code if found else "") == reason
 
 
 def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) -> None:
-    """Where every row is kept out, nothing is written and the file is rejected as empty."""
+    """A file whose rows are all quarantined is rejected as empty."""
     body = b"id,amount,name\n1,-1,n1\n2,-2,n2\n"
     code, report = job_runner.ingest(body, _contract(table, {"maxPercent": 100}), table)
     assert (code, _outcome(report)) == (3, (2, 2, 0))
@@ -79,7 +91,7 @@ def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) 
 def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     job_runner: Job, table: str
 ) -> None:
-    """Without a word they are in quarantine as they stand; else null stands for what is unread."""
+    """Unparseable rows are quarantined; on request such cells become null instead."""
     columns: list[Mapping[str, Any]] = [
         {"name": "id", "logicalType": "integer", "required": True},
         {"name": "mail", "logicalType": "string", "classification": "confidential"},
@@ -93,14 +105,14 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     assert (code, _outcome(report), report.holds_nulls) == (3, (4, 2, 2), False)
     (check,) = report.failed
     told = [sample["unreadable"] for sample in check.samples]
-    assert sorted(map(str, told)) == ["id (hidden)", "the row as a whole"]
+    assert sorted(map(str, told)) == ["id (hidden)", "the whole row"]
     assert "c@d" not in report.to_json()
     kept = [f for f in report.records if f.path.startswith(QUARANTINE.files(spec.lake_bucket))]
     assert sum(file.rows for file in kept) == 2
     again = job_runner.services.spec(landed, spec.contract_version, table, attempt=2)
     code, report = job_runner.run(replace(again, null_unreadable=True))
     assert (code, _outcome(report), report.rows_nulled) == (3, (4, 0, 4), 2)
-    assert report.failed[0].found == "2 of 4 rows do not, and have null in their place"
+    assert report.failed[0].found == "2 of 4 rows could not be parsed: such cells became null"
     ids = [row["id"] for row in job_runner.rows(table, report.branch)]
     assert sorted(id_ or 0 for id_ in ids) == [0, 1, 3, 4]
 
@@ -117,7 +129,7 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
 def test_a_condition_for_quarantine_that_fails_ends_the_run(
     job_runner: Job, table: str, expression: str, code: str
 ) -> None:
-    """Where it cannot be told which rows are bad nothing is written, and people are told why."""
+    """A condition that cannot be evaluated ends the run with its reason, and nothing is written."""
     rule = {**custom("rowExpression", expression=expression), **_KEPT_OUT}
     exit_code, report = job_runner.ingest(_CSV, _contract(table, _FEW, rule), table)
     assert (exit_code, report.verdict, report.audited_hash) == (4, Verdict.ERRORED, "")
@@ -126,14 +138,14 @@ def test_a_condition_for_quarantine_that_fails_ends_the_run(
 
 
 def test_every_row_kept_out_has_its_reasons(job_runner: Job) -> None:
-    """A row is kept out once, with all its reasons, as JSON or as it stands in the file."""
+    """A row is quarantined once, with all its reasons, as JSON or as it stands in the file."""
     positive = {**custom("rowExpression", expression="amount > -5"), **_KEPT_OUT, "id": "far"}
     contract = parse(_contract("tests.kept", _FEW, positive), "kept.yaml")
     rows = [(1, 1, "n1"), (2, -1, "x"), (3, -9, None), (None, 4, "n4"), (5, None, None)]
     spark = reading_session(job_runner.warm_spark)
     bad = F.when(F.col("id").isNull(), F.lit("x,4,n4")).alias(BAD_ROW)
     source = frame(spark, contract, rows).select("*", bad)
-    assert sorted(append.kept_out(source, contract).collect()) == sorted(
+    assert sorted(append.quarantined_rows(source, contract).collect()) == sorted(
         [
             Row(row='{"id":2,"amount":-1,"name":"x"}', reasons=["amount.invalidValues"]),
             Row(row='{"id":3,"amount":-9}', reasons=["amount.invalidValues", "amount.far"]),

@@ -1,4 +1,4 @@
-"""Parquet, ORC and Avro, read: exactly or refused, and damaged ones never silently."""
+"""Parquet, ORC and Avro are read exactly or refused."""
 
 import io
 import random
@@ -37,7 +37,7 @@ def orc_file(columns: dict[str, Any], **options: Any) -> bytes:
 
 
 def test_nanoseconds_are_read_where_none_is_lost(reading: Reading) -> None:
-    """Times in nanoseconds, as pandas writes them, are read; with digits too many a row is bad."""
+    """Times in nanoseconds are read; a value with too many digits makes its row bad."""
     moments = [1_356_998_400_000_000_000, None, 1_356_998_400_000_000_001]
     body = parquet(
         {
@@ -52,14 +52,14 @@ def test_nanoseconds_are_read_where_none_is_lost(reading: Reading) -> None:
 
 @pytest.mark.parametrize("write", [parquet, orc_file])
 def test_a_time_without_a_zone_is_utc_s(reading: Reading, write: Callable[..., bytes]) -> None:
-    """A wall clock's time in a column of instants is UTC's, whatever zone the machine is in."""
+    """A time without a zone in a column of instants is in UTC, whatever the machine's zone."""
     times = pa.array([NEW_YEAR], pa.timestamp("us"))
     found = reading(write({"t": times, "n": times}), write.__name__.split("_")[0], TIMES)
     assert found.rows == [(NEW_YEAR, NEW_YEAR)]
 
 
 def test_days_by_an_unknown_calendar_are_refused(reading: Reading) -> None:
-    """ORC leaves open by which calendar an ancient day is counted; Parquet by Arrow does not."""
+    """Ancient days are refused in ORC, which names no calendar, and read in Arrow's Parquet."""
     days = {"d": [date(1, 1, 1), date(1582, 10, 15)]}
     column = [("d", "date")]
     assert reading(parquet(days), "parquet", column).rows == [(day,) for day in days["d"]]
@@ -69,7 +69,7 @@ def test_days_by_an_unknown_calendar_are_refused(reading: Reading) -> None:
 
 @pytest.mark.parametrize("write", [parquet, orc_file])
 def test_nested_columns_are_read_by_name(reading: Reading, write: Callable[..., bytes]) -> None:
-    """The fields of structs, also within arrays, may come in any order."""
+    """Fields of structs, also within arrays, may come in any order."""
     pair = pa.struct([("b", pa.int64()), ("a", pa.string())])
     body = write({
         "s": pa.array([{"b": 1, "a": "x"}, None], pair),
@@ -86,7 +86,7 @@ def test_nested_columns_are_read_by_name(reading: Reading, write: Callable[..., 
 
 
 def test_types_that_do_not_fit_are_refused(reading: Reading) -> None:
-    """Unsigned 64-bit numbers fit a decimal(20) and no bigint; ORC's instants Spark cannot read."""
+    """Unsigned 64-bit numbers do not fit a bigint, and Spark cannot read ORC's instants."""
     big = parquet({"id": pa.array([2**64 - 1], pa.uint64())})
     assert reading(big, "parquet", [("id", "integer")]).code == "TYPE_MISMATCH"
     wide = reading(big, "parquet", [("id", "integer", "decimal(20)")])
@@ -98,7 +98,7 @@ def test_types_that_do_not_fit_are_refused(reading: Reading) -> None:
 
 
 def test_avro_is_read_and_counted(reading: Reading, job_runner: Job, tmp_path: Path) -> None:
-    """An Avro file's rows are those that its blocks hold; cut short or damaged it is refused."""
+    """An Avro file has the rows that its blocks declare; a truncated or damaged one is refused."""
     rows = job_runner.warm_spark.range(500).selectExpr("id", "concat('n', id) AS name")
     rows.coalesce(1).write.format("avro").save(str(tmp_path / "avro"))
     (file,) = (tmp_path / "avro").glob("*.avro")
@@ -114,7 +114,7 @@ def test_avro_is_read_and_counted(reading: Reading, job_runner: Job, tmp_path: P
 def test_a_file_cut_short_anywhere_is_refused(
     reading: Reading, write: Callable[..., bytes]
 ) -> None:
-    """Wherever a file ends too early, it is said that it does."""
+    """A file that is truncated anywhere is refused as such."""
     body = write({"id": list(range(2000))})
     format_ = write.__name__.split("_")[0]
     for length in (5, len(body) // 2, len(body) - 20, len(body) - 1):
@@ -139,7 +139,7 @@ SAMPLE_COLUMNS: Columns = [
 
 
 def _by_arrow(format_: str, body: bytes) -> list[tuple[Any, ...]] | None:
-    """The rows as Arrow reads them, which shares no code with Spark; None where it cannot."""
+    """Return the rows as Arrow reads them, without Spark's code; None where it cannot."""
     file = io.BytesIO(body)
     try:
         if format_ == "orc":
@@ -162,9 +162,9 @@ DAMAGED = [
 def test_a_flipped_bit_never_changes_a_row_unseen(
     reading: Reading, format_: str, body: bytes
 ) -> None:
-    """With one bit wrong a file is refused, or rows are bad, or all are what Arrow reads, too.
+    """With one bit wrong a file is refused, rows are bad, or all rows are what Arrow reads.
 
-    Arrow also refuses files for damage to its own notes on them; there the rows must be intact.
+    Arrow also refuses files for damage to its own metadata; there the rows must be intact.
     """
     intact = [tuple(row) for row in zip(*SAMPLE.values(), strict=True)]
     places = random.Random(2)  # noqa: S311 no secret
@@ -192,7 +192,7 @@ def test_a_flipped_bit_never_changes_a_row_unseen(
 def test_old_files_are_read_as_arrow_reads_them(
     reading: Reading, name: str, columns: Columns
 ) -> None:
-    """Arrow's own test files, by old writers of others: row by row what Arrow reads."""
+    """Arrow's own test files of old writers are read row by row as Arrow reads them."""
     format_, body = name.partition("/")[0], (PYARROW_DATA / name).read_bytes()
     found = reading(body, format_, columns)
     assert (found.bad, found.code, found.promised) == ([], "", len(found.rows))

@@ -1,4 +1,4 @@
-"""Text files, read: what other readers change in silence is a bad row here, or a refused file."""
+"""Text files: what other readers change silently is a bad row or refuses the file."""
 
 import csv
 import gzip
@@ -63,7 +63,7 @@ HEADER = ",".join(column[0] for column in TYPED) + "\n"
 
 
 def test_a_cell_that_fits_is_read_exactly(reading: Reading) -> None:
-    """Each text that is a value of its column's type is that value."""
+    """Each text that is a value of its column's type has that value."""
     cells = [(name, *cell) for name, all_ in GOOD_CELLS.items() for cell in all_]
     found = reading((HEADER + "".join(_line(n, t) for n, t, _ in cells)).encode(), "csv", TYPED)
     names = [column[0] for column in TYPED]
@@ -74,7 +74,7 @@ def test_a_cell_that_fits_is_read_exactly(reading: Reading) -> None:
 
 
 def test_a_cell_that_does_not_fit_is_never_changed_to_one(reading: Reading) -> None:
-    """Each text that Spark's casts would round, cut, guess or trim makes its row a bad one."""
+    """Each text that Spark's casts would round, cut, guess or trim makes its row bad."""
     lines = [_line(name, text) for name, texts in BAD_CELLS.items() for text in texts]
     found = reading((HEADER + "".join(lines)).encode(), "csv", TYPED)
     assert found.rows == []
@@ -102,7 +102,7 @@ def test_a_cell_that_does_not_fit_is_never_changed_to_one(reading: Reading) -> N
 def test_every_row_of_a_csv_file_is_a_row_or_a_bad_one(
     reading: Reading, body: bytes, rows: list[Any], bad: int
 ) -> None:
-    """Rows are what RFC 4180 says they are; what is no row, or no text, is counted and kept out."""
+    """Rows are those of RFC 4180; anything else is counted as a bad row."""
     found = reading(body, "csv", TWO)
     swapped = body.startswith(b"name")
     assert found.rows == [(row[1], row[0]) if swapped else row for row in rows]
@@ -120,7 +120,7 @@ def test_every_row_of_a_csv_file_is_a_row_or_a_bad_one(
     ],
 )
 def test_a_quote_that_is_not_closed_swallows_nothing(reading: Reading, body: bytes) -> None:
-    """A file whose rows cannot be told apart, by its quotes or its line ends, is refused."""
+    """A file whose rows are ambiguous is refused."""
     assert reading(body, "csv", TWO).code == "CORRUPT_FILE"
 
 
@@ -139,12 +139,12 @@ def test_a_quote_that_is_not_closed_swallows_nothing(reading: Reading, body: byt
 def test_csv_is_read_as_its_options_say(
     reading: Reading, body: bytes, options: dict[str, Any], rows: list[Any]
 ) -> None:
-    """Encoding, delimiter, quote, escape and what stands for null are the contract's."""
+    """Encoding, delimiter, quote, escape and null value are the contract's."""
     assert reading(body, "csv", TWO, **options).rows == rows
 
 
 def test_tsv_is_csv_with_tabs(reading: Reading) -> None:
-    """A file of tab-separated values is read without any option."""
+    """A file of tab-separated values needs no options."""
     assert reading(b"id\tname\n1\ta,b\n", "tsv", TWO).rows == [(1, "a,b")]
 
 
@@ -166,7 +166,7 @@ PACKED = gzip.compress(b"id,name\n1,a\n2,b\n", mtime=0)
     ],
 )
 def test_a_packed_file_is_whole_and_no_bomb(reading: Reading, body: bytes, code: str) -> None:
-    """Gzip is unpacked; damaged, cut short, empty, or too much for its size, it is refused."""
+    """Gzip is uncompressed; damaged, truncated, empty or too large data is refused."""
     name = "file" if code == "NO_HEADER" else "file.gz"
     assert reading(body, "csv", TWO, name=name).code == code
 
@@ -192,12 +192,12 @@ BAD_OBJECTS = [
     '{"name":"\\udc00\\ud800"}', '{"id":0x2}', '{"d":.5}', '{"d":5.}', '{"id" 2}', '{"id":}',
     "NaN", "Infinity", "1e999", "'x'", '{"name":["}"]}', '{"b":True}', '{"b":tru}', '{"id":[2}',
 ]  # fmt: skip
-# What ends an array, or is more than one of its items.
+# These end an array, or are more than one of its items.
 NO_ITEMS = ('{"id":2},{"id":3}', '{"id":2}] x', '{"id":2},0', "{broken", '{"id":[2}')
 
 
 def test_a_json_row_that_is_not_quite_right_is_a_bad_one(reading: Reading) -> None:
-    """What Spark's reader of JSON takes for something else, or half reads, is a bad row."""
+    """A value that Spark's JSON reader would change or half read makes its row bad."""
     items = [text for text in BAD_OBJECTS if text not in NO_ITEMS]
     for body, bad in (
         ("\n".join([ALL, *BAD_OBJECTS]), BAD_OBJECTS),
@@ -226,7 +226,7 @@ def test_a_json_row_that_is_not_quite_right_is_a_bad_one(reading: Reading) -> No
 def test_json_is_lines_or_one_array(
     reading: Reading, body: bytes, rows: list[Any], bad: int
 ) -> None:
-    """Objects come one a line, or in one array on one line or many."""
+    """Objects come one a line, or in one array on one or more lines."""
     found = reading(body, "json", TWO)
     assert (found.rows, len(found.bad), found.code) == (rows, bad, "")
     assert found.promised == len(rows) + bad
@@ -248,7 +248,7 @@ def test_json_is_lines_or_one_array(
     ],
 )
 def test_json_that_is_something_else_is_refused(reading: Reading, body: bytes, code: str) -> None:
-    """Arrays that do not end or are not alone, and keys that no contract has, are found."""
+    """Incomplete arrays, trailing text and undeclared keys are refused."""
     assert reading(body, "json", TWO).code == code
 
 
@@ -261,7 +261,7 @@ NESTED = [
 
 
 def test_nested_json_is_read_as_strictly(reading: Reading) -> None:
-    """Within objects and arrays, too, values have their types, and no key is left out."""
+    """Values within objects and arrays have their types, and no key is ignored."""
     good = '{"id":1,"at":{"city":"x","zip it":5},"tags":["a",null]}\n{"id":2,"at":null,"tags":[]}\n'
     bad = [
         '{"id":3,"at":{"city":"x","zip":5}}',
@@ -296,7 +296,7 @@ def _moment(logical: str, **options: Any) -> list[dict[str, Any]]:
 def test_dates_are_read_as_the_contract_says_they_are_written(
     reading: Reading, logical: str, pattern: str, good: tuple[str, Any], bad: str
 ) -> None:
-    """A date in the contract's pattern is that day; in any other, its row is bad."""
+    """A date in the contract's format is read; any other makes its row bad."""
     body = f"id,t\n1,{good[0]}\n2,{bad}\n3,\n".encode()
     found = reading(body, "csv", _moment(logical, format=pattern))
     assert found.rows == [(1, good[1]), (3, None)]
@@ -304,7 +304,7 @@ def test_dates_are_read_as_the_contract_says_they_are_written(
 
 
 def test_a_time_without_a_zone_is_of_the_contracts_zone(reading: Reading) -> None:
-    """Noon in Berlin is 11 in UTC; a zone in the text counts; an hour that was skipped is bad."""
+    """Noon in Berlin is 11 in UTC; a zone in the text counts; a skipped hour is bad."""
     texts = ["2013-01-01T13:00:00", "2013-01-01T12:00:00Z", "2013-03-31T02:30:00"]
     body = "".join(f"{n},{text}\n" for n, text in enumerate(texts)).encode()
     found = reading(b"id,t\n" + body, "csv", _moment("timestamp", defaultTimezone="Europe/Berlin"))

@@ -1,4 +1,4 @@
-"""Files that others made, row by row as Python's own readers have them."""
+"""Public files are read row by row as Python's own readers read them."""
 
 import csv
 import json
@@ -36,7 +36,7 @@ def _cell(text: str, logical: str, null: str) -> Any:
     ids=lambda value: getattr(value, "name", ""),
 )  # fmt: skip
 def test_csv_is_read_as_python_reads_it(reading: Reading, file: Any, types: str) -> None:
-    """Every cell of the file is there, under its type; what the contract says so is null."""
+    """Every cell has its value and type; the contract's null value is null."""
     body, null = file.read_bytes(), "NA"
     header, *rows = csv.reader(body.decode().splitlines())
     logical = types.split()
@@ -49,7 +49,7 @@ def test_csv_is_read_as_python_reads_it(reading: Reading, file: Any, types: str)
 
 
 def test_json_is_read_as_python_reads_it(reading: Reading) -> None:
-    """Every object of a pretty array is there, with its nulls and its types."""
+    """Every object of a pretty-printed array has its values, nulls and types."""
     body = (VEGA / "cars.json").read_bytes()
     numbers = ("Miles_per_Gallon", "Displacement", "Horsepower", "Weight_in_lbs", "Acceleration")
     types = {

@@ -1,4 +1,4 @@
-"""What a run leaves for the tables of history: entered on main, any reader finds it."""
+"""A run's results and quarantined rows are in the audit history once registered."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ _RUN = "SELECT check_id, status, value, published FROM ops.audit_results WHERE r
 
 
 def entered(job: Job, report: AuditReport, *, published: bool, again: bool = False) -> None:
-    """Have main's tables take what a run left, as the publisher does."""
+    """Register a run's files in main's tables, as the publisher does."""
     services = job.services
     branch = f"publish/ops.audit_results/{report.ingestion[:12]}-{published}"
     base = services.catalog.create_branch(branch)
@@ -33,14 +33,14 @@ def entered(job: Job, report: AuditReport, *, published: bool, again: bool = Fal
 
 
 def asked(job: Job, sql: str) -> list[tuple[Any, ...]]:
-    """What pyiceberg and duckdb answer, for main."""
+    """Return the answer of pyiceberg and duckdb for main."""
     reader = Reader(f"{job.services.nessie_uri}/iceberg", job.services.tokens["reader"], "main")
     with reader.answer(sql) as answer:
         return list(rows(answer))
 
 
 def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, table: str) -> None:
-    """One row for the run and one a check, in duckdb by pyiceberg and in Spark alike."""
+    """Spark and duckdb find one row for the run and one for each check, published later or not."""
     _, report = job_runner.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
     entered(job_runner, report, published=False)
     run = f"{report.ingestion}-1"
@@ -60,12 +60,7 @@ def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, 
     assert {row["run_ts"].isoformat() for row in in_spark} == {
         report.started_at.removesuffix("+00:00") + "000"
     }
-
-
-def test_what_is_published_after_all_moves(job_runner: Job, contract: Contract, table: str) -> None:
-    """A run whose rows a person published is there once, as published."""
-    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
-    entered(job_runner, report, published=False)
+    # Published on request: the run's rows are there once, as published.
     entered(job_runner, report, published=True, again=True)
     sql = f"SELECT DISTINCT published, count(*) FROM ops.audit_results WHERE table_name = '{table}'"
     assert asked(job_runner, sql + " GROUP BY 1") == [(True, len(report.checks) + 1)]
@@ -83,7 +78,7 @@ def test_an_errored_run_has_a_row(job_runner: Job, contract: Contract, table: st
 def test_rows_kept_out_are_found_with_their_reasons(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """Each row in quarantine is there as JSON with the ids of the checks that it breaks."""
+    """Each quarantined row is there as JSON with the ids of the checks that it breaks."""
     kept = (
         contract()
         .replace(
@@ -110,7 +105,7 @@ def test_rows_kept_out_are_found_with_their_reasons(
 
 
 def test_each_try_writes_files_of_its_own(job_runner: Job, contract: Contract, table: str) -> None:
-    """A run that is tried again leaves the first try's files as they are."""
+    """A repeated run leaves the first try's files unchanged."""
     spec = job_runner.spec(job_runner.services.land(f"{table}/file", changed()), contract(), table)
     _, first = job_runner.run(spec)
     again = replace(spec, report_key=f"{spec.report_key}.again")

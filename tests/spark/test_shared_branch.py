@@ -1,4 +1,4 @@
-"""A run reports only what it wrote itself, whoever else commits on its branch meanwhile."""
+"""A run reports only its own writes, even if another writer commits on its branch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,15 +23,15 @@ pytestmark = pytest.mark.spark
 Contract = Callable[..., str]
 __all__ = ["batch"]  # a fixture
 
-# At which of its looks at the branch a run finds that somebody has just committed there.
+# The access to the branch at which a run must detect the other writer's commit.
 OPENED, APPENDED = 1, 2
 
 
 @dataclass(frozen=True)
 class Watched(Branch):
-    """The run's branch, on which somebody else commits around one of the run's looks at it.
+    """The run's branch, on which another writer commits around one access of the run.
 
-    The commit comes before the look where `before` is set, right after it otherwise.
+    The commit comes before the access where `before` is set, and right after it otherwise.
     """
 
     at: int = 0
@@ -57,7 +57,7 @@ class Watched(Branch):
         return found
 
     def commit(self) -> None:
-        """Commit as anybody with the job's token may: a namespace, which is not of the run."""
+        """Commit a namespace, as another holder of the job's token could."""
         name = {"elements": [f"other{len(self.looks)}"]}
         answer = requests.post(
             f"{self.nessie_uri}/api/v2/trees/{quote(self.name, safe='')}@{super().head()}"
@@ -75,7 +75,7 @@ class Watched(Branch):
 
 
 def run(job: Job, spec: JobSpec, at: int = 0, *, before: bool = False) -> AuditReport:
-    """The run's report, while somebody else commits at its look number `at`."""
+    """Return the run's report, while another writer commits at its access number `at`."""
     fresh_session(job.warm_spark)
     storage, token = Storage.connect(spec), job.services.tokens["job"]
     branch = Watched(spec.nessie_uri, spec.branch, token, at, before)
@@ -88,7 +88,7 @@ def run(job: Job, spec: JobSpec, at: int = 0, *, before: bool = False) -> AuditR
 def test_commits_of_others_on_the_branch_are_never_reported(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
-    """Rows there before the run opened the table, and commits at any later moment, fail the run."""
+    """Rows of another writer, at any moment of the run, fail the run."""
     services = job_runner.services
     main = services.spec(services.land("tests/main", parquet(GOOD)), "", table)
     version = services.put_contract(table, contract())
@@ -114,7 +114,7 @@ def test_commits_of_others_on_the_branch_are_never_reported(
 def test_commits_of_others_between_two_files_of_a_batch_fail_it(
     job_runner: Job, batch: Callable[..., JobSpec], table: str
 ) -> None:
-    """A batch's files follow one another on the branch, with no commit of others between them."""
+    """A commit of another writer between two files of a batch fails it."""
     one, _ = others(table)
     spec = batch({"a.parquet": (one, parquet(GOOD)), "b.parquet": (one, changed(id=[7, 8, 9]))})
     run(job_runner, spec)

@@ -250,10 +250,10 @@ def test_runs_have_only_their_own_modules(bench: Bench) -> None:
         SESSION
         + """import json, job
 from pyspark.sql.functions import udf
-def told(_):
+def echo(_):
     import job
     return job.VERSION
-rows = spark.range(1).select(udf(told)("id")).collect()
+rows = spark.range(1).select(udf(echo)("id")).collect()
 print(json.dumps([job.VERSION, rows[0][0]]))"""
     )
     for version in ("one", "two", "one again"):
@@ -359,9 +359,9 @@ def _group_is_gone(group: int) -> bool:
 SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
-from spark_jobs.spark.stall import watched
+from spark_jobs.spark.stall import cancel_when_stalled
 spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
-with watched(spark, 5, pause=0.1):
+with cancel_when_stalled(spark, 5, pause=0.1):
     spark.read.schema("id bigint").parquet({file!r}).collect()
 """
 

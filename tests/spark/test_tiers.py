@@ -1,4 +1,4 @@
-"""Whatever tier answers a check, the answer is the same; and large contracts are answered whole."""
+"""All tiers give the same answers, and large contracts are answered completely."""
 
 import io
 import math
@@ -25,7 +25,7 @@ _FACETS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _ANY = {"mustBeGreaterOrEqualTo": 0}
 _OLD = datetime(1582, 10, 15, 1, 2, 3, 456789, tzinfo=UTC)
 _STEP = timedelta(microseconds=1)
-# A kind of column: its type, arrow's, three values in order, and how a contract writes these.
+# A column's types, Arrow's type, three values in order, and how a contract writes them.
 _KINDS: Sequence[tuple[str, str, pa.DataType, Sequence[Any], Sequence[Any]]] = (
     ("integer", "int", pa.int32(), (-5, 0, 7), (-5, 0, 7)),
     ("integer", "bigint", pa.int64(), (-(2**60), 3, 2**60), (-(2**60), 3, 2**60)),
@@ -55,7 +55,7 @@ _KINDS: Sequence[tuple[str, str, pa.DataType, Sequence[Any], Sequence[Any]]] = (
 
 
 def _columns() -> Iterator[tuple[dict[str, Any], pa.Array]]:
-    """Columns of every kind with bounds in its statistics: full, with a null, empty; odd zeros."""
+    """Yield columns of each kind with bounds in statistics: full, with a null, empty; odd zeros."""
     for logical, physical, arrow, (low, mid, high), written in _KINDS:
         for name, values in (
             ("full", [low, mid, high]),
@@ -108,7 +108,7 @@ def _parquet(columns: dict[str, Any]) -> bytes:
 
 
 def test_every_tier_gives_the_same_answer(job_runner: Job, table: str) -> None:
-    """What statistics say of a check is what a scan counts, and the report has that number."""
+    """Statistics and scans give the same number, and the report has it."""
     columns = list(_columns())
     text = contract_of([column for column, _ in columns], table=table)
     body = _parquet({column["name"]: values for column, values in columns})
@@ -127,7 +127,7 @@ def test_every_tier_gives_the_same_answer(job_runner: Job, table: str) -> None:
 
 
 def _expect_statistics(ids: set[str]) -> None:
-    """That statistics were enough where they can be: counts always, and bounds that hold."""
+    """Assert that statistics answered where they can: counts always, and bounds that hold."""
     for _, physical, _, _, written in _KINDS:
         for name in ("full", "some", "none", "flat"):
             assert f"{name} {physical}.nulls" in ids
@@ -140,7 +140,7 @@ def _expect_statistics(ids: set[str]) -> None:
 
 
 def test_the_appends_pass_counts_as_a_scan_does(job_runner: Job, table: str) -> None:
-    """A check gets one number from the pass that writes the rows and from a scan of the files."""
+    """A check gets the same number from the append and from a scan of the files."""
     stated = [
         {"metric": "invalidValues", "arguments": {"pattern": "^n[0-9]$"}, **_ANY},
         {"metric": "missingValues", "arguments": {"missingValues": ["", None]}, **_ANY},
@@ -172,7 +172,7 @@ def _wide(bad: int = -1) -> bytes:
 
 
 def test_one_bad_cell_of_500_columns_is_found(job_runner: Job, table: str) -> None:
-    """Of 300 checks on 500 columns exactly that of the one bad cell fails (case 40)."""
+    """Of 300 checks on 500 columns exactly the one with the bad cell fails (case 40)."""
     rule = {"logicalTypeOptions": {"pattern": "^v[0-9]$"}, "required": True}
     checked: list[dict[str, Any]]
     checked = [{"name": f"c{n}", "logicalType": "string", **rule} for n in range(_CHECKED // 2)]
@@ -187,7 +187,7 @@ def test_one_bad_cell_of_500_columns_is_found(job_runner: Job, table: str) -> No
 
 
 def test_the_500th_column_has_statistics(job_runner: Job, table: str) -> None:
-    """Statistics are kept of all columns, far beyond Iceberg's first hundred."""
+    """Statistics are kept for all columns, far beyond Iceberg's first hundred."""
     columns: list[dict[str, Any]]
     columns = [{"name": f"c{n}", "logicalType": "string"} for n in range(_WIDE - 1)]
     last = {"name": f"c{_WIDE - 1}", "logicalType": "string", "required": True}
@@ -198,7 +198,7 @@ def test_the_500th_column_has_statistics(job_runner: Job, table: str) -> None:
 
 
 def test_four_levels_deep_is_checked_and_comes_again(job_runner: Job, table: str) -> None:
-    """A value four levels deep is checked, in the first file of a table and in the next (34)."""
+    """A value four levels deep is checked, in the table's first file and in the next (34)."""
     sku = {"name": "sku", "logicalType": "string", "required": True}
     lines = {"logicalType": "array", "items": {"logicalType": "object", "properties": [sku]}}
     order = {"logicalType": "object", "properties": [{"name": "lines", **lines}]}

@@ -1,4 +1,4 @@
-"""What Spark writes down by itself: its event log, its own log, and a query that fails."""
+"""Spark writes no token to its event log, its own log or a failed query."""
 
 import os
 import subprocess
@@ -45,9 +45,9 @@ spark.stop()
 
 
 def test_spark_writes_no_token_down(tmp_path: Path) -> None:
-    """With its log at INFO, with an event log and a catalog that refuses, Spark hides the token.
+    """Spark hides the token at log level INFO, with an event log and a catalog that refuses.
 
-    Its own rule hides settings whose names speak of tokens; ours must stay among them.
+    Spark hides settings whose names look like tokens; ours must stay among them.
     """
     held, events = Keys.of(nessie_tokens.due({}, datetime.now(UTC))), tmp_path / "events"
     events.mkdir()

@@ -1,4 +1,4 @@
-"""A contract's transform over real Spark, Nessie and S3: what is audited, written and told."""
+"""Transforms over real Spark, Nessie and S3."""
 
 import io
 import textwrap
@@ -73,7 +73,7 @@ CENTS = "CAST(cents / 100 AS decimal(10,2)) AS price"
 
 
 def test_the_result_is_audited_and_written_in_the_files_place(lake: Table) -> None:
-    """The table has what the SELECT makes of the file; the report has its text and both counts."""
+    """The table has the result of the SELECT; the report has its text and both counts."""
     sql = f"SELECT CAST(order_no AS int) AS id, {CENTS}\nFROM file WHERE order_no <> 'x'"
     report = lake.ingest(sql, FILE)
     assert report.verdict is Verdict.PASSED, report.reason
@@ -83,7 +83,7 @@ def test_the_result_is_audited_and_written_in_the_files_place(lake: Table) -> No
 
 
 def test_what_the_transform_makes_can_be_rejected(lake: Table) -> None:
-    """The checks look at the result: a row that it makes bad rejects the file."""
+    """Checks read the result: a bad row in it rejects the file."""
     report = lake.ingest(f"SELECT try_cast(order_no AS bigint) AS id, {CENTS} FROM file", FILE)
     assert {check.id for check in report.failed} == {"id.nullValues", "price.invalidValues"}
 
@@ -106,7 +106,7 @@ def test_what_the_transform_makes_can_be_rejected(lake: Table) -> None:
 def test_a_result_or_a_text_that_does_not_fit_is_a_clear_rejection(
     lake: Table, sql: str, code: str, message: str
 ) -> None:
-    """Columns are compared as a file's are; SQL that cannot be run on the file says why."""
+    """The result's columns are compared as a file's are; SQL that cannot run is rejected."""
     report = lake.ingest(sql, FILE)
     assert (report.verdict, report.audited_hash) == (Verdict.REJECTED, "")
     assert report.reason is not None
@@ -115,7 +115,7 @@ def test_a_result_or_a_text_that_does_not_fit_is_a_clear_rejection(
 
 
 def test_a_value_that_a_cast_does_not_take_is_told_without_the_value(lake: Table) -> None:
-    """The run ends errored at once, not tried again, and the value stays in the file."""
+    """A failed cast ends the run errored at once, without the value in the message."""
     secret = parquet(order_no=["7", "a secret"], cents=pa.array([1, 2], pa.int32()))
     report = lake.ingest(f"SELECT CAST(order_no AS bigint) AS id, {CENTS} FROM file", secret)
     assert report.reason is not None
@@ -133,7 +133,7 @@ FROM file
 
 
 def test_cells_of_text_reach_the_transform_as_they_are(lake: Table) -> None:
-    """Every cell of a text format is text there, and columns may have any names."""
+    """Every cell of a text format is text, and columns may have any names."""
     report = lake.ingest(OF_CSV.strip(), CSV, "csv")
     assert report.verdict is Verdict.PASSED, report.reason
     assert lake.rows(report) == [(7, "1.50"), (8, "None")]
@@ -143,17 +143,17 @@ def test_cells_of_text_reach_the_transform_as_they_are(lake: Table) -> None:
 
 
 def test_rows_that_cannot_be_read_are_not_lost_in_the_transform(lake: Table) -> None:
-    """A row with too many cells does not reach the SQL; it rejects the file as it always does."""
+    """An unparseable row does not reach the SQL, but still rejects the file."""
     report = lake.ingest(OF_CSV.strip(), CSV + b"9,1,more\n", "csv")
     assert report.verdict is Verdict.REJECTED
     assert report.failed[0].id == "file.rows_readable"
-    assert report.failed[0].found == "1 of 3 rows do not, and are kept out"
+    assert report.failed[0].found == "1 of 3 rows could not be parsed and are quarantined"
     assert report.failed[0].samples == ()  # it may have columns that nobody classified
     assert (report.source_rows, report.rows_read) == (3, 3)
 
 
 def test_json_objects_reach_the_transform_by_their_keys(lake: Table) -> None:
-    """Keys are columns, of text; what is nested is its JSON."""
+    """Keys are columns of text; nested values are JSON."""
     body = b'{"order": {"id": 7}, "cents": 150}\n{"order": {"id": 8}}\n'
     sql = """
 SELECT CAST(get_json_object(order, '$.id') AS int) AS id, CAST(cents AS int) / 100.00BD AS price
@@ -167,7 +167,7 @@ FROM file
 
 
 def test_a_damaged_file_is_not_cut_short_by_its_transform(lake: Table) -> None:
-    """All of the file is read, also columns that the SQL does not name."""
+    """The whole file is read, also columns that the SQL does not name."""
     big = parquet(order_no=["7" * 900, "8" * 900], cents=pa.array([1, 2], pa.int32()))
     body = bytearray(big)
     body[40:60] = bytes(20)

@@ -1,4 +1,4 @@
-"""Cases in which tools for data quality were found to be wrong, each with the right outcome."""
+"""Cases that tools for data quality got wrong, each with the right result."""
 
 import io
 import math
@@ -92,7 +92,7 @@ _RULES: Mapping[str, list[dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def found(job_runner: Job) -> Mapping[str, CheckResult]:
-    """All checks of all cases, answered together."""
+    """Return all checks of all cases, measured together."""
     columns = [
         {"name": name, **column, "quality": _RULES.get(name, [])}
         for name, (column, _) in _COLUMNS.items()
@@ -105,28 +105,28 @@ Found = Mapping[str, CheckResult]
 
 
 def test_nan_is_no_null_and_no_number(found: Found) -> None:
-    """NaN is not null, breaks every range and list, once a row, and is left out of means (1)."""
+    """NaN is not null, breaks every range and list once a row, and is left out of means (1)."""
     counts = [found[f"real.{id_}"].counted for id_ in ("nulls", "low", "high", "listed", "once")]
     assert counts == [1, 1, 1, 1, 1]
     assert found["real.mean"].value == "0.75"
 
 
 def test_a_null_breaks_nothing_but_what_asks_for_values(found: Found) -> None:
-    """Nulls are counted as nulls, and neither a list, a pattern nor a condition counts them (2)."""
+    """Nulls count as nulls only: no list, pattern or condition counts them (2)."""
     counts = {id_: found[f"empty.{id_}"].counted for id_ in ("listed", "like", "long", "sql")}
     assert counts == dict.fromkeys(counts, 0)
     assert (found["empty.encoding"].counted, found["empty.nulls"].counted) == (0, 6)
 
 
 def test_empty_and_blank_are_not_null(found: Found) -> None:
-    """What is missing is what is listed: neither a space nor a no-break space is empty (3)."""
+    """Only listed values are missing: neither a space nor a no-break space is empty (3)."""
     assert found["text.nulls"].counted == 1
     assert found["text.missing"].counted == 3
     assert found["text.blank"].counted == 3
 
 
 def test_a_dollar_is_the_very_end(found: Found) -> None:
-    """A text that ends in a line end does not match `$` before it (5)."""
+    """A text that ends with a line end does not match `$` before it (5)."""
     assert found["code.whole"].counted == 4
 
 
@@ -136,14 +136,14 @@ def test_a_pattern_is_found_anywhere(found: Found) -> None:
 
 
 def test_a_sum_that_no_number_holds_harms_no_other_check(found: Found) -> None:
-    """A sum beyond 38 digits has no value and is not as expected; the others have theirs (10)."""
+    """A sum beyond 38 digits has no value and fails; other checks are measured (10)."""
     assert (found["huge.sum"].status, found["huge.sum"].found) == (Status.FAIL, "no value")
     assert found["huge.nulls"].status is Status.PASS
     assert found["long.sum"].value == str(6 * (2**63 - 1))
 
 
 def test_what_is_not_there_has_no_fields(found: Found) -> None:
-    """A required field is missing only where its object is there; a row counts once (34)."""
+    """A required field is missing only if its object exists; a row counts once (34)."""
     assert found["point.x.nullValues"].counted == 1
     assert found["lines[].a.nullValues"].counted == 1
     assert found["lines[].nullValues"].counted == 1
@@ -161,7 +161,7 @@ def _number(table: str, *rules: Mapping[str, Any], **more: Any) -> str:
 
 
 def test_a_report_names_the_contract_that_judged(job_runner: Job, table: str) -> None:
-    """Files judged by different texts of one contract say so in their reports (39)."""
+    """Reports name the version of the contract that judged the file (39)."""
     seen: list[tuple[str, Verdict]] = []
     for text in (_number(table), _number(table, required=True).replace("1.0.0", "1.1.0")):
         _, report = job_runner.ingest(_parquet({"n": [1, None]}), text, table, f"tests/{len(seen)}")
@@ -183,7 +183,7 @@ _BROKEN = {
 
 
 def test_a_check_that_throws_is_an_error_and_harms_no_other(job_runner: Job, table: str) -> None:
-    """Each check that cannot be evaluated says why, the others are, and nothing passes (41)."""
+    """A check that cannot be evaluated is an error with its reason; others are evaluated (41)."""
     rules = [{"id": id_, **custom("rowExpression", expression=sql)} for id_, sql in _BROKEN.items()]
     nulls = {"id": "where", "metric": "nullValues", "mustBe": 0, **options(where="1=1) OR (2=2")}
     fine = {"id": "fine", **custom("rowExpression", expression="n < 5 -- all but one")}
@@ -204,7 +204,7 @@ _NAMES = ("a.b", "a b", "a`b", "select", "gr\u00f6\u00dfe \U0001f600", "it's", '
 
 
 def test_a_column_may_have_any_name(job_runner: Job, table: str) -> None:
-    """Whatever characters a name has, its checks find its bad row, and so does their query (42)."""
+    """With any characters in a name, the check and its query find the bad row (42)."""
     columns = [
         {
             "name": name,
@@ -231,7 +231,7 @@ def test_a_column_may_have_any_name(job_runner: Job, table: str) -> None:
 
 
 def test_one_name_never_means_two_columns() -> None:
-    """A column named as the way to a nested one would be checked in its place: it is refused."""
+    """A column with the same name as a path to a nested one is refused."""
     inner = {"name": "b", "logicalType": "string", "required": True}
     outer = {"name": "a", "logicalType": "object", "properties": [inner]}
     with pytest.raises(Exception, match=r"'A\.b' is also what lies within"):

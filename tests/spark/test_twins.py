@@ -1,4 +1,4 @@
-"""Of two columns that differ in one cell the one passes and the other does not, by one check."""
+"""Of two columns that differ in one cell, one passes and the other fails one check."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def _rows(columns: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def twins(job_runner: Job) -> tuple[Found, Found]:
-    """The results of all checks at once, over all good columns and over all bad ones."""
+    """Return the results of all checks over all good columns, and over all bad ones."""
     spark, contract = reading_session(job_runner.warm_spark), _contract()
     good = results(spark, contract, _rows([twin.good for twin in TWINS]))
     return good, results(spark, contract, _rows([twin.bad for twin in TWINS]))
@@ -46,7 +46,7 @@ def twins(job_runner: Job) -> tuple[Found, Found]:
 
 @pytest.mark.parametrize(("index", "twin"), [*enumerate(TWINS)], ids=[twin.name for twin in TWINS])
 def test_one_cell_flips_one_check(twins: tuple[Found, Found], index: int, twin: Twin) -> None:
-    """Every check of the good column passes; of the bad one exactly the check that is meant."""
+    """Every check of the good column passes; of the bad one exactly one fails."""
     good, bad = (
         {id_: r.status for id_, r in found.items() if id_.startswith(_name(index))}
         for found in twins
@@ -57,6 +57,6 @@ def test_one_cell_flips_one_check(twins: tuple[Found, Found], index: int, twin: 
 
 
 def test_every_check_could_be_evaluated(twins: tuple[Found, Found]) -> None:
-    """No check of any kind fails to run on either of the columns."""
+    """No check of any kind fails to run on either column."""
     broken = [r for found in twins for r in found.values() if r.status is Status.ERROR]
     assert broken == []

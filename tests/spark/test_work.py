@@ -1,4 +1,4 @@
-"""What Spark did is counted by its own bookkeeping, however long it has been at work."""
+"""Spark's work is counted by its own bookkeeping, even after many jobs."""
 
 import pytest
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_jobs_are_counted_that_spark_remembers_no_more(job_runner: Job) -> None:
-    """Of more jobs than Spark keeps in mind, each is counted once."""
+    """Jobs that Spark no longer keeps in memory are counted once."""
     spark = job_runner.warm_spark
     before = work_since(spark, Work())
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Pairs of columns that differ in one cell, by which one check must tell them apart."""
+"""Pairs of columns that differ in one cell, which one check must detect."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from lakegate.report import Status
 from tests.spark.measuring import custom, options
 
-# Every column has so many rows; a column `base` beside it holds 5 in each.
+# The number of rows of every column; a column `base` beside it holds 5 in each.
 ROWS = 4
 _MICRO = timedelta(microseconds=1)
 _NEW_YEAR = datetime(1969, 1, 1, tzinfo=UTC)
@@ -20,9 +20,9 @@ INVALID, NULL = ".invalidValues", ".nullValues"
 
 @dataclass(frozen=True)
 class Twin:
-    """A property, values that it allows, and values of which one check says `status`.
+    """A property, good values, and bad values for which one check has the status `status`.
 
-    `check` is the end of that check's id, after the column's name; `rule` is one of the whole
+    `check` is the end of that check's id, after the column's name. `rule` is a rule of the whole
     object, in which COLUMN stands for the column's name.
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import inf
 
-from lakegate.contract.checks import OF_VALUES, Behind, Drift, Metric, Severity
+from lakegate.contract.checks import OF_VALUES, CheckSpec, Drift, Metric, Severity
 from lakegate.contract.columns import quoted
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.literals import NUMERIC
@@ -38,7 +38,7 @@ class Custom:
 
     metric: Metric
     columns: tuple[str, ...]
-    rule: Behind
+    rule: CheckSpec
     unit: Unit = Unit.NUMBER
     demands_none: bool = False
     expect: Expectation | None = None

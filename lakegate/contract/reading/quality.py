@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lakegate.contract.checks import LIBRARY, OF_ROWS, Behind, Check, Metric, Severity
+from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, CheckSpec, Metric, Severity
 from lakegate.contract.columns import Column
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.reading.check_ids import Draft, with_ids, with_window
@@ -194,7 +194,7 @@ def _stated(
     field: Field,
     metric: Metric,
     columns: tuple[str, ...],
-    rule: Behind,
+    rule: CheckSpec,
     custom: Custom | None = None,
 ) -> Draft:
     options = rule_options(field)

@@ -15,7 +15,7 @@ from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.tokens import TokenRefused, check_lasts
-from spark_jobs.main import admitted
+from spark_jobs.main import wait_for_token
 from tests.unit.infra.test_nessie_tokens import made
 
 _NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -75,7 +75,7 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def spec(url: str) -> JobSpec:
-    """A run at that Nessie."""
+    """Return a run at that Nessie."""
     landed = LandedObject("landing", "k", "v", "e", 1)
     names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
     more = ("contract_version", "report_key", "token_secret")
@@ -144,7 +144,10 @@ def test_a_run_waits_until_a_new_key_has_reached_nessie() -> None:
     waits: list[float] = []
     with nessie({"new"}) as (url, _):
         tokens = iter(["old", "old", "new"])
-        assert admitted(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append) == "new"
+        assert (
+            wait_for_token(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append)
+            == "new"
+        )
     assert len(waits) == 2
 
 
@@ -152,7 +155,7 @@ def test_a_run_does_not_wait_for_ever() -> None:
     """A job whose token stays refused ends after ten minutes, with what mends it."""
     waits: list[float] = []
     with nessie(set()) as (url, _), pytest.raises(TokenRefused, match="`lakegate rotate`"):
-        admitted(spec(url), lambda: "bad", lambda: sum(waits), waits.append)
+        wait_for_token(spec(url), lambda: "bad", lambda: sum(waits), waits.append)
     assert 600 <= sum(waits) < 610
 
 

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from lakegate.contract.checks import Behind, Severity
+from lakegate.contract.checks import CheckSpec, Severity
 from lakegate.contract.reading.check_ids import Draft
 from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.properties import read_properties
@@ -23,7 +23,7 @@ properties:
 relationships: [OBJECT]
 """
 
-Found = list[tuple[tuple[str, ...], Behind]]
+Found = list[tuple[tuple[str, ...], CheckSpec]]
 
 
 def read_drafts(more: str) -> list[Draft]:

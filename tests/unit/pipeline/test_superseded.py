@@ -17,7 +17,7 @@ from functions.model.alert import (
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import (
-    seen,
+    state_token,
 )
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
@@ -154,7 +154,9 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
     deployment, old = failed()
     before = deployment.ingestion(old)
     presses = [
-        ActionRequest(verb, Seen(before.id, seen(before)), "ada (U0ADA)", "it is known").text()
+        ActionRequest(
+            verb, Seen(before.id, state_token(before)), "ada (U0ADA)", "it is known"
+        ).text()
         for verb in (Verb.PUBLISH, Verb.REPLAY)
     ]
     new = deployment.land(KEY)

@@ -1,17 +1,19 @@
-"""The query in a report that finds again what a check found."""
+"""The query in a report finds the rows behind a check's measure."""
 
 from lakegate.contract.model import Contract, parse
-from spark_jobs.audit.check_sql import finding
+from spark_jobs.audit.check_sql import evidence_query
 from tests.unit.contract.contract_texts import contract_text
 
 
 def queries(contract: Contract) -> list[str]:
-    """The queries of a contract's checks, in their order."""
-    return [finding(check, contract, lambda table: f"lake.{table}") for check in contract.checks]
+    """Return the queries of a contract's checks, in order."""
+    return [
+        evidence_query(check, contract, lambda table: f"lake.{table}") for check in contract.checks
+    ]
 
 
 def test_each_kind_of_check_has_a_query_for_its_rows() -> None:
-    """Bad rows, keys that repeat, rows that refer to nothing; a query is its own."""
+    """Bad rows, repeated keys and missing references have a query; an SQL rule is its own."""
     contract = parse(
         contract_text(
             "- name: od`d. sku\n"
@@ -39,6 +41,6 @@ def test_each_kind_of_check_has_a_query_for_its_rows() -> None:
 
 
 def test_a_number_of_rows_has_no_row_behind_it() -> None:
-    """Where no row is at fault there is nothing to find."""
+    """A check without rows at fault has no query."""
     contract = parse(contract_text(quality="- {metric: rowCount, mustBe: 3}"), "a.yaml")
     assert queries(contract)[-1] == ""

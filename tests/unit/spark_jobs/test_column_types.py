@@ -1,4 +1,4 @@
-"""Spark's types as trees, and where two sets of columns differ."""
+"""Spark's types as trees, and the differences between two sets of columns."""
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ _TYPES: st.SearchStrategy[Type] = st.recursive(
 
 @given(_TYPES)
 def test_a_type_is_read_as_it_was_written(type_: Type) -> None:
-    """Whatever its names hold, a type's text means that type."""
+    """A type's text is parsed to that type, whatever its names contain."""
     assert parse(str(type_)) == type_
 
 
@@ -50,33 +50,33 @@ def test_a_type_is_read_as_it_was_written(type_: Type) -> None:
     ],
 )
 def test_what_is_no_type_is_refused(text: str) -> None:
-    """A text that breaks off or has the wrong parts raises ValueError, and nothing else."""
-    with pytest.raises(ValueError, match=r"type|belongs"):
+    """An incomplete or malformed type raises ValueError, and nothing else."""
+    with pytest.raises(ValueError, match=r"type|expected"):
         parse(text)
 
 
 def test_a_types_case_and_spaces_do_not_matter() -> None:
-    """Spark writes types in several ways."""
+    """Case and spaces in a type do not matter."""
     assert parse("STRUCT< a: Decimal( 10, 2 ), `b`:INT >") == parse("struct<a:decimal(10,2),b:int>")
 
 
 @given(_TYPES)
 def test_every_type_fits_itself(type_: Type) -> None:
-    """A file whose types are the contract's has no difference, unless two names differ by case."""
+    """A type has no difference from itself, unless two names differ only by case."""
     kinds = {each.kind for each in differences(type_, type_)}
     assert kinds <= {Kind.DUPLICATE}
 
 
 @given(_NUMBERS, _NUMBERS, _NUMBERS)
 def test_what_fits_what_fits_fits(small: str, middle: str, large: str) -> None:
-    """If every value stays as it is twice, it does so at once."""
+    """If one type fits a second and this fits a third, the first fits the third."""
     if fits(small, middle) and fits(middle, large):
         assert fits(small, large)
 
 
 @given(_NUMBERS, _NUMBERS)
 def test_what_fits_both_ways_holds_the_same(one: str, other: str) -> None:
-    """Of two different types, at least one has values that the other cannot hold."""
+    """Two different types never fit each other in both directions."""
     assert one == other or not (fits(one, other) and fits(other, one))
 
 
@@ -111,12 +111,12 @@ def test_what_fits_both_ways_holds_the_same(one: str, other: str) -> None:
     ],
 )
 def test_types_differ_in_one_of_three_ways(found: str, wanted: str, kind: Kind) -> None:
-    """Every value stays as it is, or a cast could change some, or there is no sensible cast."""
+    """Types widen, lose values in a cast, or have no sensible cast."""
     assert [each.kind for each in differences(parse(found), parse(wanted))] == [kind]
 
 
 def test_nested_places_are_named() -> None:
-    """What differs within structs, arrays and maps is told by its place, names without case."""
+    """Differences within structs, arrays and maps have a path, by name without case."""
     found = parse("struct<A:struct<x:int,more:int>,l:array<struct<n:string>>,m:map<string,int>>")
     wanted = parse("struct<a:struct<X:bigint,y:date>,l:array<struct<n:int>>,m:map<string,bigint>>")
     assert {(each.name, each.kind) for each in differences(found, wanted)} == {
@@ -129,7 +129,7 @@ def test_nested_places_are_named() -> None:
 
 
 def test_columns_of_one_name_are_told_however_they_are_written() -> None:
-    """Two columns whose names differ in case alone are a duplicate, once."""
+    """Two columns whose names differ only in case are one duplicate."""
     found, wanted = parse("struct<a:int,A:int,s:struct<x:int,X:int>>"), parse("struct<a:int,s:int>")
     assert [e.name for e in differences(found, wanted) if e.kind is Kind.DUPLICATE] == ["a"]
     nested = differences(found, parse("struct<a:int,s:struct<x:int>>"))
@@ -137,6 +137,6 @@ def test_columns_of_one_name_are_told_however_they_are_written() -> None:
 
 
 def test_what_has_no_type_is_not_compared() -> None:
-    """Cells of text, and columns in which all is null, fit anything."""
+    """Text cells, and columns with only nulls, fit any type."""
     assert fits("", parse("struct<a:int>"))
     assert fits("void", "int")

@@ -1,4 +1,4 @@
-"""Of a file under a contract that conceals anything no word of its own is told."""
+"""No message quotes a file whose contract has confidential columns."""
 
 import gzip
 import json
@@ -13,14 +13,14 @@ from lakegate.contract.model import Contract, parse
 from lakegate.contract.rules import Control
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS
-from spark_jobs.audit import tiers
-from spark_jobs.audit.external import differing
-from spark_jobs.errors import telling
+from spark_jobs.audit import verdict
+from spark_jobs.audit.external import control_differences
+from spark_jobs.errors import masking_errors
 from spark_jobs.files.csv import header
 from spark_jobs.files.json import field, read_json
-from spark_jobs.files.text_lines import plain
-from spark_jobs.schema.compare import Landing, compare, of_any_columns, undeclared
-from spark_jobs.schema.evolution import growth
+from spark_jobs.files.text_lines import uncompressed
+from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
+from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
 
 HEADLESS = b"Jane Doe,jane@example.org,DE89370400440532013000\nJohn Roe,john@example.org,DE11\n"
@@ -30,7 +30,7 @@ OWN = ("Jane", "jane", "DE89")
 def contract(
     secrecy: str = "confidential", samples: str = "true", format_: str = "csv", **settings: str
 ) -> Contract:
-    """A contract of people, whose addresses are as secret as it says."""
+    """Return a contract with addresses of the given classification."""
     listed = "".join(f", {{property: {name}, value: {text}}}" for name, text in settings.items())
     return parse(
         f"""
@@ -54,41 +54,43 @@ CLOSED = [contract(), contract(secrecy="restricted"), contract(secrecy="public",
 OPEN = contract(secrecy="internal")
 
 
-def landing(contract: Contract, *names: str) -> Landing:
+def comparison(contract: Contract, *names: str) -> Comparison:
     return compare([(name, "") for name in names], contract)
 
 
-def told(landing: Landing) -> str:
-    """All that a report says of a file's columns."""
-    results, reason = tiers.refused(landing.findings) if landing.findings else ((), None)
-    return json.dumps([*map(asdict, results), reason and asdict(reason), *landing.changes])
+def told(comparison: Comparison) -> str:
+    """Return all that a report contains about a file's columns."""
+    results, reason = (
+        verdict.refused_columns(comparison.findings) if comparison.findings else ((), None)
+    )
+    return json.dumps([*map(asdict, results), reason and asdict(reason), *comparison.changes])
 
 
 @pytest.mark.parametrize("closed", CLOSED)
 def test_a_lost_header_tells_no_cell(closed: Contract) -> None:
-    """Without a header the first row's cells are names: they are counted and numbered."""
+    """Without a header the first row's cells are names, so columns are only numbered."""
     names, _ = header(HEADLESS, closed.options)
-    found = landing(closed, *names)
+    found = comparison(closed, *names)
     assert not any(word in told(found) for word in OWN)
     assert [finding.message for finding in found.findings] == [
-        "column 'name' is missing; the file has: 3 that the contract has not",
-        "column 'email' is missing; the file has: 3 that the contract has not",
+        "column 'name' is missing; the file has: 3 that are not in the contract",
+        "column 'email' is missing; the file has: 3 that are not in the contract",
         "column '#1' is not in the contract",
         "column '#2' is not in the contract",
         "column '#3' is not in the contract",
     ]
-    results, _ = tiers.refused(found.findings)
+    results, _ = verdict.refused_columns(found.findings)
     assert len({result.id for result in results}) == len(results)
 
 
 def test_what_conceals_nothing_names_the_files_columns() -> None:
-    """Where nothing is concealed a renamed column is seen at once."""
-    assert "the file has: name, e-mail" in told(landing(OPEN, "name", "e-mail"))
+    """Without confidential columns a renamed column is named."""
+    assert "the file has: name, e-mail" in told(comparison(OPEN, "name", "e-mail"))
 
 
 @pytest.mark.parametrize("format_", ["parquet", "avro", "orc"])
 def test_a_schemas_names_are_told(format_: str) -> None:
-    """What has a schema of its own has no cells for names: a renamed column is seen at once."""
+    """A format with a schema of its own has true names, so a renamed column is named."""
     closed = contract(format_=format_)
     found = compare([("name", "string"), ("e_mail", "string")], closed)
     assert [finding.column for finding in found.findings] == ["email", "e_mail"]
@@ -96,48 +98,48 @@ def test_a_schemas_names_are_told(format_: str) -> None:
 
 
 def test_names_of_the_contracts_own_are_told() -> None:
-    """A column that the contract declares is named, in whatever case the file spells it."""
-    found = landing(contract(), "NAME", "Name", "Jane Doe")
+    """A declared column is named, in whatever case the file spells it."""
+    found = comparison(contract(), "NAME", "Name", "Jane Doe")
     assert [finding.column for finding in found.findings] == ["NAME", "email", "#1"]
-    assert "the file has: NAME, Name, 1 that the contract has not" in found.findings[1].message
+    assert "the file has: NAME, Name, 1 that are not in the contract" in found.findings[1].message
 
 
 @pytest.mark.parametrize("policy", ["drop", "add"])
 def test_columns_that_may_come_are_numbered_too(policy: str) -> None:
-    """What becomes of a column that the contract has not is said, and not what it is called."""
+    """The change of an undeclared column is reported, but not its name."""
     closed = contract(extraColumns=policy)
-    found = landing(closed, "name", "email", "Jane Doe")
+    found = comparison(closed, "name", "email", "Jane Doe")
     assert not found.findings
     assert "Jane" not in told(found)
     assert "column #1 of the file is not in the contract" in found.changes[0]
 
 
 def test_a_column_that_a_file_brought_is_numbered_for_ever() -> None:
-    """A name that came with an earlier file is not the contract's, even if the table has it."""
+    """A column that an earlier file added is not named, even if the table has it."""
     brought = contract(extraColumns="add")
     grown = Contract(**{**vars(brought), "columns": (*brought.columns, undeclared("Jane", "int"))})
-    assert "Jane" not in told(landing(grown, "name", "email", "Jane"))
-    assert "Jane" not in told(landing(grown, "name", "email"))
+    assert "Jane" not in told(comparison(grown, "name", "email", "Jane"))
+    assert "Jane" not in told(comparison(grown, "name", "email"))
     there = Struct((("name", "string"), ("email", "string")))
-    (added,) = growth("t", there, [], grown)
-    assert (added.told, "`Jane`" in added.statement) == ("table: column #1 added as int", True)
+    (added,) = column_changes("t", there, [], grown)
+    assert (added.sentence, "`Jane`" in added.statement) == ("table: column #1 added as int", True)
 
 
 def test_types_are_told_without_their_fields() -> None:
-    """A nested column's own fields are names of the file's as well."""
+    """A nested type is reported without its fields, whose names are the file's."""
     types = [("name", "struct<`Jane Doe`:int>"), ("email", "string")]
     (finding,) = compare(types, contract()).findings
     assert finding.message == "column 'name' is struct, which does not fit string"
 
 
 def test_a_name_that_no_table_can_have_is_not_told() -> None:
-    """Why a column cannot be added is said with its name, so it is left unsaid."""
-    found = landing(contract(extraColumns="add"), "name", "email", "Jane\tDoe")
+    """The reason why a column cannot be added is omitted, because it contains the name."""
+    found = comparison(contract(extraColumns="add"), "name", "email", "Jane\tDoe")
     assert "Jane" not in told(found)
 
 
 def test_a_transforms_file_is_concealed_as_its_result() -> None:
-    """Any column of the file may hold what the transform's result has in a concealed one."""
+    """Every column of a transform's file counts as confidential if one of its result is."""
     assert not of_any_columns(contract()).quotes_files
     assert of_any_columns(OPEN).quotes_files
 
@@ -163,16 +165,16 @@ def a_key_with_quotes() -> None:
 
 def text_after_gzip() -> None:
     damaged: Any = Held(gzip.compress(b"name\n") + b"Jane")
-    with plain(damaged, gzipped=True) as text:
+    with uncompressed(damaged, gzipped=True) as text:
         text.read()
 
 
 @pytest.mark.parametrize("reading", [no_json, a_key_with_quotes, text_after_gzip])
 def test_what_a_reader_says_of_a_file_is_told_where_it_may_be(reading: Any) -> None:
-    """A reader's words have some of the file's bytes: only who may see these gets them."""
-    with pytest.raises(Permanent) as plain_words, telling(contract()):
+    """A reader's message may quote the file, so it is masked for confidential contracts."""
+    with pytest.raises(Permanent) as plain_words, masking_errors(contract()):
         reading()
-    with pytest.raises(Permanent) as full_words, telling(OPEN):
+    with pytest.raises(Permanent) as full_words, masking_errors(OPEN):
         reading()
     assert plain_words.value.code == full_words.value.code
     assert "Ja" not in str(plain_words.value)
@@ -180,8 +182,8 @@ def test_what_a_reader_says_of_a_file_is_told_where_it_may_be(reading: Any) -> N
 
 
 def test_a_control_file_is_not_repeated() -> None:
-    """A data file that is named like a control file is refused without a word of it."""
+    """A data file with the name of a control file is refused without quoting it."""
     unused: Any = None
-    with pytest.raises(Permanent, match="must tell rows, all of them, and tells 3 others") as error:
-        differing(unused, Control("csv", ()), HEADLESS.decode())
+    with pytest.raises(Permanent, match="must state exactly rows, but states 3 others") as error:
+        control_differences(unused, Control("csv", ()), HEADLESS.decode())
     assert not any(word in str(error.value) for word in OWN)

@@ -1,9 +1,9 @@
-"""How a table grows to what a contract asks for, and what it never does."""
+"""Schema evolution: changes of a table, and refusals."""
 
 import pytest
 
 from lakegate.errors import Permanent
-from spark_jobs.schema.evolution import Growth, growth
+from spark_jobs.schema.evolution import ColumnChange, column_changes
 from spark_jobs.schema.types import Struct, parse
 from tests.unit.contract.contract_texts import parsed
 
@@ -14,14 +14,14 @@ _COLUMNS = """\
 _THERE = "struct<id:bigint,price:decimal(10,2),rate:double>"
 
 
-def grown(there: str, columns: str = _COLUMNS, *not_null: tuple[str, ...]) -> list[Growth]:
+def grown(there: str, columns: str = _COLUMNS, *not_null: tuple[str, ...]) -> list[ColumnChange]:
     struct = parse(there)
     assert isinstance(struct, Struct)
-    return growth("t", struct, not_null, parsed(columns))
+    return column_changes("t", struct, not_null, parsed(columns))
 
 
 def test_a_table_that_has_the_columns_stays_as_it_is() -> None:
-    """In any order, nothing is to be done."""
+    """A table with the contract's columns, in any order, is not changed."""
     assert grown("struct<rate:double,ID:bigint,price:decimal(10,2)>") == []
 
 
@@ -35,14 +35,14 @@ def test_a_table_that_has_the_columns_stays_as_it_is() -> None:
     ],
 )
 def test_a_new_column_and_a_wider_type_are_one_statement(there: str, statement: str) -> None:
-    """What Iceberg can do without touching a row is done."""
+    """A new column or a wider type is one statement."""
     (change,) = grown(there)
     assert change.statement == f"ALTER TABLE t {statement}"
 
 
 def test_a_change_is_told() -> None:
-    """The report says what became of the table."""
-    told = [each.told for each in grown("struct<id:int,rate:double>")]
+    """The report has a sentence for each change of the table."""
+    told = [each.sentence for each in grown("struct<id:int,rate:double>")]
     assert told == [
         "table: column price added as decimal(10,2)",
         "table: column id widened from int to bigint",
@@ -50,10 +50,10 @@ def test_a_change_is_told() -> None:
 
 
 def test_what_allows_no_null_is_made_to() -> None:
-    """A bad row must reach the branch: the audit says no to it, not the table."""
+    """NOT NULL is lifted, so that a bad row can reach the branch."""
     (change,) = grown(_THERE, _COLUMNS, ("id",))
     assert change.statement == "ALTER TABLE t ALTER COLUMN `id` DROP NOT NULL"
-    assert change.told == "table: NOT NULL lifted from column id"
+    assert change.sentence == "table: NOT NULL lifted from column id"
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_what_allows_no_null_is_made_to() -> None:
         (_THERE.replace("10,2", "12,2"), "declare decimal(12,2) again"),
         (_THERE.replace("10,2", "8,1"), "declare decimal(8,1) again"),
         (_THERE.replace("double", "string"), "declare string again"),
-        ("struct<price:decimal(10,2),rate:double>", "leave out required"),
+        ("struct<price:decimal(10,2),rate:double>", "remove required"),
     ],
 )
 def test_anything_else_is_refused_with_what_to_do(there: str, advice: str) -> None:
-    """A column that is gone, narrower, of another type, or new and required stops the file."""
+    """A missing, narrower, different or new required column is refused with advice."""
     with pytest.raises(Permanent, match="TABLE_MISMATCH") as refusal:
         grown(there)
     assert advice in refusal.value.message

@@ -1,4 +1,4 @@
-"""What is found out of a file's bytes without Spark: its kind, its rows, its size unpacked."""
+"""A file's kind, rows and uncompressed size are found without Spark."""
 
 import gzip
 import io
@@ -34,7 +34,7 @@ def code_of(act: Callable[[], object]) -> str:
 
 @given(st.lists(st.lists(CELLS, min_size=2, max_size=3), max_size=5))
 def test_rows_are_counted_whatever_their_cells_hold(rows: list[list[str]]) -> None:
-    """Quoted cells may hold delimiters, quotes and line ends."""
+    """Quoted cells may contain delimiters, quotes and line ends."""
     quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
     found = rows_in("\r\n".join(quoted).encode())
     assert (found.count, found.undecodable) == (len(rows), False)
@@ -43,12 +43,12 @@ def test_rows_are_counted_whatever_their_cells_hold(rows: list[list[str]]) -> No
 
 @pytest.mark.parametrize("text", ['1,"a\n2,b\n', '1,"a\n2,b\n3,"c"\n', '1,"a"b"\n'])
 def test_a_quote_that_is_not_closed_is_found(text: str) -> None:
-    """Where a quote is not closed at the end of its cell, rows cannot be counted."""
+    """A quote that is not closed at the end of its cell is an error."""
     assert code_of(lambda: rows_in(text.encode())) == "CORRUPT_FILE"
 
 
 def test_bytes_that_are_no_text_are_told() -> None:
-    """Latin-1 that is called UTF-8 is counted all the same, and told."""
+    """Latin-1 that is declared as UTF-8 is counted and marked as undecodable."""
     ends = frozenset("\n")
     assert rows_in(b"1,caf\xe9\n2,x\n") == Rows(2, ends, undecodable=True)
     assert rows_in(b"1,caf\xe9\n", encoding="ISO-8859-1") == Rows(1, ends, undecodable=False)
@@ -62,26 +62,26 @@ def test_bytes_that_are_no_text_are_told() -> None:
     ],
 )  # fmt: skip
 def test_a_line_is_a_whole_row_or_may_go_on(line: str, whole: bool) -> None:
-    """A line counts as a whole row only if no cell in it can go on in the next line."""
+    """A line is a complete row only if none of its cells can continue in the next line."""
     assert bool(re.search(_python(complete_line(OPTIONS)), line)) is whole
 
 
 @given(st.lists(st.text(st.sampled_from('a,"'), max_size=8), min_size=1, max_size=4))
 def test_lines_that_are_whole_are_as_many_rows(lines: list[str]) -> None:
-    """Where every line is a whole row, there are as many rows as lines that are not empty."""
+    """If every line is a complete row, there are as many rows as non-empty lines."""
     whole = re.compile(_python(complete_line(OPTIONS)))
     if all(whole.search(line) for line in lines):
         assert rows_in("\n".join(lines).encode()).count == sum(map(bool, lines))
 
 
 def _python(java: str) -> str:
-    """Java's expression as Python's: only the names of characters and of the end differ."""
+    """Translate Java's expression to Python: names of characters and of the end differ."""
     named = re.sub(r"\\x\{([0-9a-f]+)\}", lambda m: re.escape(chr(int(m[1], 16))), java)
     return named.replace(r"\z", r"\Z")
 
 
 def test_a_header_is_the_first_row_that_is_there() -> None:
-    """Names come from the first line with anything in it, without a byte order mark."""
+    """The header is the first non-empty line, without a byte order mark."""
     assert header(b'\xef\xbb\xbf\r\nid,"a,b"\r\n1,2', OPTIONS) == (("id", "a,b"), 'id,"a,b"')
 
 
@@ -94,7 +94,7 @@ def test_a_header_is_the_first_row_that_is_there() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_text_is_named(head: bytes, described: str) -> None:
-    """A file of another kind is refused with the kind that it is."""
+    """A file of another kind is refused with the name of that kind."""
     with pytest.raises(Permanent, match=described) as caught:
         check_text("csv", head, "UTF-8")
     assert caught.value.code == "NOT_CSV"
@@ -102,12 +102,12 @@ def test_what_is_no_text_is_named(head: bytes, described: str) -> None:
 
 @pytest.mark.parametrize("head", [b"ORCHARD,trees\n", b"PAR1,PAR2\n", b"a\0b,c\n" + b"x" * 50])
 def test_text_is_not_taken_for_something_else(head: bytes) -> None:
-    """A header that begins like a magic number is a header, and one NUL makes no binary file."""
+    """A header may begin like a magic number, and one NUL does not make a file binary."""
     check_text("csv", head, "UTF-8")
 
 
 def test_a_binary_file_without_its_end_was_cut_short() -> None:
-    """Parquet and ORC are known to be whole by their last bytes."""
+    """Parquet and ORC files without their last bytes are refused as truncated."""
     assert code_of(lambda: check_binary("orc", b"ORC\x08", b"1234")) == "TRUNCATED_FILE"
     assert code_of(lambda: check_binary("parquet", b"PAR1\x08", b"1234")) == "TRUNCATED_FILE"
     assert code_of(lambda: check_binary("avro", b"PAR1\x08", b"PAR1")) == "NOT_AVRO"
@@ -115,7 +115,7 @@ def test_a_binary_file_without_its_end_was_cut_short() -> None:
 
 
 def test_gzip_may_unpack_to_a_multiple_of_its_size(tmp_path: Path) -> None:
-    """A file that unpacks to more than the contract allows is refused, and read no further."""
+    """A file that uncompresses to more than the contract allows is refused early."""
     file = tmp_path / "file.gz"
     file.write_bytes(gzip.compress(bytes(80 << 20)))
     assert code_of(lambda: check_gzip(LocalFile(file), 200)) == "ZIP_BOMB"
@@ -125,7 +125,7 @@ def test_gzip_may_unpack_to_a_multiple_of_its_size(tmp_path: Path) -> None:
 
 
 def test_avro_rows_are_counted_by_blocks() -> None:
-    """The blocks' counts are added up; a block that ends wrongly, or not at all, is found."""
+    """The blocks' counts are added up; a block with a wrong or missing end is refused."""
     sync = bytes(range(16))
     head = b"Obj\x01\x02\x02k\x02v\x00" + sync
     body = head + b"\x06\x04ab" + sync + b"\x02\x02c" + sync

@@ -1,4 +1,4 @@
-"""Files that were made to do harm are found out before anything believes them. No Spark."""
+"""Hostile files are recognized before any reader believes them, without Spark."""
 
 import gzip
 import io
@@ -28,7 +28,7 @@ HONEST = parquet()
 
 @pytest.fixture
 def told(tmp_path: Path) -> Callable[..., str]:
-    """The code for which a Parquet file is refused by its footer, "" where it is not."""
+    """Return the code by which a Parquet file is refused for its footer, or ""."""
 
     def tell(body: bytes, limits: Limits = DEFAULTS) -> str:
         file = tmp_path / "file.parquet"
@@ -44,7 +44,7 @@ def told(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.mark.parametrize("file", PYARROW, ids=lambda file: file.name)
 def test_honest_parquet_is_taken(told: Callable[..., str], file: Path) -> None:
-    """Files of real writers, old ones too, have footers that can be true."""
+    """Files of real writers, old ones too, are accepted."""
     assert told(file.read_bytes()) == ""
 
 
@@ -72,12 +72,12 @@ def test_honest_parquet_is_taken(told: Callable[..., str], file: Path) -> None:
 def test_a_footer_that_cannot_be_true_is_refused(
     told: Callable[..., str], body: bytes, code: str
 ) -> None:
-    """Rows without values, places outside of the file, sizes below zero: none comes to a reader."""
+    """Rows without values, positions outside of the file and negative sizes are refused."""
     assert told(body) == code
 
 
 def test_parquet_has_limits(told: Callable[..., str]) -> None:
-    """As many rows and bytes as are taken are taken, and not one more."""
+    """As many rows and bytes as the limit are accepted, and not one more."""
     assert told(HONEST, Limits(most_rows=3)) == ""
     assert told(HONEST, Limits(most_rows=2)) == "TOO_MANY_ROWS"
     assert told(placed(unpacked=500), Limits(largest_unpacked=1000)) == ""
@@ -86,7 +86,7 @@ def test_parquet_has_limits(told: Callable[..., str]) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_footer_is_read_or_refused(text: bytes) -> None:
-    """Whatever bytes stand in a footer's place, reading them ends, with ValueError if at all."""
+    """Reading any bytes as a footer ends, at worst with ValueError."""
     try:
         for _ in Compact(text).items(4):
             pass
@@ -95,7 +95,7 @@ def test_any_footer_is_read_or_refused(text: bytes) -> None:
 
 
 def test_rows_columns_and_arrays_have_limits() -> None:
-    """What is at the limit is taken, what is one beyond is not."""
+    """A count at the limit is accepted, one more is refused."""
     limits = Limits(most_rows=5, most_columns=6, largest_array=7)
     check_rows(5, limits)
     check_columns(6, limits)
@@ -108,7 +108,7 @@ def test_rows_columns_and_arrays_have_limits() -> None:
 
 @pytest.fixture
 def packed(tmp_path: Path) -> Callable[..., Unpacked]:
-    """What is found of a file of gzip."""
+    """Return a checker of gzip files."""
 
     def unpack(body: bytes, limits: Limits = DEFAULTS) -> Unpacked:
         file = tmp_path / "file.gz"
@@ -119,14 +119,14 @@ def packed(tmp_path: Path) -> Callable[..., Unpacked]:
 
 
 def test_gzip_has_a_limit_of_its_own(packed: Callable[..., Unpacked]) -> None:
-    """However well it is packed, a file unpacks to as many bytes as are taken, and no more."""
+    """A gzip file uncompresses to as many bytes as the limit, and no more."""
     body = gzip.compress(b"x" * 1000)
     assert packed(body, Limits(largest_unpacked=1000)) == Unpacked(1000, 1000)
     assert code_of(lambda: packed(body, Limits(largest_unpacked=999))) == "ZIP_BOMB"
 
 
 def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> None:
-    """A gigabyte of zeros, in many members or packed twice, is refused once it is too much."""
+    """A gigabyte of zeros, in many members or packed twice, is refused with little memory."""
     member = gzip.compress(bytes(32 << 20))
     assert code_of(lambda: packed(member * 32)) == "ZIP_BOMB"
     twice = gzip.compress(member)
@@ -145,13 +145,13 @@ def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> No
     ids=["cut", "more after it", "a second one cut", "a name without an end"],
 )
 def test_broken_gzip_is_refused(packed: Callable[..., Unpacked], body: bytes) -> None:
-    """What is cut short, has something after it or never begins is refused."""
+    """Gzip that is truncated, followed by other data, or no gzip at all is refused."""
     assert code_of(lambda: packed(body)) == "CORRUPT_FILE"
 
 
 @given(st.lists(st.sampled_from([b"", b"ab", b"x" * 9]), max_size=6), st.sampled_from(b"\n\r"))
 def test_the_longest_line_is_found(lines: list[bytes], end: int) -> None:
-    """The longest line of a packed text is known, however its lines end and are packed."""
+    """The longest line of a compressed text is found, with any line ends and chunks."""
     members = [gzip.compress(line + bytes([end])) for line in lines]
     found = check_gzip(Packed(b"".join(members) or gzip.compress(b"")), 200)
     assert found.longest_line == max(map(len, lines), default=0)
@@ -178,7 +178,7 @@ class Packed:
     [("1,aaa\n", True), ("1,aaaa\n", False), ('"a\nb\nc"\n', True), ('"a\nb\nc\nd"\n', False)],
 )
 def test_a_csv_line_or_cell_has_a_limit(text: str, *, fits: bool) -> None:
-    """A line, or a cell with line ends in it, is as long as is taken, and no longer."""
+    """A line, or a cell with line ends, may be as long as the limit, and no longer."""
     opened = lambda: nullcontext(io.BytesIO(text.encode()))  # noqa: E731
     if fits:
         assert count_rows(opened, OPTIONS, Limits(longest_line=5)).count == 1
@@ -188,7 +188,7 @@ def test_a_csv_line_or_cell_has_a_limit(text: str, *, fits: bool) -> None:
 
 
 def test_avro_blocks_of_nothing_are_counted() -> None:
-    """A block may say that it has 10^12 rows of no bytes: they are counted, and then too many."""
+    """A block that declares 10^12 empty rows is counted, and refused by the limit."""
     sync, tera = bytes(16), bytes([0x80, 0xC0, 0xCA, 0xF3, 0x84, 0xA3, 0x02])
     rows = count_avro(io.BytesIO(b"Obj\x01\0" + sync + tera + b"\0" + sync))
     assert rows > DEFAULTS.most_rows
@@ -199,7 +199,7 @@ def test_avro_blocks_of_nothing_are_counted() -> None:
     "head", [b"\x01", b"\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\xff" * 11]
 )
 def test_avro_that_lies_about_lengths_is_refused(head: bytes) -> None:
-    """A length below zero, behind the file's end, or without an end is no reason to wait."""
+    """A negative length, one beyond the file's end, or an endless one is refused at once."""
     assert code_of(lambda: count_avro(io.BytesIO(b"Obj\x01" + head + bytes(40)))) in (
         "CORRUPT_FILE",
         "TRUNCATED_FILE",

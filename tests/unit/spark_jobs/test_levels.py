@@ -13,7 +13,7 @@ Runs = list[tuple[bool, list[int]]]
 
 
 def packed(runs: Runs, width: int) -> bytes:
-    """Return levels in Parquet's hybrid of runs: bit-packed ones, and repeated values."""
+    """Return levels in Parquet's hybrid of bit-packed runs and repeated values."""
     out = b""
     for is_packed, levels in runs:
         if is_packed:
@@ -44,7 +44,7 @@ def hybrids(draw: st.DrawFn) -> tuple[Runs, int]:
 
 @given(hybrids())
 def test_the_rows_that_begin_are_counted(hybrid: tuple[Runs, int]) -> None:
-    """However levels are packed, those that are 0 are counted, and the first one is looked at."""
+    """Levels that are 0 are counted with any packing, and the first one is reported."""
     runs, width = hybrid
     levels = [level for _, run in runs for level in run]
     found = count_begun(packed(runs, width), len(levels), width)
@@ -53,14 +53,14 @@ def test_the_rows_that_begin_are_counted(hybrid: tuple[Runs, int]) -> None:
 
 @given(st.binary(max_size=40), st.integers(0, 10**9), st.integers(1, 9))
 def test_any_levels_are_counted_or_refused(levels: bytes, values: int, width: int) -> None:
-    """Whatever bytes stand where levels should, counting them ends, and soon."""
+    """Counting any bytes as levels ends soon."""
     with suppress(Permanent):
         begun, _ = count_begun(levels, values, width)
         assert 0 <= begun <= values
 
 
 def test_fewer_levels_than_values_are_refused() -> None:
-    """A page of three values has three levels, and not two."""
+    """A page with fewer levels than values is refused."""
     assert count_begun(packed([(False, [0, 0])], 1), 2, 1) == (2, True)
     with pytest.raises(Permanent, match="fewer levels than values"):
         count_begun(packed([(False, [0, 0])], 1), 3, 1)

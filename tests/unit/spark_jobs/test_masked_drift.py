@@ -1,4 +1,4 @@
-"""What a contract calls confidential is in no words of a report, so in none of an alert."""
+"""A report hides measures of confidential columns, drift included."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines
 from lakegate.report import CheckResult, Tier
-from spark_jobs.audit import drift, tiers
+from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured
 from tests.fakes.examples import REPORT
 
@@ -33,24 +33,24 @@ MEASURED = Measured(98765.5, 20, Tier.SCAN)
 
 
 def contract(secrecy: str) -> Contract:
-    """A contract with checks of a column of that classification."""
+    """Return a contract with checks of a column of that classification."""
     return parse(TEXT.format(secrecy=secrecy), "people.yaml")
 
 
 def results(contract: Contract) -> dict[str, CheckResult]:
-    """Each check's result where it measured 98,765.5, as seven runs did before."""
+    """Return each check's result when it measured 98,765.5, as seven runs did before."""
     measured = {check.id: MEASURED for check in contract.checks}
-    found = [tiers.result(check, MEASURED, contract) for check in contract.checks]
+    found = [verdict.result(check, MEASURED, contract) for check in contract.checks]
     known = Baselines("shop.people")
     for number in range(8):
-        told = drift.compared(found, contract, measured, lambda: known)  # noqa: B023
+        told = tiers.compare_with_history(found, contract, measured, lambda: known)  # noqa: B023
         known = known.adding(replace(REPORT, ingestion=str(number), checks=told))
     return {result.id.rpartition(".")[2]: result for result in told}
 
 
 @pytest.mark.parametrize("secrecy", ["confidential", "restricted", "Secret", "'4'"])
 def test_measures_of_a_confidential_column_are_hidden(secrecy: str) -> None:
-    """A largest salary is somebody's salary: neither it nor its mean is told; counts are."""
+    """Neither values nor means of a confidential column are reported; counts are."""
     found = results(contract(secrecy))
     assert (found["top"].found, found["top"].value) == ("(hidden)", "")
     assert found["mean"].found == "(hidden), off by 0.0"
@@ -58,7 +58,7 @@ def test_measures_of_a_confidential_column_are_hidden(secrecy: str) -> None:
 
 
 def test_measures_of_an_open_column_are_told() -> None:
-    """What anybody may see is in the report."""
+    """Measures of an open column are in the report."""
     found = results(contract("internal"))
     assert found["top"].found == "98,765.5"
     assert "98,765.5 is the median of 7" in found["mean"].found

@@ -1,4 +1,4 @@
-"""What becomes of a file whose columns are not quite the contract's."""
+"""The contract's policy for columns that differ from it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,27 +6,27 @@ from dataclasses import replace
 import pytest
 
 from lakegate.contract.model import Column, Contract
-from spark_jobs.schema.compare import Landing, compare, of_any_columns, undeclared
+from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
 from tests.unit.contract.contract_texts import contract_text, parsed, problems_of
 
 _COLUMNS = "- {name: price, logicalType: number, physicalType: 'decimal(10,2)'}\n"
 
 
 def contract(**settings: str) -> Contract:
-    """A contract over id (bigint, required) and price (decimal(10,2)), with settings."""
+    """Return a contract over id (bigint, required) and price (decimal(10,2)), with settings."""
     return parsed(
         _COLUMNS,
         settings="".join(f"- {{property: {k}, value: {v}}}\n" for k, v in settings.items()),
     )
 
 
-def landing(found: str, **settings: str) -> Landing:
-    """What becomes of a file; `found` is its columns as `a int, b string`."""
+def landing(found: str, **settings: str) -> Comparison:
+    """Compare a file with a contract; `found` is its columns as `a int, b string`."""
     columns = [tuple(each.strip().split(" ", 1)) for each in found.split("; ")]
     return compare([(name, type_) for name, type_ in columns], contract(**settings))
 
 
-def codes(landing: Landing) -> list[tuple[str, str]]:
+def codes(landing: Comparison) -> list[tuple[str, str]]:
     return [(finding.code, finding.column) for finding in landing.findings]
 
 
@@ -37,11 +37,11 @@ def types(columns: Sequence[Column]) -> dict[str, str]:
 def test_the_contracts_own_columns_land_without_a_word() -> None:
     """The same columns in another order and case are no change."""
     found = landing("PRICE decimal(10,2); Id bigint")
-    assert found == Landing(contract().columns)
+    assert found == Comparison(contract().columns)
 
 
 def test_a_widening_is_noted() -> None:
-    """A narrower type lands as the contract's, and the report says so."""
+    """A narrower type becomes the contract's, and the report says so."""
     found = landing("id int; price decimal(10,2)")
     assert (found.findings, found.changes) == ((), ("column id: int widened to bigint",))
     assert types(found.columns)["id"] == "bigint"
@@ -56,27 +56,27 @@ def test_a_widening_is_noted() -> None:
     ],
 )
 def test_a_type_that_does_not_fit_is_a_finding(found: str, message: str) -> None:
-    """A cast that could lose, and one that makes no sense, refuse the file by column and type."""
+    """A lossy or impossible cast refuses the file, with column and type."""
     (finding,) = landing(found, extraColumns="add", missingColumns='"null"').findings
     assert finding.code == "TYPE_MISMATCH"
     assert message in finding.message
 
 
 def test_an_extra_column_fails_unless_the_contract_says_otherwise() -> None:
-    """By default a column more refuses the file, by name."""
+    """By default an extra column refuses the file, by name."""
     found = landing("id bigint; price decimal(10,2); note string")
     assert codes(found) == [("EXTRA_COLUMN", "note")]
 
 
 def test_an_extra_column_is_left_out_by_name() -> None:
-    """With `drop` the contract's columns land, and the report names what did not."""
+    """With `drop` an extra column is left out, and the report names it."""
     found = landing("id bigint; note string; price decimal(10,2)", extraColumns="drop")
     assert (found.columns, found.findings) == (contract().columns, ())
     assert found.changes == ("column note (string) of the file is not in the contract: left out",)
 
 
 def test_an_extra_column_is_added_as_the_file_has_it() -> None:
-    """With `add` it lands, nullable, shown to nobody, of a type that a table can have."""
+    """With `add` an extra column is nullable, hidden, and of a type that a table can have."""
     found = landing("id bigint; note tinyint; price decimal(10,2); none void", extraColumns="add")
     assert found.findings == ()
     note, none = found.columns[2:]
@@ -88,7 +88,7 @@ def test_an_extra_column_is_added_as_the_file_has_it() -> None:
 
 
 def test_a_column_of_a_text_format_is_added_as_string() -> None:
-    """Cells have no type of their own."""
+    """An extra column of a text format is added as string."""
     found = compare([("id", ""), ("price", ""), ("note", "")], contract(extraColumns="add"))
     assert types(found.columns)["note"] == "string"
 
@@ -96,14 +96,14 @@ def test_a_column_of_a_text_format_is_added_as_string() -> None:
 @pytest.mark.parametrize(
     ("name", "type_", "why"),
     [
-        ("length", "interval day to second", "is no type of a table's"),
+        ("length", "interval day to second", "a table cannot have the type"),
         ("_file", "string", "Iceberg and Spark use"),
         ("a\tb", "string", "cannot name a column"),
-        ("s", "struct<a:time(6)>", "is no type of a table's"),
+        ("s", "struct<a:time(6)>", "a table cannot have the type"),
     ],
 )
 def test_what_no_table_can_have_is_not_added(name: str, type_: str, why: str) -> None:
-    """A name that is taken, or a type that Iceberg has not, is a finding that says why."""
+    """A name that is taken, or a type that Iceberg lacks, is a finding with the reason."""
     columns = [("id", "bigint"), ("price", "decimal(10,2)"), (name, type_)]
     (finding,) = compare(columns, contract(extraColumns="add")).findings
     assert finding.code == "EXTRA_COLUMN"
@@ -111,7 +111,7 @@ def test_what_no_table_can_have_is_not_added(name: str, type_: str, why: str) ->
 
 
 def test_a_transform_reads_columns_as_the_file_has_them() -> None:
-    """Also those that no table could have: the SELECT may leave them out."""
+    """A transform can read columns that no table can have."""
     columns = [("_file", "tinyint"), ("t", "time(6)"), ("n", "void"), ("text", "")]
     found = compare(columns, of_any_columns(contract()))
     assert found.findings == ()
@@ -119,20 +119,20 @@ def test_a_transform_reads_columns_as_the_file_has_them() -> None:
 
 
 def test_what_an_earlier_file_added_may_be_there_or_not() -> None:
-    """A column that only the table has takes the file's values, or null; both are told."""
+    """A column that only the table has gets the file's values or null; both are reported."""
     grown = contract(extraColumns="add")
     grown = replace(grown, columns=(*grown.columns, undeclared("note", "string")))
     own = [("id", "bigint"), ("price", "decimal(10,2)")]
     without, having = compare(own, grown), compare([*own, ("NOTE", "string")], grown)
     assert without.columns == having.columns == grown.columns
-    assert without.changes == ("column note is not in the file: null in its rows",)
+    assert without.changes == ("column note is not in the file: its rows have null",)
     assert having.changes == ("column note is not in the contract; an earlier file added it",)
     (finding,) = compare([*own, ("note", "int")], grown).findings
     assert finding.code == "TYPE_MISMATCH"
 
 
 def test_a_missing_column_fails_unless_the_contract_says_otherwise() -> None:
-    """By default a column less refuses the file, and what it has is named."""
+    """By default a missing column refuses the file, and the file's columns are named."""
     (finding,) = landing("id bigint").findings
     assert (finding.code, finding.column) == ("MISSING_COLUMN", "price")
     assert finding.message.endswith("the file has: id")
@@ -140,15 +140,15 @@ def test_a_missing_column_fails_unless_the_contract_says_otherwise() -> None:
 
 @pytest.mark.parametrize("null", ["null", '"null"'])
 def test_a_missing_column_is_null_where_nothing_requires_it(null: str) -> None:
-    """With `null`, in quotes or without, only a required column must be there."""
+    """With `null`, quoted or not, only required columns must be in the file."""
     found = landing("id bigint", missingColumns=null)
     assert (found.columns, found.findings) == (contract().columns, ())
-    assert found.changes == ("column price is not in the file: null in its rows",)
+    assert found.changes == ("column price is not in the file: its rows have null",)
     assert codes(landing("price decimal(10,2)", missingColumns=null)) == [("MISSING_COLUMN", "id")]
 
 
 def test_every_finding_is_told_at_once() -> None:
-    """Whoever mends the file learns of all that is wrong with it."""
+    """All findings of a file are reported at once."""
     found = landing("id string; more int; MORE int", missingColumns="null")
     assert {code for code, _ in codes(found)} == {
         *("DUPLICATE_COLUMN", "EXTRA_COLUMN", "TYPE_MISMATCH"),
@@ -156,7 +156,7 @@ def test_every_finding_is_told_at_once() -> None:
 
 
 def test_an_unknown_policy_is_refused() -> None:
-    """A policy that does not exist is a problem of the contract."""
+    """A policy that does not exist makes the contract invalid."""
     for setting, value in (("extraColumns", "ignore"), ("missingColumns", "drop")):
         text = contract_text(settings=f"- {{property: {setting}, value: {value}}}\n")
         (problem,) = problems_of(text)
@@ -164,6 +164,6 @@ def test_an_unknown_policy_is_refused() -> None:
 
 
 def test_the_policy_is_part_of_what_a_contract_demands() -> None:
-    """A file in flight is judged again when the policy changed meanwhile."""
+    """A change of the policy changes the contract's requirements."""
     asked = {contract().requirements_digest, contract(extraColumns="add").requirements_digest}
     assert len(asked | {contract(missingColumns="null").requirements_digest}) == 3

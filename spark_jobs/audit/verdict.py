@@ -1,0 +1,141 @@
+"""Judge a file: each check's result, and the verdict on all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from lakegate.contract.checks import Check, Metric, Scope, Severity
+from lakegate.contract.model import Contract
+from lakegate.report import READABLE, CheckResult, Reason, Status, Tier, Verdict
+from spark_jobs.audit import check_sql
+from spark_jobs.audit.run import Measured, RowCounts
+from spark_jobs.schema.compare import Finding
+from spark_jobs.spark.iceberg import table_name
+
+HAS_ROWS, QUARANTINE_LIMIT = "file.has_rows", "file.quarantine"
+HIDDEN = "(hidden)"  # in place of a confidential column's values
+_CODES = {READABLE: "BAD_ROWS", HAS_ROWS: "NO_ROWS", QUARANTINE_LIMIT: "QUARANTINE_FULL"}
+
+
+def judge(
+    contract: Contract, rows: RowCounts, measured: Mapping[str, Measured]
+) -> tuple[CheckResult, ...]:
+    """Return every result: of the checks that apply to every file, and of the contract's checks."""
+    return (
+        *_file_results(contract, rows),
+        *[result(check, measured[check.id], contract) for check in contract.checks],
+    )
+
+
+def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
+    """Return the result of one check."""
+    value = measured.value
+    found = CheckResult(
+        id=check.id,
+        metric=check.metric.value,
+        columns=check.columns,
+        severity=check.severity.value,
+        status=_status(check, measured),
+        expected=check.expected,
+        found=check.found(value, measured.rows) + (f" ({measured.note})" if measured.note else ""),
+        message=check.description or check.measure,
+        counted=value if isinstance(value, int) else None,
+        value="" if value is None else str(value),
+        tier=measured.tier.value,
+        query=check_sql.evidence_query(check, contract, table_name),
+    )
+    if measured.problem or measured.skipped:
+        found_text = "could not be measured" if measured.problem else "skipped"
+        return replace(found, found=found_text, message=measured.problem or measured.skipped)
+    return replace(found, found=HIDDEN, value="") if contract.conceals(check) else found
+
+
+def refused_columns(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...], Reason]:
+    """Return results and reason for a file whose columns break the contract; no row was read."""
+    results = tuple(
+        replace(
+            _columns_fit(),
+            id=f"file.columns.{finding.column}",
+            columns=(finding.column,),
+            status=Status.FAIL,
+            found=finding.message,
+        )
+        for finding in findings
+    )
+    message = "; ".join(finding.message for finding in findings)
+    return results, Reason(findings[0].code, message[:1000])
+
+
+def verdict(results: Sequence[CheckResult]) -> tuple[Verdict, Reason | None]:
+    """Return the verdict, and the reason unless the file passed.
+
+    A check that could not be measured never passes, nor does an audit without any evaluated check.
+    """
+    errors = [result for result in results if result.status is Status.ERROR]
+    failed = [result for result in results if result.status is Status.FAIL]
+    if errors:
+        message = f"{_names(errors, results)} could not be evaluated: {errors[0].message}"
+        return Verdict.ERRORED, Reason("CHECK_FAILED_TO_RUN", message)
+    if all(result.status is Status.SKIPPED for result in results):
+        return Verdict.ERRORED, Reason("NOTHING_CHECKED", "no check was evaluated")
+    if not failed:
+        return Verdict.PASSED, None
+    code = _CODES.get(failed[0].id, "CHECKS_FAILED")
+    return Verdict.REJECTED, Reason(code, f"{_names(failed, results, ' failed')}")
+
+
+def _names(some: Sequence[CheckResult], every: Sequence[CheckResult], verb: str = "") -> str:
+    names = ", ".join(each.id for each in some[:5]) + (", …" if len(some) > 5 else "")
+    return f"{len(some)} of {len(every)} checks{verb}: {names}" if verb else names
+
+
+def _status(check: Check, measured: Measured) -> Status:
+    if measured.problem:
+        return Status.ERROR
+    if measured.skipped:
+        return Status.SKIPPED
+    if not check.expect.met(measured.value, measured.rows):
+        blocks = check.severity is Severity.ERROR and not check.quarantine
+        return Status.FAIL if blocks else Status.WARN
+    fine = check.warn is None or check.warn.met(measured.value, measured.rows)
+    return Status.PASS if fine else Status.WARN
+
+
+def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
+    yield _columns_fit()
+    limits = contract.quarantine
+    yield replace(
+        _file_result(
+            READABLE,
+            "every row has all its cells, each of its column's type",
+            _unparseable(rows) if rows.bad else f"all {rows.read:,} rows could be parsed",
+            ok=not rows.bad or bool(limits and limits.unreadable),
+        ),
+        counted=rows.bad,
+    )
+    if not any(c.metric is Metric.ROWS and c.scope is Scope.FILE for c in contract.checks):
+        yield _file_result(
+            HAS_ROWS, "at least 1 row", f"{rows.written:,} rows", ok=rows.written > 0
+        )
+    if limits:
+        found = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
+        ok = limits.allows(rows.quarantined, rows.read)
+        limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=ok)
+        yield replace(limit, status=Status.WARN) if ok and rows.quarantined else limit
+
+
+def _unparseable(rows: RowCounts) -> str:
+    if rows.nulled:
+        return f"{rows.bad:,} of {rows.read:,} rows could not be parsed: such cells became null"
+    return f"{rows.bad:,} of {rows.read:,} rows could not be parsed and are quarantined"
+
+
+def _columns_fit() -> CheckResult:
+    expected = "the contract's columns, with compatible types"
+    return _file_result("file.columns", expected, "as expected", ok=True)
+
+
+def _file_result(id_: str, expected: str, found: str, *, ok: bool) -> CheckResult:
+    """Return the result of a check that applies to every file, whatever its contract says."""
+    status = Status.PASS if ok else Status.FAIL
+    error = Severity.ERROR.value
+    return CheckResult(id_, "file", (), error, status, expected, found, tier=Tier.FILE.value)
