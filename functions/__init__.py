@@ -1,1 +1,1 @@
-"""The Lambdas: from the landing bucket's event to main, or to the people who must know."""
+"""The Lambda functions: from landed objects to published rows, alerts and announcements."""

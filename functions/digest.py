@@ -22,9 +22,9 @@ def review(adapters: Adapters, channel: str) -> int:
     now = datetime.fromisoformat(adapters.now())
     recent = list(adapters.ledger.landed(times.text(now - WEEK - GRACE), times.text(now)))
     landed = [brief for brief in recent if brief.landed_at >= times.text(now - WEEK)]
-    waiting, forgotten = list(adapters.ledger.open_failures()), incomplete(recent, now)
+    waiting, unfinished_batches = list(adapters.ledger.open_failures()), incomplete(recent, now)
     terms = adapters.settings.keep_days, adapters.settings.page_url
-    adapters.alerts.post(channel, digest(landed, waiting, forgotten, now, *terms))
+    adapters.alerts.post(channel, digest(landed, waiting, unfinished_batches, now, *terms))
     return len(landed)
 
 

@@ -24,11 +24,11 @@ def ask(client: Any, function: str, request: dict[str, Any]) -> Any:
     """Return the function's answer. Raises LakegateError CHECKUP_FAILED with the reason."""
     try:
         answer = client.invoke(FunctionName=function, Payload=json.dumps(request).encode())
-        answer = json.loads(answer["Payload"].read())
+        result = json.loads(answer["Payload"].read())
     except (ClientError, BotoCoreError, ValueError) as error:
         message = f"the function {function} cannot be invoked: {error}"
         raise LakegateError("CHECKUP_FAILED", message) from error
     if "FunctionError" in answer:
-        reason = answer.get("errorMessage", answer) if isinstance(answer, dict) else answer
+        reason = result.get("errorMessage", result) if isinstance(result, dict) else result
         raise LakegateError("CHECKUP_FAILED", f"the function {function} failed: {reason}")
-    return answer
+    return result

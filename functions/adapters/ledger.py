@@ -19,7 +19,7 @@ MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItem
 MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
 _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that the ids of a group, and its end, add to an item
-_BATCH = 100  # what DynamoDB looks up at a time, and enough to begin with
+_BATCH = 100  # the most keys of one BatchGetItem request
 _UNAVAILABLE = "LEDGER_UNAVAILABLE"
 
 

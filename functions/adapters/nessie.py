@@ -146,7 +146,7 @@ class Catalog:
             "fromRefName": branch,
             "fromHash": at,
             "commitMeta": {"message": message, "authors": ["lakegate"], "properties": properties},
-            # Then only an overloaded server answers 409, and a conflict can be told from it.
+            # Then only an overloaded server answers 409, so a conflict is recognizable.
             "isReturnConflictAsResult": True,
         }
         with self._translated():

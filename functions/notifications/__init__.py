@@ -1,1 +1,1 @@
-"""Alerts and decisions of people, in Slack and by e-mail."""
+"""Alerts, and the decisions of owners in Slack and by e-mail."""

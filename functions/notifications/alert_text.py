@@ -65,8 +65,8 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
         section(_what_to_do(ingestion, page_url)),
     )
     cause = " ".join([reason, *sorted(check.id for check in failed)])
-    told = _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
-    return replace(told, unreadable=one_line(unreadable.named(report))[:_LONGEST_UNREADABLE])
+    found = _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
+    return replace(found, unreadable=one_line(unreadable.named(report))[:_LONGEST_UNREADABLE])
 
 
 def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:

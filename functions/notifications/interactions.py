@@ -76,7 +76,7 @@ class ActionQueue:
             )
 
 
-_NOT_ALLOWED = "You are not allowed to do this: ask your administrator to add you to `SlackUsers`."
+_NOT_ALLOWED = "You may not do this: ask your administrator to add you to `SlackUsers`."
 _NO_REASON = "Give a reason: main's log records it."
 _NO_FORM = "The form could not be opened. Press again."
 

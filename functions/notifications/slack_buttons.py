@@ -1,4 +1,4 @@
-"""The buttons under an alert, and the form that one of them opens: how they look, what they carry.
+"""Build an alert's buttons and the form to publish anyway, and read what they send back.
 
 Limits: 2,000 characters a button's value, 300 the question before it is pressed, 3,000 a form's
 private metadata (Slack, "Button element", "Confirmation dialog object", "Modal views").
@@ -30,7 +30,7 @@ LONGEST_SUMMARY, LONGEST_TITLE = 600, 200  # each character may take two in a bu
 
 
 class Verb(StrEnum):
-    """What a button stands for."""
+    """The action of a button."""
 
     REPLAY = "replay"
     PUBLISH = "publish"
@@ -40,27 +40,26 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True)
 class Seen:
-    """What people had before their eyes: an ingestion, and what its alert's `token` says of it."""
+    """The state that an alert showed: an ingestion, and the alert's state token."""
 
     ingestion: str
     token: str
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """Attempt, what can be published, and since when; "" is what an older release left out."""
+        """Return attempt, publishable hash and time; an older release's missing ones are ""."""
         attempt, rows, since, *_ = *self.token.split(":", 2), "", ""
         return attempt, rows, since
 
 
 def buttons(alert: Alert) -> tuple[Block, ...]:
-    """The block with an alert's buttons; none where there is nothing to do.
+    """Return the block with an alert's buttons; none where no action is left.
 
-    Rows that no audit came to a verdict on cannot be published. Show is a link where there is a
-    quality page.
+    Rows without a verdict cannot be published. Show is a link if there is a quality page.
     """
     if alert.kind is not Kind.FAILED or not alert.token:
         return ()
-    # The message's text may come to count others: each button says itself what it is of.
+    # The message's text may come to count other files, so each button names its own.
     title = cut(html.unescape(alert.text), LONGEST_TITLE)
     seen = {"ingestion": alert.ingestion, "token": alert.token, "title": title}
     shown = _button(Verb.SHOW, {**seen, "summary": one_line(alert.cause)[:LONGEST_SUMMARY]})
@@ -74,9 +73,9 @@ def buttons(alert: Alert) -> tuple[Block, ...]:
 
 
 def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
-    """The form that asks why rows are published although their audit failed.
+    """Return the form that asks why rows are published although their audit failed.
 
-    `unreadable` names the rows that are left out.
+    `unreadable` describes the rows that are left out.
     """
     words = f"{title}\nIngestion {seen.ingestion}"
     if unreadable:
@@ -146,9 +145,7 @@ def _plain(text: str) -> dict[str, Any]:
     return {"type": "plain_text", "text": text}
 
 
-# What people did with the buttons, as Slack tells it.
-#
-# Shapes: Slack, "block_actions payload", "View interaction payloads".
+# Formats: Slack, "block_actions payload", "View interaction payloads".
 
 _ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _LONGEST_NAME = 80
@@ -156,22 +153,22 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody in Slack, by id and by name."""
+    """A Slack user, by id and by name."""
 
     id: str
     name: str
 
     def __str__(self) -> str:
-        """What is put on record."""
+        """Return the text for records."""
         return f"{self.name} ({self.id})"
 
 
 @dataclass(frozen=True)
 class Press:
-    """A button was pressed. `trigger` opens a modal, within 3 seconds; `title` is what failed.
+    """A pressed button. `trigger` opens a form within 3 seconds; `title` names the failed file.
 
-    `unreadable` names the rows that would be left out. `answers` is where Slack takes what only
-    this person is to see. Of a button that `is_link` they see what it leads to.
+    `unreadable` describes the rows that would be left out. `answers` is the address for replies
+    that only this person sees. A button that `is_link` opens a page itself.
     """
 
     verb: Verb
@@ -188,7 +185,7 @@ class Press:
 
 @dataclass(frozen=True)
 class Submission:
-    """The modal was submitted."""
+    """The submitted form."""
 
     seen: Seen
     person: Person
@@ -197,14 +194,14 @@ class Submission:
 
 
 class NotUnderstood(Permanent):
-    """What Slack sent is none of our buttons."""
+    """The request does not come from our buttons."""
 
     def __init__(self, what: str) -> None:
         super().__init__("NOT_UNDERSTOOD", f"Slack sent what no button of ours sends: {what}")
 
 
 def parsed(payload: Any) -> Press | Submission:
-    """What somebody did in Slack. Raises NotUnderstood."""
+    """Return the press or submission in Slack's request. Raises NotUnderstood."""
     try:
         match payload:
             case {"type": "block_actions", "actions": [action, *_]}:
@@ -258,5 +255,5 @@ def _person(payload: Mapping[str, Any]) -> Person:
 
 
 def _team(payload: Mapping[str, Any]) -> str:
-    """The workspace; an app that a whole organization has is sent none beside its user's."""
+    """Return the workspace; an app of a whole organization gets it only with its user."""
     return str((payload.get("team") or {}).get("id") or payload["user"].get("team_id") or "")

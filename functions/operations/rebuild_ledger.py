@@ -105,21 +105,19 @@ def _restored(
         for id_, trace in found.items()
         if id_ not in known or (id_ in begun and _was_begun_again(adapters, begun[id_], trace))
     }
-    enter = (
-        _same if dry_run else partial(_added, adapters, cache(partial(in_force, adapters)), begun)
-    )
+    add = _same if dry_run else partial(_added, adapters, cache(partial(in_force, adapters)), begun)
     head = adapters.catalog.head(MAIN)
     for ingestion in _published(adapters, search, begun, lost):
         lost.pop(ingestion.id, None)
-        yield from enter(ingestion)
+        yield from add(ingestion)
     others = {id_: _unpublished(adapters, id_, trace, head) for id_, trace in lost.items()}
     for ingestion in _published(adapters, search, begun, lost, until=head):
         others.pop(ingestion.id, None)
-        yield from enter(ingestion)
-    entered = [each for other in filter(None, others.values()) for each in enter(other)]
+        yield from add(ingestion)
+    added = [each for other in filter(None, others.values()) for each in add(other)]
     if not dry_run:
-        _delete_stale_branches(adapters, lost, entered)
-    yield from entered
+        _delete_stale_branches(adapters, lost, added)
+    yield from added
 
 
 def _same(ingestion: Ingestion) -> Iterator[Ingestion]:
@@ -140,9 +138,9 @@ def _added(
         return
     # Older revisions are small numbers: a process that still holds one cannot overwrite this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
-    entered = adapters.ledger.begin(found.but(revision=revision))
-    if entered.revision == revision + 1:
-        yield entered
+    added = adapters.ledger.begin(found.but(revision=revision))
+    if added.revision == revision + 1:
+        yield added
 
 
 def _was_begun_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
@@ -196,7 +194,7 @@ def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Inges
 
 
 def _delete_stale_branches(
-    adapters: Adapters, traces: Mapping[str, Trace], entered: Collection[Ingestion]
+    adapters: Adapters, traces: Mapping[str, Trace], added: Collection[Ingestion]
 ) -> None:
     """Delete the branches that an older process could still merge.
 
@@ -205,11 +203,11 @@ def _delete_stale_branches(
     """
     branches_to_delete = {
         branch
-        for ingestion in entered
+        for ingestion in added
         if ingestion.state is State.LANDED
         for branch in traces[ingestion.id].branches.values()
     }
-    ids = {ingestion.id for ingestion in entered}
+    ids = {ingestion.id for ingestion in added}
     for table in {table for id_ in ids for table in traces[id_].tables}:
         own = tuple(fresh_branch(table, id_, "") for id_ in ids)
         fresh = adapters.catalog.branches(f"publish/{table}/")
@@ -217,7 +215,7 @@ def _delete_stale_branches(
         branches_to_delete |= {
             i.branch for i in adapters.ledger.waiting(table) if ids & set(i.group)
         }
-    needed = {i.branch for i in entered if i.state in (State.REJECTED, State.SUBMITTED)}
+    needed = {i.branch for i in added if i.state in (State.REJECTED, State.SUBMITTED)}
     for branch in sorted(branches_to_delete - needed):
         adapters.catalog.delete_branch(branch)
 

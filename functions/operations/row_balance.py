@@ -165,8 +165,8 @@ def changed_by_others(balance: Balance) -> Iterator[Finding]:
     for gain in balance.others:
         commit = gain.commit
         message = (
-            f"{commit.author or 'somebody'} {_did(gain)} {balance.table} at {commit.time} without "
-            f"Lakegate: commit {commit.hash} ({commit.message})"
+            f"{commit.author or 'an unknown author'} {_did(gain)} {balance.table} at {commit.time} "
+            f"without Lakegate: commit {commit.hash} ({commit.message})"
         )
         yield Finding("CHANGED_BY_OTHERS", message, balance.table, commit=commit.hash)
     if balance.rows.equality_deletes:

@@ -42,7 +42,7 @@ def act(adapters: Adapters, body: str) -> None:
         except Transient:
             raise
         except LakegateError as refusal:
-            logger.info("not done", extra={"wish": request.text(), "why": str(refusal)})
+            logger.info("not done", extra={"request": request.text(), "why": str(refusal)})
             now, ending = adapters.ledger.get(request.seen.ingestion), refusal.code
             words = _refusal(now, request, refusal.message)
         if words:
@@ -58,9 +58,9 @@ def _is_done(now: Ingestion, request: ActionRequest) -> bool:
 
 def _is_as_shown(now: Ingestion, shown: Seen) -> bool:
     """Return whether the state is the one shown; an older release's buttons lack its time."""
-    stands = Seen(now.id, state_token(now))
-    is_older = shown.parts == (*stands.parts[:2], "")
-    return shown == stands or (is_older and not now.discarded)
+    current = Seen(now.id, state_token(now))
+    is_older = shown.parts == (*current.parts[:2], "")
+    return shown == current or (is_older and not now.discarded)
 
 
 def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:

@@ -142,10 +142,10 @@ def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> Non
 
 def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
     """A message that is delivered again, even days later, is not posted again."""
-    for told in (ALERT, settled("a"), unreadable_event("q", "x", "y")):
-        local_slack.notify(told)
+    for notice in (ALERT, settled("a"), unreadable_event("q", "x", "y")):
+        local_slack.notify(notice)
         local_slack.seconds += 86_400
-        local_slack.notify(told)
+        local_slack.notify(notice)
     assert len(local_slack.posted()) == 3
 
 
@@ -213,7 +213,7 @@ def test_buttons_are_where_somebody_may_press_them(
     """Alerts have buttons only where some users may press them, also in threads."""
     for name in ("a", "b"):
         local_slack.notify(failed(name), has_buttons=has_buttons)
-    shown = ["actions" in str(told.blocks) for _, told in local_slack.posted()]
+    shown = ["actions" in str(notice.blocks) for _, notice in local_slack.posted()]
     assert shown == [has_buttons, has_buttons]
 
 
@@ -221,8 +221,8 @@ def test_buttons_are_where_somebody_may_press_them(
 def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, stay: bool) -> None:
     """An answer in the thread removes the buttons once no action is left."""
     local_slack.notify(failed("a"), has_buttons=True)
-    told = failed("a")
-    answer = replace(told, about="answer", kind=Kind.ANSWER, cause="", token=token, text="done")
+    notice = failed("a")
+    answer = replace(notice, about="answer", kind=Kind.ANSWER, cause="", token=token, text="done")
     local_slack.notify(answer, has_buttons=True)
     first, reply = local_slack.posted()
     assert ("actions" in str(first[1].blocks)) is stay
@@ -251,22 +251,22 @@ def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack
     """Recovered files have no buttons, failed ones have; an answer decides by its token."""
     answer = Alert("done", ALERT.blocks, "1", Kind.ANSWER, ingestion("a").id, token="1:x")
     done = replace(answer, about="2", token="")
-    told = [failed("a"), answer, done, failed("a", 3), settled("a", 4)]
+    notice = [failed("a"), answer, done, failed("a", 3), settled("a", 4)]
     has_buttons = []
-    for alert_ in told:
+    for alert_ in notice:
         local_slack.notify(alert_, has_buttons=True)
         has_buttons.append("'actions'" in str(local_slack.posted()[0][1].blocks))
     assert has_buttons == [True, True, False, True, False]
 
 
-@pytest.mark.parametrize("told", [failed("b"), failed("a", attempt=2), settled("a")])
-def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, told: Alert) -> None:
+@pytest.mark.parametrize("notice", [failed("b"), failed("a", attempt=2), settled("a")])
+def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, notice: Alert) -> None:
     """After the first message was deleted, the next alert opens a new one."""
     local_slack.notify(failed("a"))
     local_slack.delete_first()
-    local_slack.notify(told)
+    local_slack.notify(notice)
     local_slack.notify(failed("c"))
-    again = [] if told.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
+    again = [] if notice.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
     assert next(iter(local_slack.threaded().values())) == again
 
 
@@ -285,10 +285,10 @@ def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlac
 @pytest.mark.parametrize("bad", [0, 1])
 def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, bad: int) -> None:
     """If Slack refuses any change of a thread, the alert is posted once as a new message."""
-    told = [failed("a"), failed("b")]
-    told[bad] = replace(told[bad], blocks=({"type": "nonsense"},))
+    notice = [failed("a"), failed("b")]
+    notice[bad] = replace(notice[bad], blocks=({"type": "nonsense"},))
     for _ in range(2):
-        for each in told:
+        for each in notice:
             local_slack.notify(each)
     assert list(local_slack.threaded().values())[-1] == []
     assert [alert_.text.partition(" (")[0] for _, alert_ in local_slack.posted()] == [
@@ -438,14 +438,14 @@ def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
     channels = AlertChannels(local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic))
     first, late, last = failed("a"), failed("a", revision=11), settled("a")
     answer = replace(last, kind=Kind.ANSWER, about="answer", text="answer", revision=0)
-    for told in (first, last, late, answer):
+    for notice in (first, last, late, answer):
         for to_topic in (False, True):
             notify(
                 channels,
-                QueuedAlert("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
+                QueuedAlert("#orders", replace(notice, token=""), to_topic=to_topic).to_json(),
             )
     assert local_slack.threaded() == {first.text: [last.text, answer.text]}
-    assert [told.text for told in topic.got] == [first.text, last.text, answer.text]
+    assert [notice.text for notice in topic.got] == [first.text, last.text, answer.text]
 
 
 def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:

@@ -42,7 +42,7 @@ ACCOUNT = {
 PUBLISHED = replace(
     INGESTION, state=State.PUBLISHED, merge_hash="c0ffee", rows=7, reason=None
 ).step("published", "2026-11-22T01:00:00.000+00:00")
-(TOLD,) = announcements(
+(ANNOUNCED,) = announcements(
     PUBLISHED, Tip("c0ffee", 5), {INGESTION.table: "s3://lake/warehouse/5.json"}
 )
 (REJECTED,) = announcements(INGESTION)
@@ -110,9 +110,9 @@ def queue(request: pytest.FixtureRequest, aws: Aws) -> Queue:
 def test_what_is_sent_is_read(queue: Queue) -> None:
     """Announcements come out as they went in, with any characters."""
     odd = replace(REJECTED, reason="a 'quoted' ü\n\"line\" <!channel>")
-    for each in (TOLD, odd):
+    for each in (ANNOUNCED, odd):
         queue.queue.send(each)
-    assert sorted(queue.received(), key=str) == sorted([TOLD, odd], key=str)
+    assert sorted(queue.received(), key=str) == sorted([ANNOUNCED, odd], key=str)
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"state": "lost"}', "nonsense"])
@@ -126,18 +126,25 @@ def test_what_is_none_is_refused(body: str) -> None:
 
 def test_what_a_newer_release_adds_is_left_out() -> None:
     """Unknown fields of a newer release are ignored."""
-    assert Announcement.read(TOLD.text()[:-1] + ', "new": 1}') == TOLD
+    assert Announcement.read(ANNOUNCED.text()[:-1] + ', "new": 1}') == ANNOUNCED
 
 
-@pytest.mark.parametrize("told", [TOLD, REJECTED], ids=lambda told: told.state)
-def test_each_event_fits_the_published_schema(told: Announcement) -> None:
+@pytest.mark.parametrize(
+    "announcement", [ANNOUNCED, REJECTED], ids=lambda announcement: announcement.state
+)
+def test_each_event_fits_the_published_schema(announcement: Announcement) -> None:
     """Each event matches docs/announcement-1.schema.json."""
-    validate_announcement(json.loads(detail(told, "dev")))
+    validate_announcement(json.loads(detail(announcement, "dev")))
 
 
 def test_what_does_not_apply_is_empty() -> None:
     """A rejection has a branch and a reason, a publication a commit."""
-    assert (TOLD.commit, TOLD.position, TOLD.branch, TOLD.reason) == ("c0ffee", 5, "", "")
+    assert (ANNOUNCED.commit, ANNOUNCED.position, ANNOUNCED.branch, ANNOUNCED.reason) == (
+        "c0ffee",
+        5,
+        "",
+        "",
+    )
     assert (REJECTED.commit, REJECTED.position, REJECTED.metadata_location) == ("", 0, "")
     assert REJECTED.branch == INGESTION.branch
     assert INGESTION.reason
@@ -147,8 +154,8 @@ def test_what_does_not_apply_is_empty() -> None:
 def test_who_published_it_anyway_is_told() -> None:
     """An announcement says who published in spite of the audit, and why."""
     approval = Approval("Ada", "a refund", "2026-11-22T01:00:00.000+00:00", ())
-    (told,) = announcements(replace(PUBLISHED, approval=approval))
-    assert (told.approved_by, told.approved_because) == ("Ada", "a refund")
+    (announcement,) = announcements(replace(PUBLISHED, approval=approval))
+    assert (announcement.approved_by, announcement.approved_because) == ("Ada", "a refund")
 
 
 def test_another_end_has_another_id() -> None:
@@ -158,7 +165,9 @@ def test_another_end_has_another_id() -> None:
         replace(PUBLISHED, attempt=PUBLISHED.attempt + 1),
         replace(PUBLISHED, state=State.REJECTED),
     ]
-    assert len({told.id for end in [*ends, *ends] for told in announcements(end)}) == 3
+    assert (
+        len({announcement.id for end in [*ends, *ends] for announcement in announcements(end)}) == 3
+    )
 
 
 @dataclass
@@ -180,8 +189,8 @@ class Bus:
 def test_an_event_says_what_it_is() -> None:
     """Rules can match by source, by final state, and by everything in the detail."""
     bus = Bus()
-    for told in (TOLD, REJECTED, replace(REJECTED, state=State.ERRORED)):
-        EventBus(bus, "default", "dev").put(told)
+    for announcement in (ANNOUNCED, REJECTED, replace(REJECTED, state=State.ERRORED)):
+        EventBus(bus, "default", "dev").put(announcement)
     kinds = [entry["DetailType"] for entry in bus.entries]
     assert kinds == [f"Lakegate Ingestion {end}" for end in ("Published", "Rejected", "Errored")]
     assert {entry["Source"] for entry in bus.entries} == {"lakegate"}
@@ -190,18 +199,18 @@ def test_an_event_says_what_it_is() -> None:
 
 def test_eventbridge_takes_the_event(aws: Aws) -> None:
     """The real client accepts the entry."""
-    EventBus(aws.events, "default", "dev").put(TOLD)
+    EventBus(aws.events, "default", "dev").put(ANNOUNCED)
 
 
 def test_a_bus_that_refuses_is_tried_again() -> None:
     """A refused call or entry is transient, and the next try repeats it."""
     with pytest.raises(Transient, match=r"BUS_UNAVAILABLE.*InternalFailure"):
-        EventBus(Bus(refuses=True), "mine", "dev").put(TOLD)
+        EventBus(Bus(refuses=True), "mine", "dev").put(ANNOUNCED)
     client = boto3.client("events", **ACCOUNT)
     with Stubber(client) as stubber:
         stubber.add_client_error("put_events", "AccessDeniedException")
         with pytest.raises(Transient, match=r"BUS_UNAVAILABLE.*mine"):
-            EventBus(client, "mine", "dev").put(TOLD)
+            EventBus(client, "mine", "dev").put(ANNOUNCED)
 
 
 def test_a_bus_that_refuses_holds_up_no_warehouse(aws: Aws) -> None:
@@ -211,12 +220,12 @@ def test_a_bus_that_refuses_holds_up_no_warehouse(aws: Aws) -> None:
     consumers = Consumers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
     for _ in range(3):
         with pytest.raises(Transient):
-            announce(consumers, TOLD.text())
+            announce(consumers, ANNOUNCED.text())
     assert [Refresh.read(body) for body in aws.bodies(url)] == [
         Refresh(INGESTION.table, 5, "s3://lake/warehouse/5.json")
     ]
     bus.refuses = False
-    announce(consumers, TOLD.text())
+    announce(consumers, ANNOUNCED.text())
     assert len(bus.entries) == 1
 
 
@@ -226,16 +235,18 @@ def test_files_of_one_commit_are_one_refresh(aws: Aws) -> None:
     bus = Bus()
     consumers = Consumers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
     for number in range(5):
-        announce(consumers, replace(TOLD, id=f"{number}", ingestion=f"{number}").text())
+        announce(consumers, replace(ANNOUNCED, id=f"{number}", ingestion=f"{number}").text())
     assert len(bus.entries) == 5
     assert len(aws.bodies(url)) == 1
 
 
-@pytest.mark.parametrize("told", [REJECTED, replace(TOLD, metadata_location="")])
-def test_warehouses_are_asked_only_after_main_moved(aws: Aws, told: Announcement) -> None:
+@pytest.mark.parametrize("announcement", [REJECTED, replace(ANNOUNCED, metadata_location="")])
+def test_warehouses_are_asked_only_after_main_moved(aws: Aws, announcement: Announcement) -> None:
     """A rejection, or a table that was dropped since, sends no refresh."""
     url = aws.queue(fifo=True)
-    announce(Consumers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), told.text())
+    announce(
+        Consumers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), announcement.text()
+    )
     assert aws.bodies(url) == []
 
 
@@ -312,7 +323,7 @@ def test_queues_that_refuse_are_tried_again() -> None:
     client = boto3.client("sqs", **ACCOUNT)
     url = "https://sqs/000000000000/q.fifo"
     calls: list[Callable[[], object]] = [
-        lambda: AnnouncementQueue(client, url).send(TOLD),
+        lambda: AnnouncementQueue(client, url).send(ANNOUNCED),
         lambda: RefreshQueue(client, url).send(Refresh("a.b", 1, "s3://x")),
         lambda: RefreshDeadLetters(client, url).keep("x"),
     ]

@@ -115,11 +115,11 @@ def _make_alarms() -> None:
             ComparisonOperator="GreaterThanThreshold",
         )
         cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="test")
-    told = {
+    samples = {
         ("Lambda", "Errors", "FunctionName", FUNCTION): (1, 2),
         ("SQS", "ApproximateAgeOfOldestMessage", "QueueName", "uploads"): (90, 30),
     }
-    for (namespace, metric, dimension, name), values in told.items():
+    for (namespace, metric, dimension, name), values in samples.items():
         each: dict[str, Any] = {
             "MetricName": metric,
             "Dimensions": [{"Name": dimension, "Value": name}],

@@ -178,10 +178,10 @@ def rejected(nth: int) -> Alert:
 
 def test_alerts_keep_their_order(alerts: Alerts) -> None:
     """A channel's alerts come in order, and all of them."""
-    told = [("#orders ü", rejected(n)) for n in range(5)]
-    for channel, alert in told:
+    sent = [("#orders ü", rejected(n)) for n in range(5)]
+    for channel, alert in sent:
         alerts.queue.post(channel, alert)
-    assert alerts.received() == told
+    assert alerts.received() == sent
 
 
 def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:

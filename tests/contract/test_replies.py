@@ -97,11 +97,11 @@ def channel(tmp_path: Path) -> Iterator[Channel]:
     slack.users.patience = 60  # where nothing is about how long Slack waits
     with served(web_app(slack)) as url, served(_function(url, actions)) as function:
         install(tmp_path, App(function, SIGNING_SECRET))
-        told = alert(REJECTED, REPORT)
+        notice = alert(REJECTED, REPORT)
         posted = WebClient(TOKEN, base_url=f"{url}/api/").chat_postMessage(
             channel="#orders",
-            text=told.text,
-            blocks=[dict(block) for block in (*told.blocks, *buttons(told))],
+            text=notice.text,
+            blocks=[dict(block) for block in (*notice.blocks, *buttons(notice))],
         )
         yield Channel(url, slack, actions, str(posted["ts"]))
 

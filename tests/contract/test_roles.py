@@ -122,8 +122,8 @@ def test_each_role_may_do_its_own_work_and_nothing_else(
 
 def _forged() -> dict[str, object]:
     now = datetime.now(UTC)
-    told = {"iss": nessie_tokens.ISSUER, "sub": "publisher", "upn": "lakegate-publisher"}
-    return {**told, "iat": now, "exp": now + timedelta(hours=1)}
+    fixed = {"iss": nessie_tokens.ISSUER, "sub": "publisher", "upn": "lakegate-publisher"}
+    return {**fixed, "iat": now, "exp": now + timedelta(hours=1)}
 
 
 # Each takes the server's keys and the claims of a publisher.

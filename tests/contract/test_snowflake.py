@@ -266,9 +266,11 @@ def test_a_key_that_is_replaced_meanwhile_begins_no_second_statement(bench: Benc
 def test_a_key_that_is_refused_is_tried_again_later(bench: Bench) -> None:
     """A refused key is an error that names the secret and not its content."""
     bench.there.key = KEYS[1].public_key()
-    with pytest.raises(Transient, match=r"SNOWFLAKE_LOGIN_REFUSED.*lakegate/dev/snowflake") as told:
+    with pytest.raises(
+        Transient, match=r"SNOWFLAKE_LOGIN_REFUSED.*lakegate/dev/snowflake"
+    ) as refusal:
         bench.refresh(3)
-    assert "PRIVATE" not in str(told.value)
+    assert "PRIVATE" not in str(refusal.value)
     assert bench.there.ran == []
 
 
@@ -290,9 +292,9 @@ def test_a_key_with_a_passphrase_is_opened(there: SnowflakeDouble) -> None:
 )
 def test_a_secret_that_is_none_is_told(there: SnowflakeDouble, wrong: dict[str, str]) -> None:
     """An invalid secret is an error that lists the required fields and no content."""
-    with pytest.raises(Transient, match=r"BAD_SECRET.*lakegate/dev/snowflake") as told:
+    with pytest.raises(Transient, match=r"BAD_SECRET.*lakegate/dev/snowflake") as refusal:
         Bench(there, Vault({**login(there), **wrong})).refresh(3)
-    assert "PRIVATE" not in str(told.value)
+    assert "PRIVATE" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def test_what_was_told_is_remembered(memory: Memory) -> None:
     """Each notification is recorded, with the latest place and revision."""
     memory.threads.remember("a", "first", HERE, 7)
     memory.threads.remember("a", "second " * 9999)
-    told = frozenset({digest("first"), digest("second " * 9999)})
-    assert memory.threads.known("a") == Known(HERE, told, 7)
+    posted = frozenset({digest("first"), digest("second " * 9999)})
+    assert memory.threads.known("a") == Known(HERE, posted, 7)
     assert memory.threads.known("b") == Known()
 
 
@@ -97,8 +97,8 @@ def test_one_opens_the_thread_of_a_cause(memory: Memory) -> None:
     assert memory.threads.claim("cause", "another") == HERE
     assert memory.threads.claim("cause", ALERT.about) == HERE
     assert memory.threads.claim("another cause", "another") is None
-    told = frozenset({digest(ALERT.about)})
-    assert memory.threads.known("a") == Known(HERE, told, ALERT.revision)
+    posted = frozenset({digest(ALERT.about)})
+    assert memory.threads.known("a") == Known(HERE, posted, ALERT.revision)
 
 
 def test_two_at_once_do_not_both_open_one(memory: Memory) -> None:

@@ -53,18 +53,18 @@ def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
     landed = replace(INGESTION.landed, key=f"shop/{name}")
     ingestion = replace(INGESTION, landed=landed)
     check = replace(FAILED, found=found, samples=({found: name},))
-    for told in (
+    for notice in (
         alert(ingestion, replace(REPORT, checks=(check,) * 20)),
         recovered(ingestion),
         unreadable_event("queue", name, found),
         Alert(name, ()),
     ):
-        line = subject(told)
+        line = subject(notice)
         assert 0 < len(line) < 100
         assert line.isascii()
         assert line.isprintable()
         assert line[0] > " "
-        assert 0 < len(body(told).encode()) <= 256 * 1024
+        assert 0 < len(body(notice).encode()) <= 256 * 1024
 
 
 def test_the_longest_text_is_cut_between_characters() -> None:
@@ -85,8 +85,8 @@ def test_a_topic_gets_subject_and_text() -> None:
         sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue["QueueArn"])
         Topic(sns, arn).post(ALERT)
         (got,) = sqs.receive_message(QueueUrl=url)["Messages"]
-    told = json.loads(got["Body"])
-    assert (told["Subject"], told["Message"]) == (subject(ALERT), body(ALERT))
+    message = json.loads(got["Body"])
+    assert (message["Subject"], message["Message"]) == (subject(ALERT), body(ALERT))
 
 
 @pytest.mark.parametrize("code", ["Throttled", "NotFound", "AuthorizationError"])

@@ -49,7 +49,7 @@ class FakeReplies:
 
     def __init__(self) -> None:
         self.forms: list[tuple[str, Mapping[str, Any]]] = []
-        self.told: list[tuple[str, str]] = []
+        self.sent: list[tuple[str, str]] = []
         self.failure: LakegateError | None = None
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
@@ -59,10 +59,10 @@ class FakeReplies:
         self.forms.append((trigger, view))
 
     def reply(self, address: str, words: str) -> None:
-        """See Replies.tell."""
+        """Record a reply."""
         if self.failure:
             raise self.failure
-        self.told.append((address, words))
+        self.sent.append((address, words))
 
 
 class FakeActions:

@@ -1,4 +1,4 @@
-"""The policy of one job run: its own file, its own table, and never too long."""
+"""The policy of a job run allows its own file and table, and is never too long."""
 
 import json
 import re
@@ -38,7 +38,7 @@ PLAIN = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["
 
 def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
     landed = LandedObject(LANDING, key, "v1", "e1", 10)
-    told = JobSpec(
+    job_spec = JobSpec(
         ingestion="a1" * 16,
         attempt=1,
         landed=landed,
@@ -52,19 +52,19 @@ def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
         nessie_uri="http://nessie",
         token_secret="job",
     )
-    return replace(told, **changes)
+    return replace(job_spec, **changes)
 
 
 @cache
 def _rules() -> dict[str, Any]:
-    """What the API asks of a policy's text."""
+    """Return the API's rules for a policy's text."""
     service = botocore.session.get_session().get_service_model("emr-serverless")
     return dict(service.shape_for("JobRunExecutionIamPolicy").members["policy"].metadata)
 
 
-def narrowed(told: JobSpec) -> Identity:
-    """Who may do anything in both buckets, but for the run's policy."""
-    policy = json.loads(run_policy(told, SETTINGS_))
+def narrowed(job_spec: JobSpec) -> Identity:
+    """Return an account with all rights in both buckets, limited by the run's policy."""
+    policy = json.loads(run_policy(job_spec, SETTINGS_))
     return Identity("arn:aws:iam::000000000000:role/job", [ROLE], policy)
 
 
@@ -78,9 +78,11 @@ def lake(key: str) -> str:
 
 @given(KEYS, st.integers(1, 300), st.booleans())
 def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_others: bool) -> None:
-    """Whatever key and table: JSON, 2,048 characters at most, and only such as the API allows."""
-    told = spec(key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml")
-    policy = run_policy(replace(told, reads_others=reads_others), SETTINGS_)
+    """For any key and table the policy is JSON of at most 2,048 permitted characters."""
+    job_spec = spec(
+        key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml"
+    )
+    policy = run_policy(replace(job_spec, reads_others=reads_others), SETTINGS_)
     rules = _rules()
     assert 1 <= len(policy) <= MOST == rules["max"]
     assert re.fullmatch(rules["pattern"], policy)
@@ -89,7 +91,7 @@ def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_oth
 
 @given(KEYS)
 def test_a_run_may_read_its_landed_object(key: str) -> None:
-    """Whatever characters the key has, and however many."""
+    """A run may read its landed object, whatever characters its key has."""
     run = narrowed(spec(key))
     assert run.may("s3:GetObject", landing(key))
     assert run.may("s3:GetObjectVersion", landing(key))
@@ -99,14 +101,14 @@ def test_a_run_may_read_its_landed_object(key: str) -> None:
 
 @given(st.text(PLAIN, min_size=1), st.text(PLAIN, min_size=1))
 def test_a_run_may_read_no_other_landed_object(key: str, other: str) -> None:
-    """Wildcards in a key stand for themselves; only what cannot be written widens the policy."""
+    """Wildcards in a key are literal; only unwritable characters widen the policy."""
     assume(other != key and not other.startswith(f"{key}.control."))
     assert not narrowed(spec(key)).may("s3:GetObject", landing(other))
 
 
 @pytest.mark.parametrize("key", ["a*.csv", "a?.csv", "${aws:username}.csv", "$", "a$b", "é+ü.csv"])
 def test_a_key_with_wildcards_stands_for_itself(key: str) -> None:
-    """A `*`, a `?` or a variable in a key lets no other key be read."""
+    """A `*`, a `?` or a variable in a key matches no other key."""
     run = narrowed(spec(key))
     assert run.may("s3:GetObject", landing(key))
     for other in ("abc.csv", "ab.csv", "a.csv", "x.csv", "ayb", "e+u.csv"):
@@ -118,7 +120,7 @@ def test_a_key_with_wildcards_stands_for_itself(key: str) -> None:
     [("中文.csv", "日本語.csv"), ("a\n.csv", "ab.csv"), ("*" * 1024, "*" * 1000)],
 )
 def test_only_what_cannot_be_written_is_widened(key: str, same: str) -> None:
-    """Characters that a policy cannot have, and the end of a long key, match others as well."""
+    """Unwritable characters, and the end of a long key, match other keys as well."""
     run = narrowed(spec(key))
     assert run.may("s3:GetObject", landing(key))
     assert run.may("s3:GetObject", landing(same))
@@ -126,7 +128,7 @@ def test_only_what_cannot_be_written_is_widened(key: str, same: str) -> None:
 
 
 def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
-    """Table, report, staged copy, results and quarantine; nothing of any other ingestion."""
+    """A run writes its table, report, staged copy, results and quarantine, and nothing else."""
     run, ingestion = narrowed(spec()), "a1" * 16
     own = (
         f"warehouse/shop/orders_{UUID}/data/x.parquet",
@@ -156,7 +158,7 @@ def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
 
 
 def test_a_run_reads_its_contract_its_baselines_and_its_code() -> None:
-    """Those of its own table and release, and no others; a control file beside its object, too."""
+    """A run reads the contract, baselines and code of its own table and release only."""
     run = narrowed(spec())
     mine = ("contracts/shop.orders.yaml", "baselines/shop.orders.json")
     for key in (*mine, "jobs/0123456789abcdef/main.py", "jobs/0123456789abcdef/spark-avro.jar"):
@@ -167,7 +169,7 @@ def test_a_run_reads_its_contract_its_baselines_and_its_code() -> None:
 
 
 def test_other_tables_are_read_only_where_the_run_has_to() -> None:
-    """Another table's files are closed to a run whose checks do not look at them."""
+    """A run reads other tables only if its checks need them."""
     other = lake(f"warehouse/shop/customers_{UUID}/data/x.parquet")
     assert not narrowed(spec()).may("s3:GetObject", other)
     looking = narrowed(spec(reads_others=True))
@@ -176,7 +178,7 @@ def test_other_tables_are_read_only_where_the_run_has_to() -> None:
 
 
 def test_who_audits_again_writes_no_data() -> None:
-    """A run that only looks again reads its table, not the landed object, and writes a report."""
+    """A re-audit reads its table and writes only a report."""
     run = narrowed(spec(reaudit_base="h", audited_hash="g", earlier_report="r"))
     data = lake(f"warehouse/shop/orders_{UUID}/data/x.parquet")
     assert run.may("s3:GetObject", data)
@@ -186,7 +188,7 @@ def test_who_audits_again_writes_no_data() -> None:
 
 
 def test_a_change_reads_its_own_text() -> None:
-    """What landed for a change is its text, in the lake bucket."""
+    """A change's landed object is its text in the lake bucket."""
     text = LandedObject(LAKE, "changes/shop.orders/abc.json", "v", "e", 10)
     run = narrowed(spec(landed=text, change=True, reads_others=True))
     assert run.may("s3:GetObject", lake("changes/shop.orders/abc.json"))
@@ -194,7 +196,7 @@ def test_a_change_reads_its_own_text() -> None:
 
 
 def batch(tables: Sequence[str], folder: str = "monday") -> JobSpec:
-    """What the job of a batch is told, with one file for each of the tables."""
+    """Return the job spec of a batch with one file for each table."""
     manifest = LandedObject(LANDING, f"batches/{folder}/_manifest.json", "v1", "e1", 10)
     parts = tuple(
         BatchFile(f"{n}.csv", "v", "e", 1, t, f"contracts/{t}.yaml", "1")
@@ -204,7 +206,7 @@ def batch(tables: Sequence[str], folder: str = "monday") -> JobSpec:
 
 
 def test_a_batchs_run_has_its_folder_and_its_tables() -> None:
-    """It reads what lies in the manifest's folder and writes its tables, and no others."""
+    """A batch's run reads the manifest's folder and writes its own tables only."""
     run = narrowed(batch(["shop.orders", "shop.returns"]))
     for key in ("batches/monday/0.csv", "batches/monday/0.csv.control.json"):
         assert run.may("s3:GetObjectVersion", landing(key))
@@ -218,7 +220,7 @@ def test_a_batchs_run_has_its_folder_and_its_tables() -> None:
 
 
 def test_many_tables_are_named_by_their_namespaces() -> None:
-    """Twenty tables of two namespaces: the folders of these are open, and of no others."""
+    """For twenty tables of two namespaces only the folders of these are open."""
     run = narrowed(batch([f"{space}.table_{n}" for n in range(10) for space in ("shop", "nyc")]))
     assert run.may("s3:PutObject", lake(f"warehouse/nyc/table_7_{UUID}/data/x.parquet"))
     assert not run.may("s3:PutObject", lake(f"warehouse/other/table_7_{UUID}/data/x.parquet"))
@@ -228,20 +230,20 @@ def test_many_tables_are_named_by_their_namespaces() -> None:
 def test_every_policy_of_a_batch_is_one_that_the_api_takes(
     name: str, many: int, length: int, apart: bool
 ) -> None:
-    """Whatever folder and tables: 2,048 characters at most, and it may read and write its own."""
+    """For any folder and tables the policy fits, and allows its own reads and writes."""
     tables = [f"{'s' * length}{n if apart else ''}.t{n}" for n in range(many)]
-    told = batch(tables, name)
-    policy = run_policy(told, SETTINGS_)
+    job_spec = batch(tables, name)
+    policy = run_policy(job_spec, SETTINGS_)
     assert len(policy) <= MOST
     assert re.fullmatch(_rules()["pattern"], policy)
-    run = narrowed(told)
+    run = narrowed(job_spec)
     assert run.may("s3:GetObject", landing(f"batches/{name}/0.csv"))
     for table in tables:
         assert run.may("s3:PutObject", lake(f"warehouse/{table.replace('.', '/')}_{UUID}/data/x"))
 
 
 def test_the_partition_is_the_roles() -> None:
-    """In another partition of AWS the names of its buckets begin otherwise."""
+    """In another AWS partition the buckets' ARNs begin with that partition."""
     settings = replace(SETTINGS_, emr_role_arn="arn:aws-us-gov:iam::000000000000:role/job")
     policy = run_policy(spec(), settings)
     assert "arn:aws-us-gov:s3:::" in policy
@@ -250,7 +252,7 @@ def test_the_partition_is_the_roles() -> None:
 
 @given(st.text(alphabet="ab*?${}", max_size=8), st.text(alphabet="ab*?${}", max_size=8))
 def test_a_pattern_of_escapes_is_read_back(text: str, other: str) -> None:
-    """What tests take for IAM's patterns: an escaped text matches itself alone."""
+    """An escaped text matches only itself in the tests' IAM patterns."""
     escaped = re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)
     assert matches(escaped, text)
     assert matches(escaped, other) == (text == other)

@@ -1,4 +1,4 @@
-"""The fakes can stand in for the adapters: they have the same methods, called the same way."""
+"""The fakes have the adapters' methods with the same signatures."""
 
 import inspect
 
@@ -38,7 +38,7 @@ from tests.fakes.storage import FakeLake, FakeLanding
     ],
 )
 def test_a_fake_is_called_like_the_real_one(real: type, fake: type) -> None:
-    """Each public method of an adapter is there, with the same arguments and the same answer."""
+    """Each public method of an adapter exists in its fake with the same signature."""
     for name, method in inspect.getmembers(real, inspect.isfunction):
         if not name.startswith("_"):
             assert inspect.signature(getattr(fake, name)) == inspect.signature(method), name

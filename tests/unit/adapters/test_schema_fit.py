@@ -1,4 +1,4 @@
-"""Which newer schemas of a table read its older files as they were written."""
+"""Only compatible newer schemas read a table's older files as written."""
 
 import pytest
 from pyiceberg.schema import Schema
@@ -56,7 +56,7 @@ READ = [
 
 @pytest.mark.parametrize(("written", "current"), READ)
 def test_a_schema_that_grew_reads_older_files(written: NestedField, current: NestedField) -> None:
-    """Wider types and new nullable fields, nested ones too: and never the other way round."""
+    """Wider types and new nullable fields, also nested ones, are compatible in one direction."""
     assert reads_as_written(schema(written), schema(current))
     assert not reads_as_written(schema(current), schema(written))
 
@@ -77,11 +77,11 @@ def test_a_schema_that_grew_reads_older_files(written: NestedField, current: Nes
 def test_a_schema_that_changed_otherwise_does_not(
     written: NestedField, current: NestedField
 ) -> None:
-    """Another name, id or kind, a type that is no wider one, a value that files may lack."""
+    """Another name, id or kind, a narrower type, or a required missing value is incompatible."""
     assert not reads_as_written(schema(written), schema(current))
 
 
 def test_a_new_column_may_have_required_parts() -> None:
-    """Where the column itself is null in older rows, nothing within it is missing."""
+    """A new nullable column may have required parts."""
     inner = StructType(field(3, "x", LongType(), required=True))
     assert reads_as_written(schema(), schema(field(2, "at", inner)))

@@ -23,7 +23,7 @@ _HASH = "ab" * 32
 
 
 class Vault:
-    """Secrets Manager with one secret; counts how often it is read, tells its own time."""
+    """Secrets Manager with one secret and its own clock; counts reads."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -42,7 +42,7 @@ class Vault:
 
 @contextmanager
 def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
-    """A server that takes some tokens; yields its address, and the bodies that it accepted."""
+    """A server that accepts some tokens; yields its address, and the accepted bodies."""
     accepted: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -75,16 +75,16 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def spec(url: str) -> JobSpec:
-    """Return a run at that Nessie."""
+    """Return the job spec of a run with that Nessie."""
     landed = LandedObject("landing", "k", "v", "e", 1)
     names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
     more = ("contract_version", "report_key", "token_secret")
-    told: dict[str, Any] = dict.fromkeys((*names, *more), "x")
-    return JobSpec(attempt=1, landed=landed, nessie_uri=url, **told)
+    fields: dict[str, Any] = dict.fromkeys((*names, *more), "x")
+    return JobSpec(attempt=1, landed=landed, nessie_uri=url, **fields)
 
 
 def test_an_instance_goes_on_after_its_token_was_rotated() -> None:
-    """A catalog that lives on takes the new token at the first refusal: the caller notices none."""
+    """After a rotation a long-lived catalog uses the new token at the first refusal."""
     vault, valid = Vault("old"), {"old"}
     with nessie(valid) as (url, accepted):
         catalog = Catalog(url, vault.secret())
@@ -96,19 +96,19 @@ def test_an_instance_goes_on_after_its_token_was_rotated() -> None:
 
 
 def test_a_refusal_that_stays_says_what_to_do() -> None:
-    """Without a better token the error is transient, names the secret and the two commands."""
+    """A permanent refusal is transient, and names the secret and the two commands."""
     with nessie(set()) as (url, _):
         catalog = Catalog(url, Vault("bad").secret())
         for call in (lambda: catalog.head("main"), lambda: list(catalog.log())):
             with pytest.raises(Transient) as refusal:
                 call()
             assert refusal.value.code == "TOKEN_REFUSED"
-            for told in ("the/secret", "`lakegate rotate`", "`lakegate doctor`"):
-                assert told in refusal.value.message
+            for part in ("the/secret", "`lakegate rotate`", "`lakegate doctor`"):
+                assert part in refusal.value.message
 
 
 def test_a_token_that_is_always_refused_is_not_always_read() -> None:
-    """However often a token is refused its secret is read once, and again after half a minute."""
+    """A refused token's secret is read once, and again after half a minute."""
     vault = Vault("bad")
     bearer = Bearer(vault.secret())
     assert {bearer.after(bearer.text()) for _ in range(100)} == {"bad"}
@@ -119,7 +119,7 @@ def test_a_token_that_is_always_refused_is_not_always_read() -> None:
 
 
 def test_a_newer_token_is_taken_at_once() -> None:
-    """What another thread read meanwhile, and a second rotation at once, cost no wait."""
+    """A token that another thread read, or a second rotation, is used at once."""
     vault = Vault("1")
     secret = vault.secret()
     assert secret.text() == "1"
@@ -132,7 +132,7 @@ def test_a_newer_token_is_taken_at_once() -> None:
 
 
 def test_a_secret_that_is_not_there_is_named() -> None:
-    """The error says which secret, and holding one shows nothing of what it holds."""
+    """A missing secret is named, and a secret's repr shows no content."""
     with pytest.raises(Transient, match="the/secret"):
         Vault("").secret().text()
     secret = Vault("hidden").secret()
@@ -140,7 +140,7 @@ def test_a_secret_that_is_not_there_is_named() -> None:
 
 
 def test_a_run_waits_until_a_new_key_has_reached_nessie() -> None:
-    """A job that begins while a key is rotated reads its token again until Nessie takes it."""
+    """A job that begins during a rotation reads its token again until Nessie accepts it."""
     waits: list[float] = []
     with nessie({"new"}) as (url, _):
         tokens = iter(["old", "old", "new"])
@@ -152,7 +152,7 @@ def test_a_run_waits_until_a_new_key_has_reached_nessie() -> None:
 
 
 def test_a_run_does_not_wait_for_ever() -> None:
-    """A job whose token stays refused ends after ten minutes, with what mends it."""
+    """A job whose token stays refused ends after ten minutes, with the remedy."""
     waits: list[float] = []
     with nessie(set()) as (url, _), pytest.raises(TokenRefused, match="`lakegate rotate`"):
         wait_for_token(spec(url), lambda: "bad", lambda: sum(waits), waits.append)
@@ -161,7 +161,7 @@ def test_a_run_does_not_wait_for_ever() -> None:
 
 @pytest.mark.parametrize(("minutes", "lasts"), [(0, True), (60, True), (61, False)])
 def test_a_run_begins_only_with_a_token_that_lasts(minutes: int, lasts: bool) -> None:
-    """A job whose token would end while it runs ends at once, and says so."""
+    """A job whose token would expire during the run ends at once."""
     token = made()["job"]  # ends 90 days after _NOW
     now = _NOW + timedelta(days=90, minutes=-60)
     if lasts:
@@ -173,5 +173,5 @@ def test_a_run_begins_only_with_a_token_that_lasts(minutes: int, lasts: bool) ->
 
 @pytest.mark.parametrize("token", ["", "opaque", "a.b.c", "a.W10.c", "a.eyJleHAiOiJ4In0.c"])
 def test_a_token_that_does_not_say_its_end_is_tried(token: str) -> None:
-    """Somebody's own tokens, of another make, are Nessie's to judge."""
+    """A token without an expiry is left to Nessie."""
     check_lasts(token, _NOW, 60)

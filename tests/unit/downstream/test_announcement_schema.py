@@ -1,4 +1,4 @@
-"""The published JSON Schema says of events what is true of them."""
+"""The published JSON Schema matches the events."""
 
 import json
 
@@ -9,12 +9,12 @@ from tests.fakes.schema import ANNOUNCEMENT
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    """Whoever changes an event writes it anew: `python -m functions.model.announcement`."""
+    """The published schema equals the code's: `python -m functions.model.announcement`."""
     assert json.loads(ANNOUNCEMENT.read_text()) == announcement_schema()
 
 
 def test_the_schema_is_one() -> None:
-    """It is valid JSON Schema itself, and asks for what every event has."""
+    """It is a valid JSON Schema, and requires the fields of every event."""
     schema = announcement_schema()
     Draft202012Validator.check_schema(schema)
     assert {"schema", "stage", "id", "ingestion", "table", "rows"} <= set(schema["required"])

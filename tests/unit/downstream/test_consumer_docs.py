@@ -1,4 +1,4 @@
-"""What docs/warehouse.md shows is taken: settings, event, rule, secret, SQL."""
+"""The examples in docs/warehouse.md work: settings, event, rule, secret and SQL."""
 
 import json
 import re
@@ -35,14 +35,14 @@ EVENT, RULE, SECRET = (json.loads(block) for block in blocks("json"))
 
 
 def matches(pattern: Any, value: Any) -> bool:
-    """Return whether EventBridge lets an event through (Amazon EventBridge, "Event patterns")."""
+    """Return whether an event matches a pattern (Amazon EventBridge, "Event patterns")."""
     if isinstance(pattern, list):
         return value in pattern
     return all(name in value and matches(each, value[name]) for name, each in pattern.items())
 
 
 def test_the_settings_are_the_templates() -> None:
-    """Every setting that the guide names is a parameter that takes the value."""
+    """Every setting in the guide is a parameter that accepts its value."""
     known = template.read(ROOT / "template.yaml")["Parameters"]
     (settings,) = (yaml.safe_load(block) for block in blocks("yaml"))
     for name, value in settings.items():
@@ -50,14 +50,14 @@ def test_the_settings_are_the_templates() -> None:
 
 
 def test_the_event_is_one() -> None:
-    """The event that is shown fits the schema, and the rule that is shown lets it through."""
+    """The example event matches the schema and the example rule."""
     validate_announcement(EVENT["detail"])
     assert matches(RULE, EVENT)
     assert not matches(RULE, {**EVENT, "detail-type": "Lakegate Ingestion Rejected"})
 
 
 def test_the_secret_is_one() -> None:
-    """With a key in its place the secret that is shown is a login."""
+    """The example secret with a key is a valid login."""
     made = rsa.generate_private_key(65537, 2048).private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -68,7 +68,7 @@ def test_the_secret_is_one() -> None:
 
 
 def test_the_sql_is_what_is_printed_and_sent() -> None:
-    """The guide's statements are the ones of `ddl` and of the function, for its own event."""
+    """The guide's statements are those that `ddl` prints and the function sends."""
     detail, place = EVENT["detail"], Place("LAKE")
     bucket = detail["metadata_location"].split("/")[2]
     path = relative(detail["metadata_location"], base_url(bucket))
@@ -80,7 +80,7 @@ def test_the_sql_is_what_is_printed_and_sent() -> None:
 
 
 def test_the_owner_makes_the_tables() -> None:
-    """Volume and integration come first; then the role that refreshes makes its own tables."""
+    """Volume and integration come first; then the refreshing role creates its tables."""
     names = Names(Place("LAKE", "ALL"), "R", "V", "arn")
     files = {f"shop.{t}": f"s3://lake/warehouse/{t}/m.json" for t in ("orders", "returns")}
     verbs = [" ".join(each.split()[:3]) for each in ddl(names, "lake", files)]
@@ -91,17 +91,17 @@ def test_the_owner_makes_the_tables() -> None:
 
 
 def test_tables_of_one_name_are_not_written_down() -> None:
-    """The second would be left out by IF NOT EXISTS, and its refreshes go to the first."""
+    """Tables with equal names are refused: IF NOT EXISTS would skip the second."""
     files = {t: f"s3://lake/warehouse/{t}/m.json" for t in ("shop.orders", "Shop.Orders")}
     with pytest.raises(Permanent, match=r"NAME_TAKEN: Shop\.Orders and shop\.orders"):
         list(ddl(Names(Place("LAKE"), "R", "V", "arn"), "lake", files))
 
 
 def test_a_refresh_has_what_it_needs() -> None:
-    """Snowflake's function knows how long it may take itself, and may keep its marks."""
+    """Snowflake's function knows its own timeout and may write its leases."""
     function = APP.resources["OnSnowflakeLambdaFunction"]["Properties"]
-    told = APP.resolve(function["Environment"]["Variables"])
-    known = SnowflakeSettings.of({name: str(value) for name, value in told.items()})
+    variables = APP.resolve(function["Environment"]["Variables"])
+    known = SnowflakeSettings.of({name: str(value) for name, value in variables.items()})
     assert known.function_timeout == int(APP.resolve(function["Timeout"]))
     role, marks = APP.roles()["OnSnowflakeRole"], APP.arn("SnowflakeMarks")
     may = [a for a in ("Get", "Update", "Put", "Delete") if role.may(f"dynamodb:{a}Item", marks)]
@@ -109,22 +109,22 @@ def test_a_refresh_has_what_it_needs() -> None:
 
 
 def redrive(reader: str) -> str:
-    """What moves a reader's dead letters: SQS itself does not know where a sent one came from."""
+    """Return the command that retries a consumer's dead letters to a named queue."""
     dead, queue = APP.arn(f"{reader}DeadLetters"), APP.arn(f"{reader}Queue")
     return f"aws sqs start-message-move-task --source-arn {dead} --destination-arn {queue}"
 
 
 @pytest.mark.parametrize("reader", ["Announcement", "Glue", "Snowflake"])
 def test_an_alarm_says_how_letters_are_tried_again(reader: str) -> None:
-    """Its text has the command for its own queues, and is no longer than CloudWatch takes."""
+    """An alarm's text has the command for its queues, within CloudWatch's limit."""
     alarm = APP.resources[f"{reader}DeadLettersAlarm"]["Properties"]
-    told = APP.resolve(alarm["AlarmDescription"])
-    assert told.endswith(f": {redrive(reader)}")
-    assert len(told) <= 1024
+    text = APP.resolve(alarm["AlarmDescription"])
+    assert text.endswith(f": {redrive(reader)}")
+    assert len(text) <= 1024
 
 
 def test_the_command_is_the_alarms() -> None:
-    """The command that is shown is the one of Snowflake's alarm, in another account."""
+    """The guide's command is the one of Snowflake's alarm."""
     shown = blocks("sh")[-1].replace("eu-central-1:123456789012", f"us-east-1:{ACCOUNT}")
     assert " ".join(shown.replace("\\\n", "").split()) == redrive("Snowflake")
 
@@ -133,7 +133,7 @@ def test_the_command_is_the_alarms() -> None:
     "given", ["x", "arn:aws:iam::123456789012:user/ada", "arn:aws:iam:::role/r"]
 )
 def test_a_role_that_is_none_is_refused(given: str) -> None:
-    """A mistyped ARN is told before anybody runs the SQL."""
+    """An invalid ARN is refused before any SQL is run."""
     done = CliRunner().invoke(app, ["snowflake", "ddl", "--aws-role", given])
     assert done.exit_code == 2
     assert "ARN" in done.stderr

@@ -1,4 +1,4 @@
-"""What AWS keeps for a deployment is judged: each fault is named, with what to do about it."""
+"""Each fault of the AWS resources is reported with its remedy."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def only(found: Finding | list[Finding]) -> Finding:
-    """Return the one finding; a fault has a fix, and what is well has none."""
+    """Return the one finding; only a fault has a remedy."""
     (finding,) = found if isinstance(found, list) else [found]
     assert bool(finding.fix) is (finding.status is not Status.OK)
     return finding
@@ -65,8 +65,8 @@ def without(index: str) -> dict[str, Keys]:
     return {name: keys for name, keys in LEDGER.indexes.items() if name != index}
 
 
-def test_what_is_well_has_as_well() -> None:
-    """A deployment without a fault has no finding but good ones."""
+def test_a_deployment_without_faults_has_good_findings() -> None:
+    """A deployment without faults has only good findings."""
     for found in (
         aws_checks.of_settings(SETTINGS_, "dev"),
         aws_checks.of_bucket("lake", LAKE, is_lake=True),
@@ -85,14 +85,14 @@ def test_what_is_well_has_as_well() -> None:
     ("wrong", "message"),
     [
         ({"nessie_uri": "nessie:19120"}, "Nessie's address nessie:19120"),
-        ({"nessie_uri": "http://nessie/api"}, "none without a path"),
+        ({"nessie_uri": "http://nessie/api"}, "not an address without a path"),
         ({"lake_bucket": "other"}, "not in the lake bucket other"),
         ({"landing_bucket": "lake"}, "are both lake"),
         ({"job_token_secret": "lakegate/prod/job"}, "not all of stage dev: lakegate/dev/pub"),
     ],
 )
 def test_settings_that_do_not_fit_together(wrong: dict[str, Any], message: str) -> None:
-    """Each contradiction in the settings is told by itself."""
+    """Each contradiction in the settings is a finding."""
     found = aws_checks.of_settings(replace(SETTINGS_, **wrong), "dev")
     assert has(found, Status.FAIL, message)
 
@@ -111,27 +111,27 @@ def test_settings_that_do_not_fit_together(wrong: dict[str, Any], message: str) 
     ],
 )
 def test_a_bucket_that_is_set_up_wrongly(wrong: Bucket, message: str) -> None:
-    """Whatever a bucket lacks is told by itself."""
+    """Each fault of a bucket is a finding."""
     assert has(aws_checks.of_bucket("lake bucket", wrong, is_lake=True), Status.FAIL, message)
 
 
-def test_all_that_a_bucket_lacks_has() -> None:
-    """One fault does not hide another, and a landing bucket is not asked to keep what landed."""
+def test_each_fault_of_a_bucket_is_reported() -> None:
+    """One fault does not hide another, and only the lake must refuse deletes."""
     bare = Bucket("landing", "", "", "", is_private=False)
     assert len(aws_checks.of_bucket("landing bucket", bare, is_lake=False)) == 4
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("notifications", "message"),
     [
-        ([], "told to nobody"),
-        ([replace(NOTIFIED, queue_arn="arn:other")], "told to arn:other, and not to arn:uploads"),
+        ([], "notifies no queue"),
+        ([replace(NOTIFIED, queue_arn="arn:other")], "notifies arn:other, and not arn:uploads"),
         ([replace(NOTIFIED, is_filtered=True)], "only some"),
         ([replace(NOTIFIED, events=frozenset({"s3:ObjectCreated:Put"}))], "only some"),
     ],
 )
 def test_landed_files_that_nobody_hears_of(notifications: list[Notification], message: str) -> None:
-    """A notification that is gone, leads elsewhere or leaves some out is told."""
+    """A missing, foreign or partial notification is a finding."""
     assert has(aws_checks.of_notifications(notifications, "arn:uploads"), Status.FAIL, message)
 
 
@@ -155,12 +155,12 @@ def test_landed_files_that_nobody_hears_of(notifications: list[Notification], me
     ],
 )
 def test_a_ledger_that_the_functions_cannot_ask(wrong: Table, status: Status, message: str) -> None:
-    """A wrong key, and each index that is missing, other or being built, is told."""
+    """A wrong key, and each missing, wrong or unfinished index, is a finding."""
     assert has(aws_checks.of_ledger(wrong), status, message)
 
 
 def test_queues_that_are_behind_or_lose() -> None:
-    """Too many messages, messages given up, and a queue without a dead-letter queue are told."""
+    """Too many messages, dead letters, and a missing dead-letter queue are findings."""
     behind, loses = replace(QUEUE, waiting=1001), replace(QUEUE, dead_letters_arn="")
     assert has(aws_checks.of_queue(behind), Status.WARN, "1,001 waiting")
     assert has(aws_checks.of_queue(loses), Status.FAIL, "failed messages are lost")
@@ -171,23 +171,23 @@ def test_queues_that_are_behind_or_lose() -> None:
     ("wrong", "message"),
     [
         (replace(EMR, state="TERMINATED"), "00a is TERMINATED"),
-        (replace(EMR, auto_start=False), "does not start by itself"),
-        (replace(EMR, release_label="emr-7.0.0"), "runs emr-7.0.0; the job is made for emr-spark"),
+        (replace(EMR, auto_start=False), "does not start automatically"),
+        (replace(EMR, release_label="emr-7.0.0"), "runs emr-7.0.0; the job requires emr-spark"),
     ],
 )
 def test_an_application_that_runs_no_job_of_ours(wrong: Application, message: str) -> None:
-    """An application that is gone, does not start, or is of another release is told."""
+    """An application that is deleted, cannot start, or has another release is a finding."""
     assert has(aws_checks.of_application(wrong, "emr-spark-8.1.0"), Status.FAIL, message)
 
 
 def test_whoever_asks_without_a_label_takes_any() -> None:
-    """Without an expected label the application's own is only told."""
+    """Without an expected label the application's own is only reported."""
     found = aws_checks.of_application(replace(EMR, release_label="emr-7.0.0"), "")
     assert has(found, Status.OK, "emr-7.0.0")
 
 
 def test_job_code_that_is_gone() -> None:
-    """Each file of the job that is missing is named."""
+    """Each missing file of the job is named."""
     there = {"s3://lake/jobs/1/main.py": True, "s3://lake/jobs/1/lakegate_job.zip": False}
     found = aws_checks.of_job_code(there)
     assert has(found, Status.FAIL, "missing: s3://lake/jobs/1/lakegate_job.zip")
@@ -195,6 +195,6 @@ def test_job_code_that_is_gone() -> None:
 
 @pytest.mark.parametrize("seconds", [-31, 31])
 def test_a_clock_that_is_off(seconds: int) -> None:
-    """Fast or slow, who differs is named, and by how much."""
+    """A wrong clock is named, with its difference."""
     found = aws_checks.of_clocks(NOW, {"S3": NOW, "Nessie": NOW + timedelta(seconds=seconds)})
     assert has(found, Status.FAIL, f"Nessie's by {seconds:+d} s")

@@ -1,4 +1,4 @@
-"""The examination looks at everything there is; what cannot be seen hides nothing else."""
+"""An examination runs all checks; one that fails hides no other."""
 
 import json
 from collections.abc import Callable
@@ -45,7 +45,7 @@ SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
 
 def deployed() -> FakeAws:
-    """AWS with all that the settings name, as it should be."""
+    """AWS with all resources that the settings name."""
     names = (
         *("uploads", "job-runs", "alerts", "announcements"),
         *("uploads-dead", "job-runs-dead", "alerts-dead"),
@@ -102,20 +102,20 @@ def reading(secrets: dict[str, str]) -> Callable[[str], str]:
 
 
 def faults(probes: Probes, expected: Expected | None = None) -> dict[str, str]:
-    """Return the checks that found a fault, and what they say."""
+    """Return the checks that found a fault, with their messages."""
     found = examine(probes, expected or Expected("0.99.0", "label"))
     return {each.check: each.message for each in found if each.status is not Status.OK}
 
 
 def test_a_good_deployment_has_no_fault(probes: Probes) -> None:
-    """Where all is well everything is told, and nothing of it is a fault or needs a fix."""
+    """A good deployment has findings, but no faults and no remedies."""
     found = examine(probes, Expected("0.99.0", "label"))
     assert [each for each in found if each.status is not Status.OK or each.fix] == []
     assert len({each.check for each in found}) == len(found) == 27
 
 
 def test_a_secret_that_is_gone_hides_no_other(probes: Probes) -> None:
-    """It is named, and how to make it; the other tokens are looked at all the same."""
+    """A missing secret is named with its remedy, and the other tokens are checked."""
     rest = {k: v for k, v in SECRETS.items() if not k.endswith("/job")}
     found = examine(with_(probes, secret=reading(rest)), Expected())
     (wrong,) = (each for each in found if each.status is Status.FAIL)
@@ -124,40 +124,40 @@ def test_a_secret_that_is_gone_hides_no_other(probes: Probes) -> None:
 
 
 def test_a_nessie_that_is_away_hides_nothing_on_aws(probes: Probes) -> None:
-    """All that asks Nessie fails by itself; what asks AWS is told as ever."""
+    """If Nessie is unreachable its checks fail, and those of AWS run."""
     found = faults(with_(probes, nessie=FakeNessie(reported="")))
     tokens = {f"{role}'s token" for role in ROLES}
     assert found.keys() == {"Nessie", "Nessie's version", "clocks"} | tokens
 
 
 def test_an_aws_that_refuses_hides_nothing_on_nessie(probes: Probes) -> None:
-    """Each check that may not be made is told; those on Nessie are made."""
+    """If AWS refuses a check it fails, and those of Nessie run."""
     found = faults(with_(probes, aws=FakeAws(NOW)))
     assert len(found) == 14
     assert not any("token" in name or "Nessie" in name for name in found)
 
 
 def test_a_virgin_main_is_told(probes: Probes) -> None:
-    """A catalog that was never seeded is one finding, with how to seed it."""
+    """A main that was never seeded is one finding, with the remedy."""
     virgin = FakeCatalog(FakeClock(), virgin=True)
     assert "no commit" in faults(with_(probes, catalog=lambda token: virgin))["main"]
 
 
 def test_tables_that_main_lacks_are_told(probes: Probes) -> None:
-    """Both tables of results are looked for."""
+    """Both tables of audit results must exist."""
     bare = FakeCatalog(FakeClock())
     found = faults(with_(probes, catalog=lambda token: bare))
     assert found == {"main": "lacks ops.audit_results and ops.quarantine"}
 
 
 def test_versions_are_held_against_those_of_whoever_asks(probes: Probes) -> None:
-    """An older Nessie and another EMR release than theirs are faults."""
+    """An older Nessie and another EMR release than expected are faults."""
     found = faults(probes, Expected("0.100.0", "other"))
     assert found.keys() == {"Nessie's version", "EMR application"}
 
 
 def test_a_queue_that_loses_what_fails_is_found(probes: Probes) -> None:
-    """Each of the queues that carry files on must have somewhere for what cannot be worked off."""
+    """Each queue must have a dead-letter queue."""
     aws = deployed()
     carrying = ("uploads", "job-runs", "alerts", "announcements")
     for name in carrying:
@@ -167,7 +167,7 @@ def test_a_queue_that_loses_what_fails_is_found(probes: Probes) -> None:
 
 
 def test_dead_letters_and_job_code_are_looked_at(probes: Probes) -> None:
-    """Messages in any dead-letter queue, and a job's file that is gone, are found."""
+    """Messages in a dead-letter queue, and a missing job file, are findings."""
     aws = deployed()
     for name in ("uploads-dead", "job-runs-dead", "alerts-dead"):
         aws.queues[f"http://sqs/{name}"] = Queue(name, name, 1, 0, "")
@@ -178,7 +178,7 @@ def test_dead_letters_and_job_code_are_looked_at(probes: Probes) -> None:
 
 
 def test_a_landing_bucket_is_not_held_to_the_lakes_rule(probes: Probes) -> None:
-    """Only the lake must refuse deletes."""
+    """Only the lake bucket must refuse deletes."""
     aws = deployed()
     tls = json.dumps({"Statement": json.loads(LAKE.policy)["Statement"][:1]})
     aws.buckets = {name: Bucket(name, "Enabled", "AES256", tls, True) for name in aws.buckets}
@@ -186,14 +186,14 @@ def test_a_landing_bucket_is_not_held_to_the_lakes_rule(probes: Probes) -> None:
 
 
 def test_no_finding_has_a_secret_in_it(probes: Probes) -> None:
-    """Whatever goes wrong, no token is in what is told."""
+    """No finding ever contains a token."""
     for broken in (probes, with_(probes, nessie=FakeNessie()), with_(probes, aws=FakeAws(NOW))):
         answer = str(examine(broken, Expected()))
         assert not any(token in answer for token in SECRETS.values())
 
 
 def test_a_check_that_breaks_hides_no_other() -> None:
-    """An error that nobody foresaw is a finding, without what it says: that might be a secret."""
+    """An unexpected error is a finding without its message, which might contain a secret."""
 
     def broken() -> list[Finding]:
         raise ValueError("eyJ-a-token")

@@ -1,4 +1,4 @@
-"""The checkup function does what it is asked for, and whoever asks learns why it cannot."""
+"""The checkup function does what is requested, and reports failures to its caller."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from tests.fakes.lambda_context import Context
 
 @dataclass
 class Invoked:
-    """Lambda with one function, which answers as told."""
+    """Lambda with one function and a prepared answer."""
 
     payload: bytes
     error: str = ""
@@ -29,7 +29,7 @@ class Invoked:
 
 
 class Away:
-    """A Lambda that nobody reaches."""
+    """An unreachable Lambda."""
 
     def invoke(self, **request: Any) -> dict[str, Any]:
         raise EndpointConnectionError(endpoint_url="https://lambda")
@@ -40,7 +40,7 @@ def context() -> Any:
 
 
 def test_it_is_asked_to_seed() -> None:
-    """The answer says what had to be done."""
+    """The answer names what was seeded."""
     client = Invoked(b'{"first_commit": true, "tables": []}')
     assert checkup.seed(client, "f") == {"first_commit": True, "tables": []}
     assert client.asked == [{"do": "seed"}]
@@ -59,14 +59,14 @@ def test_it_is_asked_to_seed() -> None:
     ],
 )
 def test_why_it_does_not_answer_is_told(client: Any, reason: str) -> None:
-    """Out of reach, failed, or no function's answer: the reason names the function."""
+    """An unreachable function, a failure, or an invalid answer names the function."""
     with pytest.raises(LakegateError, match=reason) as refusal:
         checkup.ask(client, "f", {"do": "examine"})
     assert refusal.value.code == "CHECKUP_FAILED"
 
 
 def test_settings_that_are_missing_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function that was told nothing says what it must be told, and does not fail."""
+    """A function without settings reports those that are missing."""
     monkeypatch.delenv("LAKEGATE_LAKE_BUCKET", raising=False)
     (found,) = function.handler({"do": "examine"}, context())
     assert (found["check"], found["status"]) == ("settings", "fail")
@@ -76,6 +76,6 @@ def test_settings_that_are_missing_are_a_finding(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("event", [{}, {"do": "delete"}, {"Records": []}])
 def test_it_does_nothing_else(event: dict[str, Any]) -> None:
-    """Whatever else it is asked for is refused."""
+    """Any other request is refused."""
     with pytest.raises(Permanent, match="UNKNOWN_REQUEST"):
         function.handler(event, context())

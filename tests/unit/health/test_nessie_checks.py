@@ -1,4 +1,4 @@
-"""Nessie is judged: each fault of the server, its tokens and its rules is named, with its fix."""
+"""Each fault of Nessie, its tokens and its rules is reported with its remedy."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ def has(finding: Finding, status: Status, message: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("greeting", "statuses", "messages"),
+    ("anonymous_answer", "statuses", "messages"),
     [
         (AnonymousAnswer(401, 0.0121), [Status.OK, Status.OK], ["in 12 ms at http://n", "closed"]),
         (AnonymousAnswer(401, 2.5), [Status.WARN, Status.OK], ["2,500 ms", "closed"]),
@@ -34,7 +34,7 @@ def has(finding: Finding, status: Status, message: str) -> bool:
 def test_how_nessie_greets(
     anonymous_answer: AnonymousAnswer, statuses: list[Status], messages: list[str]
 ) -> None:
-    """It must answer soon, and nobody without a token."""
+    """Nessie must answer soon and refuse anonymous requests."""
     found = judging.of_anonymous_answer("http://n", anonymous_answer)
     for finding, status, message in zip(found, statuses, messages, strict=True):
         assert has(finding, status, message)
@@ -52,12 +52,12 @@ def test_how_nessie_greets(
     ],
 )
 def test_nessie_must_not_be_older(version: str, status: Status) -> None:
-    """The tested version and whatever is newer will do; numbers are compared as numbers."""
+    """The tested version or a newer one is required; versions compare as numbers."""
     assert has(judging.of_version(version, "0.99.0"), status, version)
 
 
 @pytest.mark.parametrize(
-    ("claims", "standing", "status", "message"),
+    ("claims", "token_status", "status", "message"),
     [
         (LONG, GOOD, Status.OK, "expires 2026-03-09 12:00 UTC"),
         (Claims(), GOOD, Status.OK, "does not tell when"),
@@ -72,7 +72,7 @@ def test_nessie_must_not_be_older(version: str, status: Status) -> None:
 def test_a_role_has_its_own_good_token(
     claims: Claims, token_status: TokenStatus, status: Status, message: str
 ) -> None:
-    """A token that is another's, expired, about to expire or not accepted is told."""
+    """A foreign, expired, expiring or refused token is a finding."""
     assert has(judging.of_token("job", claims, token_status, NOW), status, message)
 
 
@@ -80,7 +80,7 @@ def test_a_role_has_its_own_good_token(
     ("role", "merging", "status", "message"),
     [
         ("job", 403, Status.OK, "may not commit"),
-        ("job", 200, Status.FAIL, "what no audit has passed could come to main"),
+        ("job", 200, Status.FAIL, "unaudited data could reach main"),
         ("uploader", 409, Status.FAIL, "may commit"),
         ("reader", 404, Status.FAIL, "may commit"),
         ("job", 503, Status.FAIL, "could not be tried (503)"),
@@ -93,12 +93,12 @@ def test_a_role_has_its_own_good_token(
 def test_only_the_publisher_changes_main(
     role: str, merging: int, status: Status, message: str
 ) -> None:
-    """Any other role that Nessie does not forbid it is a fault, and a publisher that it does."""
+    """Only the publisher may change main."""
     assert has(judging.of_rules(role, TokenStatus(200, merging)), status, message)
 
 
 def test_a_token_that_is_refused_says_nothing_of_the_rules() -> None:
-    """Rules that could not be tried are not taken to be kept."""
+    """Rules that could not be tried are a fault."""
     assert has(judging.of_rules("job", TokenStatus(401)), Status.FAIL, "not be tried (401)")
 
 
@@ -111,12 +111,12 @@ def test_a_token_that_is_refused_says_nothing_of_the_rules() -> None:
     ],
 )
 def test_main_must_be_seeded(begun: bool, lacking: list[str], status: Status, message: str) -> None:
-    """A main without a commit, or without one of its tables, is told."""
+    """A main without a commit, or without a table, is a finding."""
     assert has(judging.of_main(begun=begun, lacking=lacking), status, message)
 
 
 def test_a_token_tells_its_claims() -> None:
-    """Who it is for and when it expires are read, whoever signed it."""
+    """User and expiry are read from a token, whoever signed it."""
     token = jwt.encode({"upn": "lakegate-job", "exp": NOW}, "k" * 32, algorithm="HS256")
     assert Claims.of(token) == Claims("lakegate-job", NOW)
 
@@ -125,5 +125,5 @@ def test_a_token_tells_its_claims() -> None:
     "token", ["", "opaque", "a.b.c", "a.!.c", "a.W10.c", "a.eyJleHAiOiJ4In0.c"]
 )
 def test_any_other_token_tells_nothing(token: str) -> None:
-    """What is no JWT, or one of somebody else's making, is no fault of the examination's."""
+    """A token that is not a JWT has no claims and is no error."""
     assert Claims.of(token) == Claims()

@@ -1,4 +1,4 @@
-"""The Lambdas' handlers: which messages of a batch are done, and which must come again."""
+"""The Lambdas' handlers return the messages that must be delivered again."""
 
 import io
 import json
@@ -44,14 +44,14 @@ def deployment() -> Deployment:
 
 
 def handled(deployment: Deployment, work: Work, event: dict[str, Any]) -> list[str]:
-    """Return the messages that the handler wants again."""
+    """Return the messages that the handler wants delivered again."""
     handler: Any = sqs_handler(work, lambda: deployment.adapters)
     answer = handler(event, Context())
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
 def test_an_upload_starts_a_job(deployment: Deployment) -> None:
-    """A batch of uploads that could all be taken in is done."""
+    """A batch of valid uploads is done."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
     assert handled(deployment, upload, event) == []
@@ -59,7 +59,7 @@ def test_an_upload_starts_a_job(deployment: Deployment) -> None:
 
 
 def test_only_what_failed_comes_again(deployment: Deployment) -> None:
-    """Of a batch with S3's test event and a message that is no event, only the latter is left."""
+    """Of a batch with S3's test event and an invalid message only the latter is left."""
     document = (EVENTS / "s3_batch.json").read_text()
     event = json.loads(document.replace("lakegate-dev-landing-123456789012", "landing"))
     identifier = event["Records"][2]["messageId"]
@@ -68,7 +68,7 @@ def test_only_what_failed_comes_again(deployment: Deployment) -> None:
 
 
 def test_a_passing_fault_brings_its_message_again(deployment: Deployment) -> None:
-    """A message that met a fault that may pass comes again; those after it are done."""
+    """A message with a transient error comes again; those after it are done."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
     deployment.journal.strike("catalog.create_branch", Fault(unavailable))
@@ -78,7 +78,7 @@ def test_a_passing_fault_brings_its_message_again(deployment: Deployment) -> Non
 
 
 def test_a_batch_that_fails_whole_comes_again_whole(deployment: Deployment) -> None:
-    """With the ledger away every message comes again, and the Lambda itself does not fail."""
+    """If the ledger is unreachable every message comes again and the Lambda does not fail."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
     deployment.journal.strike("ledger.begin", Fault(unavailable, times=3))
@@ -86,7 +86,7 @@ def test_a_batch_that_fails_whole_comes_again_whole(deployment: Deployment) -> N
 
 
 def test_a_world_that_cannot_be_made_yet_fails_the_messages() -> None:
-    """Where even the secrets cannot be read, the messages come again: the Lambda does not fail."""
+    """If the secrets cannot be read the messages come again and the Lambda does not fail."""
 
     def no_world() -> Adapters:
         raise Transient("SECRET_UNAVAILABLE", "cannot read the secret")
@@ -97,7 +97,7 @@ def test_a_world_that_cannot_be_made_yet_fails_the_messages() -> None:
 
 
 def test_ended_runs_are_concluded(deployment: Deployment) -> None:
-    """A batch of ended runs publishes, tells people, and leaves what cannot be done yet."""
+    """A batch of finished runs publishes, alerts, and leaves what must wait."""
     good = deployment.land("shop/orders/a.parquet")
     bad = deployment.land("shop/orders/b.parquet", script=rejected)
     deployment.deliver()
@@ -110,7 +110,7 @@ def test_ended_runs_are_concluded(deployment: Deployment) -> None:
 
 
 def test_files_of_one_batch_are_published_together(deployment: Deployment) -> None:
-    """Of five runs that ended at once the first is merged, and the other four by one commit."""
+    """Of five runs that ended together the first is merged, and the other four by one commit."""
     deployment.land("shop/orders/before.parquet")
     deployment.settle()
     before = len(deployment.jobs.runs())
@@ -125,7 +125,7 @@ def test_files_of_one_batch_are_published_together(deployment: Deployment) -> No
 
 
 def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
-    """The document that EventBridge delivers leads to the run that it is about."""
+    """EventBridge's document leads to its job run."""
     landed = deployment.land("shop/orders/a.parquet")
     deployment.deliver()
     (run,) = deployment.jobs.runs()
@@ -136,12 +136,12 @@ def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
 
 
 def test_each_line_names_its_ingestion(deployment: Deployment, log: io.StringIO) -> None:
-    """Each log line about an ingestion carries its id and key, and no line another's."""
+    """Each log line about an ingestion has its id and key, and no other's."""
     landed = [deployment.landing.put(f"elsewhere/{n}", b"x") for n in range(2)]
     handled(deployment, upload, sqs_batch(["no event", *map(notification, landed), "no event"]))
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
-    told = [line["ingestion"] for line in lines if "ingestion" in line]
-    assert told == [ingestion_id(each) for each in landed]
+    ids = [line["ingestion"] for line in lines if "ingestion" in line]
+    assert ids == [ingestion_id(each) for each in landed]
     assert all("NO_CONTRACT" in str(line) for line in lines if "ingestion" in line)
 
 
@@ -156,7 +156,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_the_wiring_needs_settings_only(account: None) -> None:
-    """From settings alone every adapter is made; a secret that is missing is named when needed."""
+    """Settings suffice to create every adapter; a missing secret is named when it is used."""
     adapters = connect(SETTINGS)
     with pytest.raises(Transient, match="publisher"):
         adapters.catalog.head("main")

@@ -1,4 +1,4 @@
-"""A deployment's settings come from its environment, whole or not at all."""
+"""A deployment's settings come from its environment, completely or not at all."""
 
 from dataclasses import MISSING, fields
 
@@ -12,7 +12,7 @@ ENVIRONMENT = {variable: f"the {name}" for variable, name in NEEDED.items()}
 
 
 def test_each_setting_is_a_variable() -> None:
-    """Each setting that is needed comes from the variable of its name; the others have defaults."""
+    """Each required setting comes from the variable with its name; others have defaults."""
     settings = Settings.of({**ENVIRONMENT, "HOME": "/root"})
     assert {getattr(settings, name) for name in NEEDED.values()} == set(ENVIRONMENT.values())
     assert settings.clean_up_role_arn == ""
@@ -20,33 +20,33 @@ def test_each_setting_is_a_variable() -> None:
 
 
 def test_numbers_are_numbers() -> None:
-    """A setting that counts something is read as a whole number."""
+    """A numeric setting is read as a whole number."""
     settings = Settings.of({**ENVIRONMENT, "LAKEGATE_GRACE_SECONDS": "30"})
     assert settings.grace_seconds == 30
 
 
 @pytest.mark.parametrize("text", ["soon", "1.5", "30s"])
 def test_what_is_no_number_is_refused(text: str) -> None:
-    """A setting that must be a whole number and is not is named."""
+    """An invalid number is refused, and the error names the variable."""
     with pytest.raises(Permanent, match="LAKEGATE_GRACE_SECONDS"):
         Settings.of({**ENVIRONMENT, "LAKEGATE_GRACE_SECONDS": text})
 
 
 @pytest.mark.parametrize("variable", NEEDED)
 def test_a_missing_setting_is_named(variable: str) -> None:
-    """A setting that is empty is missing, and refused by its variable's name."""
+    """An empty required setting is missing, and the error names the variable."""
     with pytest.raises(Permanent, match=rf": {variable}$"):
         Settings.of({**ENVIRONMENT, variable: ""})
 
 
 def test_all_missing_settings_are_named_at_once() -> None:
-    """Whoever sets a deployment up learns of everything that is missing in one go."""
+    """All missing settings are named in one error."""
     with pytest.raises(Permanent) as refusal:
         Settings.of({})
     assert all(variable in refusal.value.message for variable in NEEDED)
 
 
 def test_slack_needs_no_setting() -> None:
-    """A deployment without Slack sets nothing for it; one with Slack names its secret."""
+    """A deployment without Slack needs no setting; one with Slack names its secret."""
     assert SlackSettings.of({}) == SlackSettings("", "", "")
     assert SlackSettings.of({"LAKEGATE_SLACK_TOKEN_SECRET": "s"}).slack_token_secret == "s"

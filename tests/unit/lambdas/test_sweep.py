@@ -1,4 +1,4 @@
-"""The sweep finishes what events forgot, and one failure in it holds up nothing else."""
+"""The sweep completes what lost events left, and one failure stops nothing else."""
 
 from collections.abc import Callable
 
@@ -26,19 +26,19 @@ NOTHING = dict.fromkeys(KINDS, 0)
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment whose events all get lost."""
+    """A deployment that loses all events."""
     lossy = Deployment()
     lossy.loses_events = True
     return lossy
 
 
 def bug() -> None:
-    """An effect: an error that no adapter should let out."""
+    """Raise an error that no adapter should raise."""
     raise KeyError("a bug")
 
 
 def test_without_a_single_event_everything_ends(deployment: Deployment) -> None:
-    """With every notification lost, each landed object is found, run, and published or told."""
+    """Without any event, each landed object is found, run, and published or alerted."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet", script=rejected)
     deployment.land("elsewhere/c.parquet")
@@ -51,14 +51,14 @@ def test_without_a_single_event_everything_ends(deployment: Deployment) -> None:
 
 
 def test_a_second_sweep_finds_nothing_to_do(deployment: Deployment) -> None:
-    """What is finished is not touched again."""
+    """Finished ingestions stay unchanged."""
     deployment.land(KEY)
     deployment.settle()
     assert deployment.sweep() == NOTHING
 
 
 def test_what_is_recent_is_left_to_its_events(deployment: Deployment) -> None:
-    """Neither an object nor a step younger than the grace time is the sweep's business."""
+    """Objects and steps within the grace time are left alone."""
     deployment.land(KEY)
     assert sweep(deployment.adapters) == NOTHING
     deployment.sweep()
@@ -67,7 +67,7 @@ def test_what_is_recent_is_left_to_its_events(deployment: Deployment) -> None:
 
 
 def test_a_running_job_is_left_running(deployment: Deployment) -> None:
-    """An ingestion whose job still runs stays as it is, however long that takes."""
+    """An ingestion with a running job stays unchanged, however long it runs."""
     landed = deployment.land(KEY)
     deployment.sweep()
     before = deployment.ingestion(landed)
@@ -76,7 +76,7 @@ def test_a_running_job_is_left_running(deployment: Deployment) -> None:
 
 
 def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Deployment) -> None:
-    """An ingestion whose job run nobody knows any more ends errored."""
+    """An ingestion whose job run is unknown becomes errored."""
     landed = deployment.land(KEY)
     deployment.sweep()
     (run,) = deployment.jobs.runs()
@@ -89,7 +89,7 @@ def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Deployment) -> None
 
 
 def test_a_publish_that_stopped_half_way_is_finished(deployment: Deployment) -> None:
-    """What was audited when the process died is published by the sweep."""
+    """An ingestion that was audited before a crash is published by the sweep."""
     landed = deployment.land(KEY)
     deployment.sweep()
     deployment.run_jobs()
@@ -104,7 +104,7 @@ def test_a_publish_that_stopped_half_way_is_finished(deployment: Deployment) -> 
 def test_one_that_fails_holds_up_no_other(
     deployment: Deployment, effect: Callable[[], None]
 ) -> None:
-    """Whatever goes wrong with one object, the others are taken in by the same sweep."""
+    """If one object fails the same sweep ingests the others."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet")
     deployment.journal.strike("jobs.start", Fault(effect))
@@ -124,7 +124,7 @@ def test_one_that_fails_holds_up_no_other(
     ],
 )
 def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: str) -> None:
-    """Whatever cannot be looked through, the sweep works off what it finds elsewhere."""
+    """If one source fails the sweep processes the others."""
     deployment.land(KEY)
     deployment.sweep()
     deployment.run_jobs()
@@ -144,7 +144,7 @@ def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: s
 
 
 def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) -> None:
-    """The list of what is due grows old while the sweep works; it goes by what is true now."""
+    """The sweep uses the current state, as its list of due ingestions becomes outdated."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet")
     deployment.sweep()
@@ -156,7 +156,7 @@ def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) ->
 
 
 def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
-    """A message that failed too often for a passing reason is worked off by the sweep."""
+    """The sweep processes a message that failed for a transient reason."""
     deployment.loses_events = False
     deployment.journal.strike("ledger.begin", Fault(unavailable, times=5))
     landed = deployment.land(KEY)
@@ -169,7 +169,7 @@ def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
 
 
 def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
-    """While the reason has not passed, the message is kept and nobody is bothered."""
+    """While the reason lasts the message is kept, without an alert."""
     deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
     deployment.journal.strike("ledger.begin", Fault(unavailable, times=2))
     assert deployment.sweep() == {**NOTHING, "failed": 2}
@@ -178,7 +178,7 @@ def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
 
 
 def test_an_untold_end_is_told(deployment: Deployment) -> None:
-    """What ended while Slack was away is told by the sweep."""
+    """The sweep posts an alert that failed while Slack was unavailable."""
     deployment.land("elsewhere/a.parquet")
     deployment.journal.strike("alerts.post", Fault(unavailable))
     assert deployment.sweep() == {**NOTHING, "failed": 1}
@@ -188,7 +188,7 @@ def test_an_untold_end_is_told(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("body", ["", "no JSON", "{}", "[]", '{"Records": [{}]}'])
 def test_a_poisonous_message_is_shown_to_people(deployment: Deployment, body: str) -> None:
-    """A message that is no event is alerted once, with queue and text, and then gone."""
+    """An invalid message is alerted once, with queue and text, and then deleted."""
     deployment.dead_uploads.send(body)
     deployment.dead_job_runs.send(body)
     deployment.sweep()
@@ -202,14 +202,14 @@ def test_a_poisonous_message_is_shown_to_people(deployment: Deployment, body: st
 
 
 def test_the_end_of_an_unknown_run_is_shown_to_people(deployment: Deployment) -> None:
-    """An event about a run that neither EMR nor the ledger knows is alerted."""
+    """An event about an unknown run is alerted."""
     deployment.send_job_run("00unknown")
     deployment.settle()
     assert "00unknown" in str(deployment.alerts.posted)
 
 
 def test_a_poisonous_message_waits_for_slack(deployment: Deployment) -> None:
-    """While people cannot be told, the message stays where it is."""
+    """While the alert cannot be posted the message stays."""
     deployment.dead_uploads.send("no event")
     deployment.journal.strike("alerts.post", Fault(unavailable))
     assert deployment.sweep() == {**NOTHING, "failed": 1}
@@ -219,7 +219,7 @@ def test_a_poisonous_message_waits_for_slack(deployment: Deployment) -> None:
 
 
 def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
-    """A job run that ended unseen, without a report, is alerted by the sweep."""
+    """A job run that ended without a report and event is alerted."""
     deployment.land(KEY)
     deployment.sweep()
     (run,) = deployment.jobs.runs()
@@ -230,18 +230,18 @@ def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
 
 
 def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> None:
-    """What Slack refused for days is sent once more; what is no alert is shown as such."""
-    told = Alert("Rejected: a", ({"type": "divider"},), "a 1")
-    deployment.dead_alerts.send(QueuedAlert("#orders", told).to_json())
+    """An alert that Slack refused for days is posted again; an invalid one is reported."""
+    notice = Alert("Rejected: a", ({"type": "divider"},), "a 1")
+    deployment.dead_alerts.send(QueuedAlert("#orders", notice).to_json())
     deployment.dead_alerts.send("nonsense")
     assert deployment.sweep()["dead_letters"] == 2
-    assert deployment.alerts.posted[0] == ("#orders", told)
+    assert deployment.alerts.posted[0] == ("#orders", notice)
     assert "nonsense" in str(deployment.alerts.posted[1])
     assert deployment.dead_alerts.waiting() == []
 
 
 def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Deployment) -> None:
-    """An audited file that cannot be published is told of after hours, once, with the reason."""
+    """An audited file that waits for main for hours is alerted once, with the reason."""
     landed = deployment.land(KEY)
     deployment.sweep()
     deployment.run_jobs()
@@ -252,9 +252,9 @@ def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: De
     deployment.clock.pass_(deployment.settings.overdue_minutes * 60)
     for _ in range(3):
         deployment.sweep()
-    [(channel, told)] = deployment.alerts.posted
-    assert (channel, told.text) == ("#orders", "Still not published: a.parquet")
-    assert "a bug" in str(told.blocks)
+    [(channel, notice)] = deployment.alerts.posted
+    assert (channel, notice.text) == ("#orders", "Still not published: a.parquet")
+    assert "a bug" in str(notice.blocks)
     deployment.journal.repair("catalog.merge")
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED

@@ -1,4 +1,4 @@
-"""What docs/alerts.md shows can be taken as it is: secret, settings, the app's manifest."""
+"""The examples in docs/alerts.md work: secret, settings and the app's manifest."""
 
 import json
 import re
@@ -21,13 +21,13 @@ def examples(language: str) -> list[str]:
 
 
 def test_the_secret_is_one() -> None:
-    """The JSON that people are to put into the secret is what the functions read."""
+    """The functions can read the JSON of the example secret."""
     (secret,) = examples("json")
     assert SlackSecret.of(secret) == SlackSecret(**json.loads(secret))
 
 
 def test_the_settings_are_parameters_of_the_template() -> None:
-    """Each setting that is shown or named is a parameter, its value one that it takes."""
+    """Each setting in the page is a parameter that accepts its value."""
     shown: dict[str, Any] = {}
     for text in examples("yaml"):
         shown |= yaml.safe_load(text)
@@ -42,13 +42,13 @@ def test_the_settings_are_parameters_of_the_template() -> None:
 
 
 def test_the_app_may_write_and_nothing_else() -> None:
-    """The manifest's one scope is what posting and changing messages takes."""
+    """The manifest's only scope suffices for posting and changing messages."""
     (manifest,) = [text for text in examples("yaml") if "oauth_config" in text]
     assert yaml.safe_load(manifest)["oauth_config"]["scopes"] == {"bot": ["chat:write"]}
 
 
 def test_the_tables_and_queues_are_called_so() -> None:
-    """Every name of a resource that is told is one that the template gives."""
+    """Every resource that the page names is in the template."""
     names = json.dumps(APP["Resources"])
     for name in set(re.findall(r"lakegate-<stage>-([a-z.-]+)", TEXT)) | {"digest"}:
         assert f"lakegate-${{Stage}}-{name}" in names, name

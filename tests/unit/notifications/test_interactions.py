@@ -1,4 +1,4 @@
-"""What Slack is answered: only those who may act are heard, everything else is refused."""
+"""The endpoint accepts permitted users' requests and refuses all others."""
 
 import io
 import json
@@ -22,7 +22,7 @@ SUBMISSION = example("slack_view_submission")
 
 
 class Vault:
-    """Secrets Manager with one secret, whose texts it gives one after the other."""
+    """Secrets Manager with one secret, whose texts it returns one after the other."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = list(texts)
@@ -35,13 +35,13 @@ class Vault:
 
 
 def secret(signing: str = SIGNING_SECRET) -> str:
-    """What Slack's secret holds."""
+    """Return the content of Slack's secret."""
     return json.dumps({"token": "xoxb-1", "signing_secret": signing})
 
 
 @dataclass
-class Office:
-    """The reception, and what went over it."""
+class Harness:
+    """The endpoint with its fake adapters."""
 
     texts: Sequence[str] = (secret(),)
     users: frozenset[str] = frozenset({"U0MADEUP1", "U0MADEUP2"})
@@ -57,19 +57,19 @@ class Office:
         )
 
     def answer(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What Slack is answered."""
+        """Return the answer to a request."""
         return answer(self.endpoint, event)
 
     def refusal(self, event: dict[str, Any]) -> Refused:
-        """Why a request is refused; nothing came of it."""
+        """Return the code of a refusal, which must have no effect."""
         with pytest.raises(Refused) as refused:
             self.answer(event)
-        assert (self.actions.sent, self.replies.told, self.replies.forms) == ([], [], [])
+        assert (self.actions.sent, self.replies.sent, self.replies.forms) == ([], [], [])
         return refused.value
 
 
 def press(verb: str = "replay", user: str = "U0MADEUP1", **value: str) -> dict[str, Any]:
-    """Return a button is pressed."""
+    """Return the request for a pressed button."""
     document = example("slack_block_actions")
     document["user"]["id"] = user
     (action,) = document["actions"]
@@ -80,107 +80,107 @@ def press(verb: str = "replay", user: str = "U0MADEUP1", **value: str) -> dict[s
 
 @pytest.mark.parametrize("verb", [Verb.REPLAY, Verb.DISCARD])
 def test_a_press_is_queued(verb: Verb) -> None:
-    """What somebody wants waits to be carried out, with who they are; they are told so."""
-    office = Office()
-    assert office.answer(posted(press(verb))) == {}
-    assert office.actions.sent == [ActionRequest(verb, SEEN, ADA)]
-    ((address, words),) = office.replies.told
+    """A press is queued with its person, who gets a reply."""
+    harness = Harness()
+    assert harness.answer(posted(press(verb))) == {}
+    assert harness.actions.sent == [ActionRequest(verb, SEEN, ADA)]
+    ((address, words),) = harness.replies.sent
     assert address.startswith("https://hooks.slack.com/")
-    assert "under way" in words
+    assert "is queued" in words
 
 
 def test_fifty_presses_are_one() -> None:
-    """However often one person presses, and Slack sends it, one wish waits."""
-    office = Office()
+    """Repeated presses and deliveries are queued once."""
+    harness = Harness()
     for _ in range(50):
         event = posted(press())
         event["headers"] |= {"x-slack-retry-num": "1", "x-slack-retry-reason": "http_timeout"}
-        assert office.answer(event) == {}
-    assert len(office.actions.sent) == 1
+        assert harness.answer(event) == {}
+    assert len(harness.actions.sent) == 1
 
 
 def test_publishing_asks_for_the_reason_first() -> None:
-    """Nothing is queued yet: a form opens, and keeps what was seen."""
-    office = Office()
-    assert office.answer(posted(press("publish"))) == {}
-    ((trigger, view),) = office.replies.forms
+    """Publishing opens a form and queues nothing yet."""
+    harness = Harness()
+    assert harness.answer(posted(press("publish"))) == {}
+    ((trigger, view),) = harness.replies.forms
     assert trigger == example("slack_block_actions")["trigger_id"]
     assert json.loads(view["private_metadata"])["token"] == "1:ffff"
     assert view["blocks"][0]["text"]["text"] == (
         f"Rejected: tuesday.csv (CHECKS_FAILED)\nIngestion {SEEN.ingestion}"
     )
-    assert office.actions.sent == []
+    assert harness.actions.sent == []
 
 
 def test_a_submitted_reason_is_queued() -> None:
-    """The submitted form is the wish, with the reason; Slack closes it on an empty answer."""
-    office = Office()
-    assert office.answer(posted(SUBMISSION)) == {}
+    """A submitted form is queued with its reason; an empty answer closes it."""
+    harness = Harness()
+    assert harness.answer(posted(SUBMISSION)) == {}
     reason = "a refund, and a lost parcel"
-    assert office.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, ADA, reason)]
+    assert harness.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, ADA, reason)]
 
 
 def test_without_a_reason_the_form_stays() -> None:
-    """Blanks are refused below the input, in Slack's own way."""
-    office = Office()
+    """A blank reason is refused below the input."""
+    harness = Harness()
     document = json.loads(json.dumps(SUBMISSION))
     document["view"]["state"]["values"]["reason"]["reason"]["value"] = "  "
-    answered = office.answer(posted(document))
+    answered = harness.answer(posted(document))
     assert answered["response_action"] == "errors"
-    assert "why" in answered["errors"]["reason"]
-    assert office.actions.sent == []
+    assert "reason" in answered["errors"]["reason"]
+    assert harness.actions.sent == []
 
 
 @pytest.mark.parametrize("verb", Verb)
 def test_others_are_told_that_they_may_not(verb: Verb) -> None:
-    """Who is not among the users hears so, alone, and nothing comes of it."""
-    office = Office()
-    assert office.answer(posted(press(verb, user="U0EVE"))) == {}
-    assert (office.actions.sent, office.replies.forms) == ([], [])
-    ((_, words),) = office.replies.told
+    """A user without permission gets a private reply, and nothing is queued."""
+    harness = Harness()
+    assert harness.answer(posted(press(verb, user="U0EVE"))) == {}
+    assert (harness.actions.sent, harness.replies.forms) == ([], [])
+    ((_, words),) = harness.replies.sent
     assert "may not" in words
 
 
 def test_others_submit_nothing() -> None:
-    """A form that was opened for somebody else, or forged, publishes nothing."""
-    office = Office(users=frozenset())
-    assert "may not" in office.answer(posted(SUBMISSION))["errors"]["reason"]
-    assert office.actions.sent == []
+    """A submission of another user, or a forged one, publishes nothing."""
+    harness = Harness(users=frozenset())
+    assert "may not" in harness.answer(posted(SUBMISSION))["errors"]["reason"]
+    assert harness.actions.sent == []
 
 
 def test_show_tells_why_it_failed() -> None:
-    """Without a quality page Show says the cause and the commands, to who asked alone."""
-    office = Office()
-    office.answer(posted(press("show", summary="CHECKS_FAILED <!channel>")))
-    ((_, words),) = office.replies.told
+    """Without a quality page Show replies privately with cause and commands."""
+    harness = Harness()
+    harness.answer(posted(press("show", summary="CHECKS_FAILED <!channel>")))
+    ((_, words),) = harness.replies.sent
     assert "Rejected: tuesday.csv" in words
     assert "CHECKS_FAILED &lt;!channel&gt;" in words
     assert f"lakegate show {'a' * 32}" in words
 
 
 def test_a_link_is_only_acknowledged() -> None:
-    """Slack tells also of a button that is a link; whoever follows it needs no right here."""
-    office = Office()
+    """A link button needs no permission and no answer."""
+    harness = Harness()
     document = press("show", user="U0EVE")
     document["actions"][0]["url"] = "https://lake.example/ingestion?id=a"
-    assert office.answer(posted(document)) == {}
-    assert office.replies.told == []
+    assert harness.answer(posted(document)) == {}
+    assert harness.replies.sent == []
 
 
 def test_a_form_that_cannot_open_is_told() -> None:
-    """A trigger that ended is no error of the request: press again."""
-    office = Office()
-    office.replies.failure = Transient("SLACK_UNAVAILABLE", "away")
-    assert office.answer(posted(press("publish"))) == {}
+    """An expired trigger is answered with the advice to press again."""
+    harness = Harness()
+    harness.replies.failure = Transient("SLACK_UNAVAILABLE", "away")
+    assert harness.answer(posted(press("publish"))) == {}
 
 
 def test_a_wish_that_cannot_wait_is_an_error() -> None:
-    """Where the queue is away nothing is promised: Slack shows that it did not work."""
-    office = Office()
-    office.actions.failure = Transient("QUEUE_UNAVAILABLE", "away")
+    """If the queue is unavailable Slack shows an error."""
+    harness = Harness()
+    harness.actions.failure = Transient("QUEUE_UNAVAILABLE", "away")
     with pytest.raises(Transient):
-        office.answer(posted(press()))
-    assert office.replies.told == []
+        harness.answer(posted(press()))
+    assert harness.replies.sent == []
 
 
 @pytest.mark.parametrize(
@@ -195,60 +195,60 @@ def test_a_wish_that_cannot_wait_is_an_error() -> None:
     ],
 )
 def test_what_is_not_from_our_slack_is_refused(event: dict[str, Any], status: int) -> None:
-    """Each forged, old, foreign or mad request is refused by its status, and nothing is done."""
-    assert Office().refusal(event).status == status
+    """Each forged, old, foreign or invalid request is refused by its status, without effect."""
+    assert Harness().refusal(event).status == status
 
 
 def test_any_workspace_will_do_where_none_is_named() -> None:
-    """Without a workspace in the settings, the signature and the users decide alone."""
-    office = Office(team="")
-    office.answer(posted(press() | {"team": {"id": "T0OTHER"}}))
-    assert len(office.actions.sent) == 1
+    """Without a workspace in the settings the signature and the users decide."""
+    harness = Harness(team="")
+    harness.answer(posted(press() | {"team": {"id": "T0OTHER"}}))
+    assert len(harness.actions.sent) == 1
 
 
 @pytest.mark.parametrize("text", ["xoxb-1", secret(""), secret("  ")])
 def test_without_a_signing_secret_nobody_is_heard(text: str) -> None:
-    """A secret with the token alone verifies nothing: not even an empty key's signature."""
-    assert Office((text,)).refusal(posted(press(), "x")).status == 503
+    """Without a signing secret every request is refused, even one signed with an empty key."""
+    assert Harness((text,)).refusal(posted(press(), "x")).status == 503
 
 
 def test_a_new_signing_secret_is_read() -> None:
-    """After a rotation the first request that the old one refuses has it read again."""
-    office = Office((secret("old"), secret("new")))
-    office.answer(posted(press(), "new"))
-    assert len(office.actions.sent) == 1
+    """After a rotation the first refused request reads the secret again."""
+    harness = Harness((secret("old"), secret("new")))
+    harness.answer(posted(press(), "new"))
+    assert len(harness.actions.sent) == 1
 
 
 def test_forgers_do_not_have_the_secret_read() -> None:
-    """However many wrong signatures come, the secret is read again once in half a minute."""
-    office = Office()
+    """Wrong signatures read the secret at most once in half a minute."""
+    harness = Harness()
     for _ in range(50):
-        office.refusal(posted(press(), "guessed"))
-    assert office.vault.asked == 2
+        harness.refusal(posted(press(), "guessed"))
+    assert harness.vault.asked == 2
 
 
 def test_the_answer_is_one_of_http() -> None:
-    """Well, refused or not taken: Slack gets a status, and a body only where it says something."""
-    office = Office()
+    """Each request gets an HTTP status, and a body only if needed."""
+    harness = Harness()
 
     def handled(event: dict[str, Any]) -> tuple[int, str]:
-        handler: Any = url_handler(lambda: office.endpoint)
+        handler: Any = url_handler(lambda: harness.endpoint)
         answered = handler(event, Context())
         return answered["statusCode"], answered["body"]
 
     assert handled(posted(press())) == (200, "")
     assert handled(posted(press(), "guessed")) == (401, '{"error": "NOT_SLACK"}')
-    office.actions.failure = Transient("QUEUE_UNAVAILABLE", "away")
+    harness.actions.failure = Transient("QUEUE_UNAVAILABLE", "away")
     assert handled(posted(press())) == (503, '{"error": "QUEUE_UNAVAILABLE"}')
 
 
 def test_no_secret_is_logged(log: io.StringIO) -> None:
-    """The log tells who asked for what, and neither token, secret, trigger nor address."""
-    office = Office()
+    """The log has the person and the ingestion, but no token, secret, trigger or address."""
+    harness = Harness()
     document = press()
-    office.answer(posted(document))
-    office.replies.failure = Transient("SLACK_UNAVAILABLE", "away")
-    office.answer(posted(press("publish")))
+    harness.answer(posted(document))
+    harness.replies.failure = Transient("SLACK_UNAVAILABLE", "away")
+    harness.answer(posted(press("publish")))
     text = log.getvalue()
     assert ADA in text
     for hidden in (SIGNING_SECRET, "xoxb-1", document["trigger_id"], document["response_url"]):

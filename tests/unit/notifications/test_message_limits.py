@@ -1,4 +1,4 @@
-"""Whatever a report says, Slack and SQS take the alert, and its text stays text."""
+"""For any report, Slack and SQS accept the alert, and its text stays text."""
 
 from dataclasses import replace
 
@@ -48,14 +48,14 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
         message=cell,
         samples=({found: cell, "other": None},) * 9,
     )
-    told = alert(ingestion, replace(REPORT, checks=(check,) * 20), "https://page")
+    notice = alert(ingestion, replace(REPORT, checks=(check,) * 20), "https://page")
     change = Change(ingestion.table, statement=found, token="", by=cell, message=found)
     warning = {**vars(check), "status": "warn"}
     approval = Approval(cell, found, "2026-03-01", ())
     return [
-        told,
-        shown(told),
-        headline(Thread(Place("C", "1"), told, frozenset("abc"), frozenset("a"))),
+        notice,
+        shown(notice),
+        headline(Thread(Place("C", "1"), notice, frozenset("abc"), frozenset("a"))),
         alert(replace(ingestion, change=change), None),
         duplicate(ingestion, ingestion, "https://page"),
         recovered(replace(ingestion, state=State.PUBLISHED, approval=approval)),
@@ -69,37 +69,37 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
 @settings(max_examples=60, deadline=None)
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, cell: str) -> None:
-    """Each block is within Slack's limits, each text short enough, each message 256 KB at most."""
+    """Each message is within the limits of Slack's blocks and texts and of SQS's 256 KB."""
     ingestion = replace(
         INGESTION,
         landed=replace(INGESTION.landed, key=f"shop/{name}"),
         owner=cell,
         reason=Reason(found[:100], reason),
     )
-    for told in every(ingestion, found, cell):
-        assert problems([dict(block) for block in told.blocks]) == []
-        assert 0 < len(told.text) <= 3100
-        body = QueuedAlert("#orders", told).to_json()
+    for notice in every(ingestion, found, cell):
+        assert problems([dict(block) for block in notice.blocks]) == []
+        assert 0 < len(notice.text) <= 3100
+        body = QueuedAlert("#orders", notice).to_json()
         assert len(body.encode()) <= 256 * 1024
-        assert QueuedAlert.from_json(body).alert == told
+        assert QueuedAlert.from_json(body).alert == notice
 
 
 def test_the_largest_event_is_told() -> None:
-    """A message that fills a queue's 256 KB, and shows each byte as three, is told as any other."""
+    """An event that fills a queue's 256 KB can be alerted."""
     event = "\x01" * 256 * 1024
-    told, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))
-    assert len(QueuedAlert("", told).to_json().encode()) < 10_000
-    assert told.about != other.about
+    notice, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))
+    assert len(QueuedAlert("", notice).to_json().encode()) < 10_000
+    assert notice.about != other.about
 
 
 @settings(max_examples=60, deadline=None)
 @given(TEXT, TEXT, TEXT)
 def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -> None:
-    """The only angle brackets are those of our own link; nothing turns a line's direction."""
+    """The only links are our own, and no text changes a line's direction."""
     ingestion = replace(INGESTION, landed=replace(INGESTION.landed, key=f"shop/{name}"), owner=cell)
-    for told in every(ingestion, found, cell):
-        marked = tuple(block for block in told.blocks if block["type"] != "header")
-        for text in (told.text, *words(marked)):
+    for notice in every(ingestion, found, cell):
+        marked = tuple(block for block in notice.blocks if block["type"] != "header")
+        for text in (notice.text, *words(marked)):
             bare = text.replace(f"<https://page/ingestion?id={INGESTION.id}|", "")
             assert "<" not in bare
             assert text.count(">") == text.count("<")

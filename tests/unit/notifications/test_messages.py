@@ -1,4 +1,4 @@
-"""Alerts say what people need, within Slack's limits, and are text, whatever a file says."""
+"""Alerts have all required facts, within Slack's limits, as plain text."""
 
 import re
 from dataclasses import replace
@@ -37,7 +37,7 @@ def shown(message: Alert) -> str:
 
 
 def test_a_rejection_says_what_and_why() -> None:
-    """File, table, branch, reason, the failed check with expected and found: all are there."""
+    """A rejection has file, table, branch, reason and the failed check's values."""
     text = shown(alert(INGESTION, REPORT))
     for part in (
         "Rejected: a.csv (CHECKS_FAILED)",
@@ -54,13 +54,13 @@ def test_a_rejection_says_what_and_why() -> None:
 
 
 def test_an_alert_says_how_to_look_further() -> None:
-    """The commands to see the rows that broke a check, and the ingestion, can be copied."""
+    """An alert has commands to copy, for the failing rows and for the ingestion."""
     text = shown(alert(INGESTION, REPORT))
     assert f"lakegate inspect {'a' * 32}\nlakegate show {'a' * 32}" in text
 
 
 def test_a_notice_of_a_duplicate_says_of_what() -> None:
-    """Both files, the rows and the commands to look at either are there."""
+    """A notice of a duplicate has both files, the rows and the commands to see either."""
     first = replace(INGESTION, id="b" * 32, landed=replace(INGESTION.landed, key="shop/first.csv"))
     message = duplicate(replace(INGESTION, state=State.PUBLISHED, rows=1842), first)
     for part in (
@@ -74,14 +74,14 @@ def test_a_notice_of_a_duplicate_says_of_what() -> None:
 
 
 def test_nobody_is_sent_to_an_empty_branch() -> None:
-    """Where nothing was written there are no rows to inspect."""
+    """Without written rows there is no command to inspect them."""
     empty = replace(INGESTION, audited_hash="")
     assert "lakegate inspect" not in shown(alert(empty, REPORT))
     assert "lakegate inspect" not in shown(alert(replace(INGESTION, state=State.ERRORED), None))
 
 
 def test_an_error_needs_no_report() -> None:
-    """An ingestion that never came to a branch or a report is alerted as such."""
+    """An ingestion without a branch or a report is alerted."""
     early = replace(INGESTION, state=State.ERRORED, table="", branch="", reason=Reason("X", "why"))
     text = shown(alert(early, None))
     assert "Errored: a.csv (X)" in text
@@ -90,7 +90,7 @@ def test_an_error_needs_no_report() -> None:
 
 
 def test_many_failed_checks_are_counted_not_shown() -> None:
-    """More than ten failed checks are told as a number: a message stays one screen long."""
+    """More than ten failed checks are counted and not listed."""
     report = replace(REPORT, checks=tuple(replace(FAILED, id=f"check {n}") for n in range(60)))
     message = alert(INGESTION, report)
     assert len(message.blocks) <= 50
@@ -100,7 +100,7 @@ def test_many_failed_checks_are_counted_not_shown() -> None:
 
 
 def test_a_few_samples_are_enough() -> None:
-    """At most three of the sample rows are shown."""
+    """At most three sample rows are shown."""
     samples = tuple({"n": f"row {n}"} for n in range(9))
     text = shown(alert(INGESTION, replace(REPORT, checks=(replace(FAILED, samples=samples),))))
     assert "row 2" in text
@@ -108,7 +108,7 @@ def test_a_few_samples_are_enough() -> None:
 
 
 def test_a_long_reason_hides_no_branch() -> None:
-    """However long the reason is, file, table, branch and ingestion are still told."""
+    """A long reason leaves room for file, table, branch and ingestion."""
     wordy = replace(INGESTION, reason=Reason("CONTRACT_INVALID", "a problem\n" * 900))
     what_happened = texts(alert(wordy, None))[0]
     for part in ("a problem", "a.csv", "shop.orders", INGESTION.branch, INGESTION.id):
@@ -117,7 +117,7 @@ def test_a_long_reason_hides_no_branch() -> None:
 
 @given(ANY_TEXT, ANY_TEXT, ANY_TEXT, ANY_TEXT)
 def test_no_text_breaks_the_limits_or_pings(key: str, reason: str, found: str, cell: str) -> None:
-    """Whatever a file's name, rows or checks say, Slack takes it, and it stays plain text."""
+    """For any texts of a file the alert is within Slack's limits and plain text."""
     ingestion = replace(
         INGESTION,
         landed=replace(INGESTION.landed, key=key),
@@ -137,7 +137,7 @@ def test_no_text_breaks_the_limits_or_pings(key: str, reason: str, found: str, c
 
 
 def assert_slack_takes(message: Alert) -> None:
-    """Slack's limits: 50 blocks, 3,000 characters a section, 150 a header, none of them empty."""
+    """Check Slack's limits: 50 blocks, 3,000 characters a section, 150 a header, none empty."""
     limits: dict[str, tuple[str, int]] = {
         "header": ("plain_text", 150),
         "section": ("mrkdwn", 3000),
@@ -153,21 +153,21 @@ def assert_slack_takes(message: Alert) -> None:
 
 @pytest.mark.parametrize("length", range(2990, 3010))
 def test_a_cut_closes_what_it_opened(length: int) -> None:
-    """Samples that are cut off still end their block of code, so what follows reads normally."""
+    """Truncated samples still close their code block."""
     check = replace(FAILED, expected="x" * (length - 600), samples=({"n": "y" * 2000},))
     for text in texts(alert(INGESTION, replace(REPORT, checks=(check,)))):
         assert text.count("```") % 2 == 0
 
 
 def test_an_unreadable_event_says_where_it_came_from() -> None:
-    """The alert for a message that nobody understands has its queue, its text and the reason."""
+    """The alert for an invalid message has its queue, its text and the reason."""
     text = shown(unreadable_event("uploads-dead", '{"x": 1}', "no records"))
     for part in ("uploads-dead", '{"x": 1}', "no records"):
         assert part in text
 
 
 def test_an_unreadable_event_is_about_its_body() -> None:
-    """The same body of the same queue is told of once; its short name is as threads make theirs."""
+    """The same invalid body of the same queue is one alert."""
     first, again, other = (unreadable_event("q", body, "why").about for body in ("a", "a", "b"))
     assert first == again == f"q {digest('a')}"
     assert first != other

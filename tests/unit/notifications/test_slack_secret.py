@@ -1,4 +1,4 @@
-"""Slack's secret: the bot's token alone, or with what Slack's requests are signed with."""
+"""Slack's secret holds the bot's token alone, or with the signing secret."""
 
 import pytest
 
@@ -9,19 +9,19 @@ BOTH = '{"token": "xoxb-1", "signing_secret": "8f2"}'
 
 
 def test_the_token_may_stand_alone() -> None:
-    """A secret as deployments without buttons have it is the token, and nothing signs."""
+    """A secret for a deployment without buttons is the token alone."""
     assert SlackSecret.of("xoxb-1\n") == SlackSecret("xoxb-1", "")
 
 
 def test_both_are_given_as_json() -> None:
-    """JSON tells the token and what requests are signed with; either can be had alone."""
+    """JSON holds the token and the signing secret."""
     assert SlackSecret.of(BOTH) == SlackSecret("xoxb-1", "8f2")
     assert bot_token(BOTH) == bot_token("xoxb-1") == "xoxb-1"
 
 
 @pytest.mark.parametrize("text", ['{"token": "xoxb-hidden"', '{"tokens": "xoxb-hidden"}', "{}"])
 def test_what_is_unreadable_is_not_told(text: str) -> None:
-    """The refusal says how the secret must look, and nothing of what it holds; a retry may help."""
+    """The error for an invalid secret shows its format and no content, and is transient."""
     with pytest.raises(Transient, match="signing_secret") as refusal:
         SlackSecret.of(text)
     assert "hidden" not in str(refusal.value)
@@ -29,6 +29,6 @@ def test_what_is_unreadable_is_not_told(text: str) -> None:
 
 
 def test_neither_is_shown() -> None:
-    """Printed by accident, the value shows none of its secrets."""
+    """The value's repr shows no secret."""
     assert "8f2" not in repr(SlackSecret.of(BOTH))
     assert "xoxb" not in repr(SlackSecret.of(BOTH))

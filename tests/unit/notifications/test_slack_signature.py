@@ -1,4 +1,4 @@
-"""Requests to a function URL: which are Slack's, and what hostile ones come to."""
+"""Only Slack's own requests to a function URL are accepted."""
 
 import base64
 from typing import Any
@@ -14,12 +14,12 @@ PRESS = example("slack_block_actions")
 
 
 def is_signed(document: dict[str, Any], now: float = NOW) -> bool:
-    """Return whether the request in an event is taken for Slack's."""
+    """Return whether the request in an event is accepted as Slack's."""
     return Request.of(document).is_signed(SIGNING_SECRET, lambda: now)
 
 
 def status(document: dict[str, Any]) -> int:
-    """Return the status that a request is refused with before anything is verified."""
+    """Return the status of a refusal before verification."""
     with pytest.raises(Refused) as refusal:
         Request.of(document)
     return refusal.value.status
@@ -27,14 +27,14 @@ def status(document: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_slacks_request_is_understood(plain: bool) -> None:
-    """However the function URL delivers the body, it is verified and read as Slack sent it."""
+    """A request is verified and read in every encoding of the function URL."""
     document = posted(PRESS, plain=plain)
     assert is_signed(document)
     assert Request.of(document).payload == PRESS
 
 
 def test_slacks_own_example_is_verified() -> None:
-    """The request in Slack's documentation has the signature that is given there."""
+    """The example in Slack's documentation has the documented signature."""
     body = (
         "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow"
         "&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner"
@@ -49,7 +49,7 @@ def test_slacks_own_example_is_verified() -> None:
 
 @pytest.mark.parametrize("seconds", [-301, 301, 86_400])
 def test_an_old_request_is_not_slacks(seconds: int) -> None:
-    """More than five minutes old, or ahead, it may be one that somebody overheard."""
+    """A request more than five minutes old, or ahead, is refused."""
     assert is_signed(posted(PRESS), NOW + 299)
     assert not is_signed(posted(PRESS), NOW + seconds)
 
@@ -67,28 +67,28 @@ def test_an_old_request_is_not_slacks(seconds: int) -> None:
     ],
 )
 def test_another_signature_is_not_slacks(headers: dict[str, str]) -> None:
-    """Wrong, missing or mad headers are no signature, and no crash."""
+    """Wrong, missing or malformed headers are refused."""
     document = posted(PRESS)
     document["headers"] |= headers
     assert not is_signed(document)
 
 
 def test_without_headers_it_is_not_slacks() -> None:
-    """A browser that comes by has signed nothing."""
+    """A request without headers is refused."""
     document = posted(PRESS)
     document["headers"] = {"host": "x"}
     assert not is_signed(document)
 
 
 def test_a_changed_body_is_not_slacks() -> None:
-    """The signature is over the whole body."""
+    """The signature covers the whole body."""
     document = posted(PRESS, plain=True)
     document["body"] += "&x=1"
     assert not is_signed(document)
 
 
 def test_what_cannot_be_slacks_is_refused_at_once() -> None:
-    """Another method, a huge body and one that is no text are refused unverified."""
+    """Another method, a huge body and a binary body are refused before verification."""
     got = example("function_url")
     got["requestContext"]["http"]["method"] = "GET"
     assert status(got) == 405
@@ -111,7 +111,7 @@ def test_what_cannot_be_slacks_is_refused_at_once() -> None:
     ],
 )
 def test_without_a_document_it_is_refused(body: str) -> None:
-    """A signed body without one JSON document is none that Slack sends."""
+    """A signed body without one JSON document is refused."""
     with pytest.raises(Refused) as refusal:
         _ = Request.of(event(body)).payload
     assert refusal.value.status == 400
@@ -119,5 +119,5 @@ def test_without_a_document_it_is_refused(body: str) -> None:
 
 @given(st.text(max_size=50), st.text(max_size=50), st.text(max_size=50))
 def test_no_signature_is_guessed(body: str, stamp: str, signature: str) -> None:
-    """Whatever is sent, without the secret it is not Slack's."""
+    """No request without the secret is accepted."""
     assert not Request(body, stamp, signature).is_signed(SIGNING_SECRET, lambda: NOW)

@@ -1,4 +1,4 @@
-"""The weekly digest says what happened, and what waits, on one screen."""
+"""The weekly digest shows results and pending decisions on one screen."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -36,14 +36,14 @@ PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, br
 
 
 def said(landed: list[IngestionSummary], waiting: list[IngestionSummary], page: str = "") -> str:
-    """Return all that the digest shows."""
+    """Return the digest's full text."""
     return "\n".join(
         words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
     )
 
 
 def test_it_counts_files_rows_and_causes() -> None:
-    """Files, rows and failures are there, in all, by table and by cause."""
+    """Files, rows and failures are counted in total, by table and by cause."""
     other = replace(FAILED, table="", state=State.ERRORED, reason_code="NO_CONTRACT", rows=0)
     flying = replace(PUBLISHED, state=State.SUBMITTED, ended_at="")
     text = said([PUBLISHED, PUBLISHED, FAILED, other, flying], [])
@@ -60,7 +60,7 @@ def test_it_counts_files_rows_and_causes() -> None:
 
 
 def test_a_batch_counts_with_its_tables() -> None:
-    """A batch is a file of each of its tables, which has the rows that are its own."""
+    """A batch counts as one file of each of its tables, with the rows of each."""
     parts = {"shop.orders": 7, "shop.returns": 2}
     batch = replace(PUBLISHED, name="batch 1", table="batch", rows=9, parts=parts)
     text = said([PUBLISHED, batch], [replace(batch, state=State.REJECTED)])
@@ -71,13 +71,13 @@ def test_a_batch_counts_with_its_tables() -> None:
 
 
 def test_an_end_without_a_time_keeps_its_branch() -> None:
-    """Of what was restored without the time of its end the digest says no wrong thing."""
+    """For an ingestion restored without the time of its failure no date is shown."""
     text = said([], [replace(FAILED, ended_at="")])
     assert "rejected, with its branch" in text
 
 
 def test_it_names_what_waits_and_until_when() -> None:
-    """Each open branch is named, with the day on which it expires; long lists say how long."""
+    """Each open branch is named with its day of expiry; long lists are counted."""
     text = said([], [FAILED] * 12)
     assert "No file landed." in text
     assert "Waiting for a decision: 12 files" in text
@@ -87,7 +87,7 @@ def test_it_names_what_waits_and_until_when() -> None:
 
 
 def test_it_names_batches_that_nobody_completed() -> None:
-    """Files whose manifest has not come for a day are told; those of a batch that came are not."""
+    """Batches without a manifest for a day are named; completed ones are not."""
     member = replace(PUBLISHED, table="", state=State.IGNORED, reason_code="BATCH_MEMBER", rows=0)
     whole = replace(PUBLISHED, name="batch 2026-03-01", table="batch", batch="2026-03-01")
     landed = [
@@ -116,14 +116,14 @@ MANIFEST = replace(PUBLISHED, batch="hourly", table="batch", landed_at=LANDED)
     ],
 )
 def test_a_manifest_is_for_what_landed_before_it(landed_at: str, files: int) -> None:
-    """In a folder that is used again, what landed after its last manifest is told of."""
+    """In a reused folder, files after the last manifest are named."""
     earlier = replace(MANIFEST, landed_at="2026-03-03T10:00:00.000+00:00")
     member = replace(MEMBER, landed_at=landed_at)
     assert sum(incomplete([MANIFEST, earlier, member], UNTIL).values()) == files
 
 
 def test_a_replayed_manifest_is_for_what_landed_before_that() -> None:
-    """What was missing when the manifest landed, and came with a replay, is not told of."""
+    """Files that a manifest's replay included are not named."""
     member = replace(MEMBER, landed_at="2026-03-03T13:00:00.000+00:00")
     replayed = replace(MANIFEST, replayed_at="2026-03-03T13:01:00.000+00:00")
     assert incomplete([MANIFEST, member], UNTIL) == {"hourly": 1}
@@ -131,26 +131,26 @@ def test_a_replayed_manifest_is_for_what_landed_before_that() -> None:
 
 
 def test_it_leads_to_the_quality_page() -> None:
-    """Where there is a quality page the digest links to it."""
+    """With a quality page the digest links to it."""
     assert "<https://page|The quality page>" in said([], [], "https://page")
     assert "<" not in said([], [])
 
 
 @given(st.text(max_size=4000), st.text(max_size=4000), st.text(max_size=4000))
 def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
-    """Whatever files, tables and causes are called, Slack takes it and nothing links or pings."""
+    """For any names the digest is within Slack's limits and has no foreign link."""
     odd = replace(FAILED, name=name, table=table, reason_code=cause)
-    told = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
-    assert problems([dict(block) for block in told.blocks]) == []
-    assert len(told.blocks) <= MOST_BLOCKS
-    for text in (told.text, *words(told.blocks)):
+    notice = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
+    assert problems([dict(block) for block in notice.blocks]) == []
+    assert len(notice.blocks) <= MOST_BLOCKS
+    for text in (notice.text, *words(notice.blocks)):
         assert len(text) <= SECTION
         assert "<" not in text
 
 
 @pytest.mark.parametrize("channel", ["", "#weekly"])
 def test_a_week_is_told_once(channel: str) -> None:
-    """The digest goes to its channel, and not once more where the schedule comes twice."""
+    """The digest is posted once, even if the schedule runs twice."""
     deployment = Deployment()
     deployment.land("shop/orders/a.parquet")
     deployment.land("shop/orders/b.parquet", script=rejected)
@@ -158,15 +158,15 @@ def test_a_week_is_told_once(channel: str) -> None:
     deployment.settle()
     for _ in range(2):
         assert review(deployment.adapters, channel) == 3
-    told = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
-    ((to, alert),) = told
+    digests = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
+    ((to, alert),) = digests
     assert to == channel
     assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
 
 
 def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> None:
-    """Where a folder is used again, and this time without a manifest, the digest names it."""
+    """A reused folder without a second manifest is named."""
     deployment = Deployment()
     deployment.batch("hourly", {"orders.parquet": TABLE})
     deployment.clock.pass_(3600)
@@ -178,19 +178,19 @@ def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> 
 
 
 def test_each_batch_without_a_manifest_is_told_once() -> None:
-    """What landed on the day before a digest is told by the next one, what landed earlier by it."""
+    """Each batch without a manifest is named by exactly one digest."""
     deployment = Deployment()
     deployment.land("batches/early/a.parquet")
     deployment.settle()
     deployment.clock.pass_(6 * 86_400)
     deployment.land("batches/late/a.parquet")
     deployment.settle()
-    told = []
+    digests = []
     for _ in range(3):
         review(deployment.adapters, "")
-        told.append(str(deployment.alerts.posted[-1][1].blocks))
+        digests.append(str(deployment.alerts.posted[-1][1].blocks))
         deployment.clock.pass_(7 * 86_400)
-    assert [["early" in each, "late" in each] for each in told] == [
+    assert [["early" in each, "late" in each] for each in digests] == [
         [True, False],
         [False, True],
         [False, False],

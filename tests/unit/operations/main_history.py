@@ -33,9 +33,9 @@ GRACE = 60
 
 @dataclass
 class History:
-    """What happened; `since` is the time after which things may still be under way.
+    """A sequence of events; what came after `since` may still be in progress.
 
-    `reports` are what the audit reports of ingestions name, `files` what commits really added.
+    `reports` are the files that audit reports name, `files` those that commits really added.
     """
 
     since: datetime = LATER
@@ -51,7 +51,7 @@ class History:
     reads: list[str] = field(default_factory=list)
 
     def land(self, at: datetime = START) -> LandedObject:
-        """Return an object lands, and nobody has noticed it yet."""
+        """Land an object that no event reports."""
         number = len(self.landed) + 1
         key = f"shop/orders/{number}.csv"
         found = LandedObject("landing", key, f"v{number}", "e", 9, landed_at=times.text(at))
@@ -59,7 +59,7 @@ class History:
         return found
 
     def taken_in(self, state: State, rows: int = 0, at: datetime = START) -> Ingestion:
-        """Return an object landed, and the ledger has come so far with it."""
+        """Land an object, with its ingestion in this state."""
         landed = self.land(at)
         made = Ingestion(ingestion_id(landed), landed, state=state, table=ORDERS, rows=rows)
         self.ingestions[made.id] = made
@@ -73,9 +73,9 @@ class History:
         at: datetime = START,
         state: State = State.PUBLISHED,
     ) -> Commit:
-        """Files of so many rows are published by one commit, which changes main by `gain`.
+        """Publish files with so many rows by one commit, which changes main by `gain`.
 
-        Of the first one's earlier version that many rows are `replaced`.
+        `replaced` rows belong to the first one's earlier version.
         """
         members = [self.taken_in(State.AUDITED, each) for each in rows]
         named = [_published(each) for each in members]
@@ -88,7 +88,7 @@ class History:
         return commit
 
     def merge(self, named: Sequence[Published], gain: int, at: datetime = START) -> Commit:
-        """Return a commit of ours that names these, and changes main's table by `gain`."""
+        """Add a commit of Lakegate that names these and changes the table by `gain`."""
         properties = {TABLE: ORDERS, INGESTIONS: dumps([asdict(each) for each in named])}
         commit = self.commit(gain, properties, at=at)
         self.changed.add(commit.hash)
@@ -97,7 +97,7 @@ class History:
         return commit
 
     def by_others(self, gain: int, *files: str) -> Commit:
-        """Return somebody else changes the table."""
+        """Change the table as another writer."""
         commit = self.commit(gain, {}, author="ann")
         self.changed.add(commit.hash)
         self.files[commit.hash] = files
@@ -110,7 +110,7 @@ class History:
         author: str = "lakegate",
         at: datetime = START,
     ) -> Commit:
-        """Return a commit on main that nobody says has changed the table."""
+        """Add a commit on main without metadata about its changes."""
         parent = self.log[-1].hash if self.log else ""
         hash_ = f"{len(self.log) + 1:064x}"
         made = Commit(hash_, parent, "a commit", properties or {}, author, times.text(at))
@@ -119,7 +119,7 @@ class History:
         return made
 
     def put_back(self, to: Commit) -> None:
-        """Somebody sets main back to an earlier commit."""
+        """Set main back to an earlier commit."""
         del self.log[self.log.index(to) + 1 :]
 
     def balance(self, *, thorough: bool = False) -> Balance:
@@ -128,13 +128,13 @@ class History:
         return found
 
     def reconcile(self, *, thorough: bool = False, full: bool = False) -> Reconciliation:
-        """What reconcile makes of it."""
+        """Return reconcile's result."""
         self.reads.clear()
         return reconciled(self.adapters(), thorough=thorough, full=full)
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """What the last run wrote."""
+        """Return the checkpoint that the last run wrote."""
         return self.lake.checkpoint()[0]
 
     def adapters(self) -> Adapters:
@@ -200,7 +200,7 @@ class History:
 
 
 def _published(ingestion: Ingestion) -> Published:
-    """What a commit says of an ingestion."""
+    """Return what a commit says about an ingestion."""
     landed = ingestion.landed
     return Published(
         id=ingestion.id,

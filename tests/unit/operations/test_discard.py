@@ -1,4 +1,4 @@
-"""What is deleted with a branch, over generated histories: never what a reader can reach."""
+"""Over generated histories, files that a query can reach are never deleted."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ STEPS = st.lists(
 
 
 class Story:
-    """A catalog to which things happen; what cannot happen is left out."""
+    """A catalog with a history of operations; impossible ones are skipped."""
 
     def __init__(self) -> None:
         self.deployment = Deployment()
@@ -100,7 +100,7 @@ class Story:
 @settings(max_examples=400, deadline=None)
 @given(STEPS)
 def test_what_a_reader_can_reach_is_never_deleted(steps: list[tuple[str, str, str]]) -> None:
-    """Whatever was branched, merged, entered anew, compacted or set back before and after."""
+    """After any sequence of operations no reachable file is deleted."""
     story = Story()
     for step in steps:
         story.tell(*step)
@@ -110,7 +110,7 @@ def test_what_a_reader_can_reach_is_never_deleted(steps: list[tuple[str, str, st
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 3), st.booleans())
 def test_all_that_only_the_branch_reaches_is_deleted(appends: int, moves: bool) -> None:
-    """Of a branch that nobody took anything from, nothing stays."""
+    """Nothing stays of a branch that no other reference uses."""
     story = Story()
     story.tell("append", "main", "")
     story.tell("cut", NAMES[0], "main")
@@ -126,7 +126,7 @@ def test_all_that_only_the_branch_reaches_is_deleted(appends: int, moves: bool) 
 
 
 def test_what_a_branch_reached_before_stays() -> None:
-    """Who cut a branch off the doomed one can still go back to before they compacted it."""
+    """A branch created from the deleted one keeps its earlier states, also after a compaction."""
     story = Story()
     story.tell("cut", NAMES[0], "main")
     story.tell("append", NAMES[0], "")
@@ -137,7 +137,7 @@ def test_what_a_branch_reached_before_stays() -> None:
 
 
 def test_what_main_had_before_it_was_set_back_stays() -> None:
-    """A branch that was cut off a main that is no more holds main's files, and they are not its."""
+    """A branch created from a main that was set back keeps main's files."""
     story = Story()
     story.tell("cut", NAMES[0], "main")
     story.tell("append", NAMES[0], "")
@@ -152,7 +152,7 @@ def test_what_main_had_before_it_was_set_back_stays() -> None:
 
 
 def test_the_leaves_are_deleted_first() -> None:
-    """What names other files goes after them, so that who begins again still finds them."""
+    """Files that name others are deleted after them, so that a repeated run finds them."""
     story = Story()
     story.tell("cut", NAMES[0], "main")
     story.tell("append", NAMES[0], "")
@@ -166,7 +166,7 @@ def test_the_leaves_are_deleted_first() -> None:
 
 
 def test_what_cannot_be_told_stays() -> None:
-    """Where a table state that somebody reaches cannot be read, nothing is deleted."""
+    """If a reachable table state cannot be read, nothing is deleted."""
     story = Story()
     story.tell("cut", NAMES[0], "main")
     story.tell("append", NAMES[0], "")

@@ -1,4 +1,4 @@
-"""What the policy removes, and what it never touches."""
+"""Expiry deletes old failures and unneeded branches, and nothing else."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,13 +33,13 @@ def failed(
 
 
 def expired(deployment: Deployment, days: int = 30, *, dry_run: bool = False) -> list[Expired]:
-    """What a run of the policy did."""
+    """Run expiry and return its results."""
     return list(expire(deployment.adapters, days, dry_run=dry_run))
 
 
 @pytest.mark.parametrize("script", [rejected, errored])
 def test_what_failed_long_ago_goes(script: Callable[[AuditReport], AuditReport]) -> None:
-    """Branch and files are deleted, the ledger says so, and a second run finds nothing."""
+    """Branch and files are deleted, the ledger records it, and a second run finds nothing."""
     deployment = failed(script)
     (one,) = expired(deployment)
     assert (one.table, one.left, len(one.removal.files)) == (TABLE, "", 3)
@@ -51,14 +51,14 @@ def test_what_failed_long_ago_goes(script: Callable[[AuditReport], AuditReport])
 
 
 def test_what_failed_lately_stays() -> None:
-    """Nothing younger than the policy is touched."""
+    """Newer failures stay unchanged."""
     deployment = failed(days=29)
     assert expired(deployment) == []
     assert deployment.lake.deleted == {}
 
 
 def test_a_dry_run_says_what_a_run_does() -> None:
-    """It changes nothing and names the very branches and files that then go."""
+    """A dry run changes nothing and names exactly what a run deletes."""
     deployment = failed()
     deployment.catalog.fork(f"ingest/{TABLE}/left", deployment.catalog.branches("ingest/")[0])
     before = deployment.catalog.references()
@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_a_run_does() -> None:
 
 
 def test_what_nobody_was_told_of_stays() -> None:
-    """Evidence that nobody has heard of yet is kept, however old."""
+    """A failure that was not notified is kept, however old."""
     deployment = failed()
     deployment.journal.strike("alerts.post", Fault(unavailable, times=99))
     deployment.land("shop/orders/b.parquet", script=rejected)
@@ -84,7 +84,7 @@ def test_what_nobody_was_told_of_stays() -> None:
 
 
 def test_what_is_in_flight_stays() -> None:
-    """The branches of a replayed file stay, the replaced one too, however old."""
+    """All branches of a replayed file stay, however old."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
     replay(deployment.adapters, ingestion)
@@ -94,7 +94,7 @@ def test_what_is_in_flight_stays() -> None:
 
 
 def test_both_attempts_go_together() -> None:
-    """Of a file that failed again, the replaced branch goes when the newer one does."""
+    """Of a file that failed again, both branches expire together."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
     replay(deployment.adapters, ingestion)
@@ -109,7 +109,7 @@ def test_both_attempts_go_together() -> None:
 
 @pytest.mark.parametrize(("days", "goes"), [(0.5, False), (2, True)])
 def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) -> None:
-    """What a crash left is removed, but not within a day of when it was written."""
+    """A branch left by a crash is deleted after a day."""
     deployment = Deployment()
     deployment.land(KEY)
     deployment.settle()
@@ -125,7 +125,7 @@ def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) ->
 
 
 def test_a_branch_without_a_commit_is_as_old_as_mains_next() -> None:
-    """It was cut before main moved on; where main did not, nothing tells, and it stays."""
+    """A branch without commits is as old as main's next commit; without one it stays."""
     deployment = Deployment()
     name = f"publish/{TABLE}/0123456789ab-left"
     deployment.catalog.fork(name, "main")
@@ -139,7 +139,7 @@ def test_a_branch_without_a_commit_is_as_old_as_mains_next() -> None:
 
 
 def test_branches_of_others_stay() -> None:
-    """A person's own branch is nobody's business, however old."""
+    """Branches that Lakegate did not create stay, however old."""
     deployment = failed(passed)
     deployment.catalog.fork("mine", "main")
     deployment.clock.pass_(100 * DAY)
@@ -152,7 +152,7 @@ def test_branches_of_others_stay() -> None:
 def test_a_fault_anywhere_is_made_good_by_the_next_run(
     effect: Callable[[], None], when: str
 ) -> None:
-    """Whichever call fails, and however: the next runs end as an undisturbed one."""
+    """Whichever call fails, the next runs end as an undisturbed one."""
     whole = failed()
     start = len(whole.journal.calls)
     expired(whole)
@@ -174,7 +174,7 @@ def test_a_fault_anywhere_is_made_good_by_the_next_run(
 
 
 def test_one_that_cannot_be_removed_holds_up_no_other() -> None:
-    """The failure is told, and the others go."""
+    """A failure is reported, and the others expire."""
     deployment = failed()
     deployment.land("shop/orders/b.parquet", script=rejected)
     deployment.settle()
@@ -189,7 +189,7 @@ def test_one_that_cannot_be_removed_holds_up_no_other() -> None:
 
 @pytest.mark.parametrize(("noted", "many"), [(True, 1), (False, 0)])
 def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
-    """A rebuilt ledger knows when it failed; where an older release noted that not, it stays."""
+    """A restored ingestion expires by the time of its failure; without one it stays."""
     deployment = failed()
     (branch,) = deployment.catalog.branches("ingest/")
     before = next(i for i in deployment.ledger.all() if i.branch == branch)
@@ -204,7 +204,7 @@ def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
 
 
 def test_a_branch_that_is_to_be_merged_stays(quiet: None) -> None:
-    """However old it is, and whoever it was named for: the ledger may have lost that one."""
+    """A branch that may still be merged stays, however old."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
     deployment.ledger.lose(first.id)

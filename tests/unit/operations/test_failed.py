@@ -1,4 +1,4 @@
-"""What people do with failed ingestions, and what others may do meanwhile."""
+"""Decisions on failed ingestions hold, whatever other processes do meanwhile."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,7 +30,7 @@ When = Literal["before", "after"]
 
 
 def rejected_otherwise(report: AuditReport) -> AuditReport:
-    """Return the run whose audit finds something else wrong as well."""
+    """Return the run whose audit fails another check as well."""
     report = rejected(report)
     other = replace(report.checks[-1], id="other", status=Status.ERROR)
     return replace(report, checks=(*report.checks, other))
@@ -54,22 +54,22 @@ def failed(
 
 
 def replayed(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Return somebody replays it."""
+    """Replay it."""
     return replay(deployment.adapters, deployment.ingestion(landed))
 
 
 def published(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Ann publishes it."""
+    """Publish it as Ann."""
     return publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "it is known")
 
 
 def discarded(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Return somebody discards it."""
+    """Discard it."""
     return discard(deployment.adapters, deployment.ingestion(landed))
 
 
 def moved(deployment: Deployment, landed: LandedObject) -> None:
-    """Main's table moves on, so that only a rebase can publish."""
+    """Change main's table, so that only a rebase can publish."""
     deployment.land(f"shop/orders/{landed.etag}-other.parquet")
     deployment.settle()
 
@@ -81,7 +81,7 @@ def data_files(deployment: Deployment) -> list[str]:
 
 @pytest.mark.parametrize("script", [rejected, errored])
 def test_what_failed_is_replayed_to_its_end(script: Callable[[AuditReport], AuditReport]) -> None:
-    """A replay takes a fresh branch; when that is published, the old one is gone as well."""
+    """A replay uses a fresh branch; its publication also deletes the old one."""
     deployment, landed = failed(script)
     old = deployment.ingestion(landed)
     deployment.script(landed, passed)
@@ -97,7 +97,7 @@ def test_what_failed_is_replayed_to_its_end(script: Callable[[AuditReport], Audi
 
 
 def test_the_ledger_keeps_who_had_what_done() -> None:
-    """Each of the three is on record with its person, also after a replay begins anew."""
+    """The ledger records the person of each decision, also after a replay."""
     deployment, landed = failed()
     adapters = deployment.adapters
     replay(adapters, deployment.ingestion(landed), by=" Ann ")
@@ -115,7 +115,7 @@ def test_the_ledger_keeps_who_had_what_done() -> None:
 
 
 def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
-    """Giving up only writes it down; whoever discards next deletes what it had."""
+    """Marking only records the discard; the next discard deletes the files."""
     deployment, landed = failed()
     before = deployment.ingestion(landed)
     marked = mark_discarded(deployment.adapters, before, by="Ann")
@@ -129,20 +129,20 @@ def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
 
 
 def test_a_replay_that_fails_is_told_again() -> None:
-    """Rejected once more it is alerted once more, and both branches stay as evidence."""
+    """A replay that is rejected is alerted again, and both branches stay."""
     deployment, landed = failed()
     replayed(deployment, landed)
     deployment.settle()
     now = deployment.ingestion(landed)
-    told = [alert for _, alert in deployment.alerts.posted if now.id in str(alert)]
-    assert (now.state, now.attempt, len(told)) == (State.REJECTED, 2, 2)
+    alerts = [alert for _, alert in deployment.alerts.posted if now.id in str(alert)]
+    assert (now.state, now.attempt, len(alerts)) == (State.REJECTED, 2, 2)
     assert len(deployment.catalog.branches("ingest/")) == 2
     check_promises(deployment)
 
 
 @pytest.mark.parametrize("original", [False, True])
 def test_a_replay_goes_by_the_contract_that_is_asked_for(original: bool) -> None:
-    """The contract in force now, or the very text that the first attempt went by; to the end."""
+    """A replay uses the current contract, or the first attempt's, until its final state."""
     deployment, landed = failed()
     before = deployment.ingestion(landed).contract_version
     changed = ORDERS.replace("required: true", "required: false, unique: true")
@@ -159,14 +159,14 @@ def test_a_replay_goes_by_the_contract_that_is_asked_for(original: bool) -> None
 
 
 def test_attempts_count_from_the_replay() -> None:
-    """What could not be published for too many attempts has them all again."""
+    """A replay resets the limit of attempts."""
     deployment, landed = failed()
     now = replayed(deployment, landed).ingestion
     assert (now.tries_from, now.attempt, now.failures) == (1, 2, 0)
 
 
 def test_rejected_rows_are_published_with_name_and_reason() -> None:
-    """The commit on main names who wanted it and why; the branch is gone."""
+    """The commit on main names person and reason; the branch is deleted."""
     deployment, landed = failed()
     outcome = published(deployment, landed)
     assert (outcome.ingestion.state, outcome.left) == (State.PUBLISHED, "")
@@ -175,7 +175,7 @@ def test_rejected_rows_are_published_with_name_and_reason() -> None:
     assert entry.approved_because == "it is known"
     assert outcome.ingestion.approval
     assert outcome.ingestion.approval.checks == ("id.required",)
-    assert [told.state for told in deployment.announcements.sent][-2:] == ["rejected", "published"]
+    assert [each.state for each in deployment.announcements.sent][-2:] == ["rejected", "published"]
     assert deployment.announcements.sent[-1].approved_by == "Ann"
     assert not left_behind(deployment)
     deployment.settle()
@@ -183,14 +183,14 @@ def test_rejected_rows_are_published_with_name_and_reason() -> None:
 
 
 def test_an_audit_that_passed_names_nobody() -> None:
-    """A commit of passed rows says nothing of an approval."""
+    """A commit of passed rows names no approval."""
     deployment, _ = failed()
     (commit, *_) = publishing(deployment)
     assert "approved" not in commit.properties[merge_commit.INGESTIONS]
 
 
 def test_published_anyway_beside_others() -> None:
-    """Where main's table has moved on, the approved rows are entered anew like any other's."""
+    """Where main's table changed, approved rows are registered again like any others."""
     deployment, landed = failed()
     moved(deployment, landed)
     assert published(deployment, landed).ingestion.state is State.PUBLISHED
@@ -210,7 +210,7 @@ def test_published_anyway_beside_others() -> None:
 def test_an_approval_covers_what_was_seen(
     script: Callable[[AuditReport], AuditReport], state: State, by: str
 ) -> None:
-    """Where the job must run again, only the checks that the person saw failing may fail."""
+    """Where the job must run again, only the approved checks may fail."""
     deployment, landed = failed()
     deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
     deployment.catalog.fork(deployment.ingestion(landed).branch, "main")
@@ -225,13 +225,13 @@ def test_an_approval_covers_what_was_seen(
 
 
 def moved_table(deployment: Deployment) -> None:
-    """The branch is lost just before the merge, so that nothing can be merged."""
+    """Delete the branch just before the merge, so that nothing can be merged."""
     for branch in deployment.catalog.branches("ingest/"):
         deployment.catalog.delete_branch(branch)
 
 
 def test_discarded_is_gone_from_the_lake() -> None:
-    """The branch and what only it reached are deleted; what main reaches is there."""
+    """The branch and its own files are deleted; main's files stay."""
     deployment, landed = failed()
     outcome = discarded(deployment, landed)
     assert (outcome.left, outcome.ingestion.state) == ("", State.REJECTED)
@@ -245,7 +245,7 @@ def test_discarded_is_gone_from_the_lake() -> None:
 
 
 def test_a_file_that_another_branch_reaches_stays() -> None:
-    """Who cut a branch off the rejected one keeps its rows; the command says who."""
+    """A branch created from the rejected one keeps its rows, and the command names it."""
     deployment, landed = failed()
     deployment.catalog.fork("mine", deployment.ingestion(landed).branch)
     outcome = discarded(deployment, landed)
@@ -255,7 +255,7 @@ def test_a_file_that_another_branch_reaches_stays() -> None:
 
 
 def test_a_branch_cut_at_the_last_moment_keeps_its_files() -> None:
-    """Who cuts a branch off the rejected one just before it is deleted loses nothing."""
+    """A branch created just before the deletion keeps its files."""
     deployment, landed = failed()
     branch = deployment.ingestion(landed).branch
     fault = Fault(partial(deployment.catalog.fork, "mine", branch))
@@ -267,7 +267,7 @@ def test_a_branch_cut_at_the_last_moment_keeps_its_files() -> None:
 
 @pytest.mark.parametrize("command", [replayed, published, discarded])
 def test_a_write_that_timed_out_although_done_is_done(command: Command) -> None:
-    """The person is not told that they lost to themselves."""
+    """A save that timed out but was applied is a success."""
     deployment, landed = failed()
     deployment.journal.strike("ledger.save", Fault(unavailable, "after"))
     command(deployment, landed)
@@ -276,7 +276,7 @@ def test_a_write_that_timed_out_although_done_is_done(command: Command) -> None:
 
 
 def test_a_discarded_one_can_be_replayed() -> None:
-    """The landed object is still there: a replay reads it anew."""
+    """A discarded ingestion can be replayed from its landed object."""
     deployment, landed = failed()
     discarded(deployment, landed)
     deployment.script(landed, passed)
@@ -288,7 +288,7 @@ def test_a_discarded_one_can_be_replayed() -> None:
 
 
 def test_one_without_a_branch_is_discarded_all_the_same() -> None:
-    """What no contract claimed has nothing to delete, and counts as discarded."""
+    """An ingestion without a contract has nothing to delete, and is discarded."""
     deployment = Deployment()
     landed = deployment.land("elsewhere/a.parquet")
     deployment.settle()
@@ -298,7 +298,7 @@ def test_one_without_a_branch_is_discarded_all_the_same() -> None:
 
 @pytest.mark.parametrize("command", [replayed, published, discarded])
 def test_what_did_not_fail_is_left_alone(command: Command) -> None:
-    """A published file is neither replayed nor discarded, and the person is told what it is."""
+    """A published file can be neither replayed nor discarded, and the error names its state."""
     deployment, landed = failed(passed)
     before = deployment.ingestion(landed)
     with pytest.raises(LakegateError, match="it is published"):
@@ -313,7 +313,7 @@ def test_what_did_not_fail_is_left_alone(command: Command) -> None:
 def test_without_rows_there_is_nothing_to_publish(
     script: Callable[[AuditReport], AuditReport], code: str, said: str
 ) -> None:
-    """What could not be judged, or has no row on its branch, is refused, with what helps."""
+    """Without audited rows publishing is refused, with a remedy."""
     deployment, landed = failed(script)
     with pytest.raises(LakegateError, match=code) as refusal:
         published(deployment, landed)
@@ -322,7 +322,7 @@ def test_without_rows_there_is_nothing_to_publish(
 
 
 def test_discarded_rows_are_not_published() -> None:
-    """Who publishes what was discarded is told so."""
+    """Publishing a discarded ingestion is refused."""
     deployment, landed = failed()
     discarded(deployment, landed)
     with pytest.raises(LakegateError, match="it was discarded and its rows deleted"):
@@ -332,7 +332,7 @@ def test_discarded_rows_are_not_published() -> None:
 
 
 def test_a_branch_that_is_gone_is_not_published() -> None:
-    """Where somebody deleted the branch by hand, the person is told to replay."""
+    """If the branch was deleted by hand the error says to replay."""
     deployment, landed = failed()
     deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
     with pytest.raises(LakegateError, match="BRANCH_GONE"):
@@ -342,14 +342,14 @@ def test_a_branch_that_is_gone_is_not_published() -> None:
 
 @pytest.mark.parametrize(("by", "reason"), [("", "why"), ("Ann", " ")])
 def test_an_approval_has_a_name_and_a_reason(by: str, reason: str) -> None:
-    """Nobody publishes rejected rows without saying who and why."""
+    """Publishing rejected rows requires a name and a reason."""
     deployment, landed = failed()
     with pytest.raises(LakegateError, match="NAME_NEEDED"):
         publish_anyway(deployment.adapters, deployment.ingestion(landed), by, reason)
 
 
 def test_an_original_contract_that_is_gone_is_told() -> None:
-    """Where no contract ever claimed the file, there is no original to replay by."""
+    """Without a contract there is no original to replay with."""
     deployment = Deployment()
     landed = deployment.land("elsewhere/a.parquet")
     deployment.settle()
@@ -358,7 +358,7 @@ def test_an_original_contract_that_is_gone_is_told() -> None:
 
 
 def test_published_but_not_cleaned_up_is_told_apart() -> None:
-    """Where the branch cannot be deleted after the merge, it is published, and that is said."""
+    """A publication whose branch cannot be deleted is reported as such."""
     deployment, landed = failed()
     deployment.journal.strike("catalog.delete_branch", Fault(unavailable))
     outcome = published(deployment, landed)
@@ -377,7 +377,7 @@ KINDS: dict[str, tuple[Callable[[], None], When]] = {
 
 
 def insist(deployment: Deployment, landed: LandedObject, command: Command) -> None:
-    """Run a command until it is done, or the person is told that it is."""
+    """Repeat a command until it succeeds or reports that it is done."""
     for _ in range(4):
         with suppress(Transient, ProcessDied):
             try:
@@ -393,9 +393,9 @@ def insist(deployment: Deployment, landed: LandedObject, command: Command) -> No
 @pytest.mark.parametrize("command", [replayed, published, discarded])
 @pytest.mark.parametrize("is_moved", [False, True])
 def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: bool) -> None:
-    """Whichever call of a command fails, and however: once more, and it ends as undisturbed."""
+    """Whichever call of a command fails, repeating it ends as undisturbed."""
 
-    def told(number: int, fault: Fault | None) -> tuple[Deployment, int, LandedObject]:
+    def story(number: int, fault: Fault | None) -> tuple[Deployment, int, LandedObject]:
         deployment, landed = failed()
         if is_moved:
             moved(deployment, landed)
@@ -408,11 +408,11 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
         check_promises(deployment)
         return deployment, calls, landed
 
-    undisturbed, calls, landed = told(0, None)
+    undisturbed, calls, landed = story(0, None)
     effect, when = KINDS[kind]
     assert calls > 3
     for number in range(calls):
-        disturbed, _, _ = told(number, Fault(effect, when))
+        disturbed, _, _ = story(number, Fault(effect, when))
         where = f"{kind} at call {number}, {undisturbed.journal.calls[-calls:][number]}"
         assert ends(disturbed) == ends(undisturbed), where
         assert not left_behind(disturbed), where
@@ -421,7 +421,7 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
 
 
 def swept(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Nobody but the sweep, and messages that come once more."""
+    """Run the sweep and deliver repeated messages only."""
     deployment.send_all_again()
     deployment.settle()
     return Outcome(deployment.ingestion(landed))
@@ -431,31 +431,31 @@ def swept(deployment: Deployment, landed: LandedObject) -> Outcome:
 @pytest.mark.parametrize("other", [replayed, published, discarded, swept])
 @pytest.mark.parametrize("command", [replayed, published, discarded])
 def test_of_two_people_one_wins(command: Command, other: Command, when: When) -> None:
-    """Two at once, whichever call the first hangs at: one wins, the other is told what is now."""
+    """Of two simultaneous commands one succeeds, and the other reports the new state."""
     calls = len(_raced(command, other, -1, when)[0].journal.calls)
     assert calls > 3
     for number in range(calls):
-        deployment, wins, told = _raced(command, other, number, when)
+        deployment, wins, refusals = _raced(command, other, number, when)
         deployment.settle()
         check_promises(deployment)
         assert wins, f"nobody won at call {number}"
-        for words in told:
+        for words in refusals:
             assert "it is " in words or "discard" in words, words
 
 
 def _raced(
     command: Command, other: Command, number: int, when: When
 ) -> tuple[Deployment, list[Ingestion], list[str]]:
-    """Return one person's command, during whose call of that number another person's runs."""
+    """Return one person's command during whose nth call another person's runs."""
     deployment, landed = failed()
     wins: list[Ingestion] = []
-    told: list[str] = []
+    refusals: list[str] = []
 
     def attempt(what: Command) -> None:
         try:
             wins.append(what(deployment, landed).ingestion)
         except LakegateError as error:
-            told.append(error.message)
+            refusals.append(error.message)
 
     start = len(deployment.journal.calls)
     if number >= 0:
@@ -463,22 +463,22 @@ def _raced(
         deployment.journal.strike_at(start + number, fault)
     attempt(command)
     del deployment.journal.calls[: start if number < 0 else 0]
-    return deployment, wins, told
+    return deployment, wins, refusals
 
 
 @pytest.mark.parametrize("command", [published, discarded])
 def test_the_last_word_is_what_became_of_it(command: Command) -> None:
-    """Who hung before telling of a failure does not tell of it after people took care of it."""
+    """A delayed alert of a failure is not posted after its resolution."""
     deployment = Deployment()
     landed = deployment.land(KEY, script=rejected)
     deployment.journal.strike("alerts.post", Fault(lambda: command(deployment, landed)))
     deployment.settle()
     check_promises(deployment)
-    assert [told.kind for _, told in deployment.alerts.posted] == [Kind.RECOVERED]
+    assert [alert.kind for _, alert in deployment.alerts.posted] == [Kind.RECOVERED]
 
 
 def test_a_decision_is_for_the_attempt_that_was_seen() -> None:
-    """Who decides about what has been replayed and rejected once more since is told of it."""
+    """A decision on an outdated attempt is refused."""
     deployment, landed = failed()
 
     def replayed_meanwhile() -> None:
@@ -493,7 +493,7 @@ def test_a_decision_is_for_the_attempt_that_was_seen() -> None:
 
 
 def test_a_replay_begins_with_nothing_of_the_attempt_before() -> None:
-    """Neither the group that it was to be published with stays, nor what it was to replace."""
+    """A replay keeps neither the group nor the replacement of the previous attempt."""
     deployment, landed = failed()
     before = deployment.ingestion(landed)
     held = before.but(group=(before.id, "other"), replaced=("other",), replaced_rows=3)

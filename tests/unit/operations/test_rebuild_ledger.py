@@ -1,4 +1,4 @@
-"""The ledger is lost, whole or in part, at any moment of a story: every end is as it would be."""
+"""Losing the ledger, completely or partly, at any moment changes no final state."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,20 +33,20 @@ KEY = "shop/orders/a.parquet"
 
 
 def rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
-    """They are lost with the process, and restored before anything else happens."""
+    """Lose items with the process, and restore them before anything else."""
     deployment.ledger.lose(*ids)
     list(rebuild(deployment.adapters))
     raise ProcessDied
 
 
 def rebuilt_meanwhile(ids: tuple[str, ...], deployment: Deployment) -> None:
-    """The process goes on, with what it knew of before, after loss and rebuild."""
+    """Let the process continue with its old data after loss and rebuild."""
     deployment.ledger.lose(*ids)
     list(rebuild(deployment.adapters))
 
 
 def rebuilt_late(ids: tuple[str, ...], deployment: Deployment) -> None:
-    """Events, job runs and a sweep meet the gap before it is filled."""
+    """Let events, job runs and a sweep run before the rebuild."""
     deployment.ledger.lose(*ids)
     deployment.deliver()
     deployment.run_jobs()
@@ -55,7 +55,7 @@ def rebuilt_late(ids: tuple[str, ...], deployment: Deployment) -> None:
 
 
 def never_rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
-    """Nobody notices: the sweep alone restores."""
+    """Let only the sweep restore."""
     deployment.ledger.lose(*ids)
     raise ProcessDied
 
@@ -66,7 +66,7 @@ LOSSES = [rebuilt, rebuilt_meanwhile, rebuilt_late, never_rebuilt]
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_lost_ledger_changes_no_end(story: Story) -> None:
-    """Whenever the ledger is lost, all of it or one ingestion, all final states are the same."""
+    """Whenever the ledger or one item is lost, all final states are the same."""
     undisturbed, known = _watched(story)
     for number, files in known.items():
         call = undisturbed.journal.calls[number]
@@ -82,7 +82,7 @@ def test_a_lost_ledger_changes_no_end(story: Story) -> None:
 
 @pytest.mark.parametrize("moment", [0.5, 0.6, 0.9, 1])
 def test_a_rebuild_that_fails_is_done_again(moment: float) -> None:
-    """Whichever call of a rebuild fails, and however, doing it again ends as an undisturbed one."""
+    """Whichever call of a rebuild fails, repeating it ends as undisturbed."""
     undisturbed = ends(_told(mixed))
     calls = len(_rebuilt(moment, None).journal.calls)
     begun = len(_lost_at(moment).journal.calls)
@@ -106,7 +106,7 @@ def _rebuilt(moment: float, fault: tuple[int, Fault] | None) -> Deployment:
 
 
 def test_a_whole_ledger_stays_as_it_is() -> None:
-    """Where nothing was lost nothing is restored, deleted or saved, however often."""
+    """A complete ledger stays unchanged, however often it is rebuilt."""
     deployment = Deployment()
     mixed(deployment)
     deployment.land("shop/orders/on-its-way.parquet")
@@ -119,7 +119,7 @@ def test_a_whole_ledger_stays_as_it_is() -> None:
 
 
 def test_a_dry_run_changes_nothing() -> None:
-    """It tells what would be restored, and leaves ledger and branches as they are."""
+    """A dry run names what would be restored, and changes nothing."""
     deployment = _lost_at(0.6)
     branches = deployment.catalog.branches("")
     planned = {(i.id, i.state) for i in rebuild(deployment.adapters, dry_run=True)}
@@ -129,7 +129,7 @@ def test_a_dry_run_changes_nothing() -> None:
 
 
 def test_what_was_published_is_as_it_was() -> None:
-    """Main's log and the report give back all but what only the way there knew."""
+    """Main's log and the report restore everything except the history."""
     deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.settle()
@@ -142,7 +142,7 @@ def test_what_was_published_is_as_it_was() -> None:
 
 
 def test_what_is_on_main_needs_nothing_else() -> None:
-    """A publication is restored from main's log alone: file, report and job run may be gone."""
+    """A publication is restored from main's log alone."""
     deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.settle()
@@ -159,7 +159,7 @@ def test_what_is_on_main_needs_nothing_else() -> None:
 
 @pytest.mark.parametrize("script", [rejected, errored])
 def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
-    """With job run and branch long gone, a file is failed still, and is not run again."""
+    """A failed file is restored from its report alone, and does not run again."""
     deployment = Deployment()
     landed = deployment.land(KEY, script=script)
     deployment.settle()
@@ -177,7 +177,7 @@ def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
 
 
 def test_a_pass_that_nobody_can_confirm_is_run_again() -> None:
-    """A report that passed publishes nothing where its job run is not known any more."""
+    """A passed report without a known job run publishes nothing: the job runs again."""
     deployment = Deployment()
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
     landed = deployment.land(KEY)
@@ -196,7 +196,7 @@ def test_a_pass_that_nobody_can_confirm_is_run_again() -> None:
 
 @pytest.mark.parametrize("most", [1, 9])
 def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
-    """A process that meant to merge what was lost, whole or in part, finds nothing to merge."""
+    """An older process that wants to merge a lost intent finds nothing to merge."""
     deployment, together = _swapped()
 
     def lose() -> None:
@@ -210,7 +210,7 @@ def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
 
 
 def test_a_merge_just_before_it_is_cut_off_counts() -> None:
-    """What a process of before merges while the rebuild reads is published, and not once more."""
+    """A merge during the rebuild counts as published, and is not repeated."""
     deployment, together = _swapped()
     members = deployment.ledger.together(together)
     intent = members[0].intent
@@ -227,7 +227,7 @@ def test_a_merge_just_before_it_is_cut_off_counts() -> None:
 
 @pytest.mark.parametrize("lost", [0, -1])
 def test_a_group_that_lost_a_member_is_not_merged(lost: int) -> None:
-    """The others are not published by a commit that does not name all whose rows it brings."""
+    """A group with a lost member is not merged by a commit that omits it."""
     deployment, together = _swapped()
     deployment.ledger.lose(together[lost])
     deployment.settle()
@@ -236,7 +236,7 @@ def test_a_group_that_lost_a_member_is_not_merged(lost: int) -> None:
 
 
 def _swapped() -> tuple[Deployment, tuple[str, ...]]:
-    """Files that wait together on one branch, whose maker died; and the ids of their ingestions."""
+    """Return files waiting on one branch after a crash, and the ids of their ingestions."""
     deployment = Deployment()
     landed = wait_together(deployment, 3)
     deployment.journal.strike("ledger.save_all", Fault(die, "after"))
@@ -248,7 +248,7 @@ def _swapped() -> tuple[Deployment, tuple[str, ...]]:
 
 @pytest.mark.parametrize("rebuilds", [True, False])
 def test_what_an_event_began_anew_is_restored(rebuilds: bool) -> None:
-    """Where all events come again before rebuild or sweep, what was published stays so."""
+    """If all events come again before the rebuild, published files stay published."""
     deployment = Deployment()
     wait_together(deployment, 2)
     deployment.settle()
@@ -265,7 +265,7 @@ def test_what_an_event_began_anew_is_restored(rebuilds: bool) -> None:
 
 
 def test_a_process_of_before_saves_over_nothing() -> None:
-    """What a process knew before the loss is no revision of what was restored."""
+    """An older process cannot overwrite a restored ingestion."""
     deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.deliver()
@@ -279,7 +279,7 @@ def test_a_process_of_before_saves_over_nothing() -> None:
 
 
 def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
-    """Where a contract is broken everything is restored; its people are then told by default."""
+    """An invalid contract stops nothing; its alerts go to the default channel."""
     deployment = Deployment()
     deployment.land(KEY, script=rejected)
     deployment.deliver()
@@ -292,7 +292,7 @@ def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
 
 
 def test_what_begins_while_the_traces_are_read_is_not_lost() -> None:
-    """A file that an event takes in meanwhile keeps its branch, and its job runs."""
+    """A file that an event ingests meanwhile keeps its branch, and its job runs."""
     deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.journal.strike("jobs.start", Fault(unavailable))
@@ -304,9 +304,9 @@ def test_what_begins_while_the_traces_are_read_is_not_lost() -> None:
 
 
 def test_a_run_of_before_that_was_asked_for_otherwise_is_taken_over() -> None:
-    """A listing names a landed object without its sequencer, an event with it: both are the same.
+    """An object's listing and its event give the same ingestion.
 
-    Its job run, which no other may take the place of, is judged although nobody announces it.
+    Its existing job run is used, although no event reports its end.
     """
     deployment = Deployment()
     landed = deployment.land(KEY)
@@ -352,8 +352,7 @@ def _lost_at(moment: float) -> Deployment:
 def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
     """Run a story without faults; return it and the ledger's files after each call.
 
-    What the ledger does not know then it cannot lose, and a call that never returns, as it fails or
-    is a list that nobody reads to its end, is not struck.
+    Calls that never return, such as failing ones or unfinished lists, are skipped.
     """
     deployment = Deployment()
     known: dict[int, tuple[str, ...]] = {}
@@ -369,7 +368,7 @@ def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
 
 
 class _Stopped(BaseException):
-    """The story stops here."""
+    """The story ends here."""
 
 
 def _told(
@@ -384,7 +383,7 @@ def _told(
 
 
 def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
-    """A sweep that is slower than the next attempt of a file deletes nothing of that attempt."""
+    """A sweep that is slower than the next attempt deletes nothing of that attempt."""
     meanwhile = (
         events.Deliver(),  # the event comes again: the first attempt runs, and leaves no report
         events.RunJob(),
@@ -405,7 +404,7 @@ def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
 
 
 def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
-    """Where another process is quicker than the restoring one, no branch is deleted."""
+    """If another process adds the ingestion first, no branch is deleted."""
     deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.journal.strike("jobs.start", Fault(die))
@@ -421,6 +420,6 @@ def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
 
 
 def test_the_branch_of_a_restored_run_stays() -> None:
-    """A file that is audited again when its entry is lost keeps the branch that the run names."""
+    """A restored re-audit keeps the branch that its job run names."""
     steps = (Begin(Work.JOB, 0), Begin(Work.MESSAGE, 0), Begin(Work.JOB, 0))
     play((*BEYOND, *steps, events.LoseEntry(2)))

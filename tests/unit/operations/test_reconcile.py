@@ -1,4 +1,4 @@
-"""Reconcile over a whole deployment: what the records really say, put together."""
+"""Reconcile compares the records of a whole deployment."""
 
 import json
 from dataclasses import replace
@@ -46,7 +46,7 @@ def on_main(deployment: Deployment) -> FakeTable:
 
 
 def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
-    """Every object has its end, and the table the rows of those that were published."""
+    """Every object has a final state, and the table has the published rows."""
     found = result_of(deployment)
     assert (found.problems, found.remarks, found.landed) == ((), (), 3)
     assert found.ended(End.PUBLISHED) == (2, 2 * ROWS_A_FILE)
@@ -56,7 +56,7 @@ def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
 
 
 def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
-    """Each record is read once as a whole, and after a first run no commit or report of before."""
+    """Each record is read once; later runs read no earlier commit or report."""
     result_of(deployment)
     deployment.journal.calls.clear()
     reconciled(deployment.adapters)
@@ -75,7 +75,7 @@ def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
 
 
 def test_what_others_removed_or_inserted_is_a_remark(deployment: Deployment) -> None:
-    """A delete and an insert by somebody else are told, and all is right."""
+    """Another writer's delete and insert are remarks, not problems."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, replace(table, files=table.files[1:]))
     deployment.catalog.commit("main", TABLE, on_main(deployment).append("by-hand.parquet"))
@@ -86,7 +86,7 @@ def test_what_others_removed_or_inserted_is_a_remark(deployment: Deployment) -> 
 
 
 def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment) -> None:
-    """Rows of ours that somebody doubled on main are doubled; when they are gone, all is right."""
+    """A data file that another writer registered twice is a problem until it is removed."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, table.append(table.files[0]))
     found = result_of(deployment)
@@ -99,7 +99,7 @@ def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment)
 
 
 def test_a_dropped_table_is_told_and_nobodys_loss(deployment: Deployment) -> None:
-    """Whoever dropped a table removed its rows, and a file that lands later is there alone."""
+    """A dropped table is a remark, and a file that lands later is there alone."""
     deployment.catalog.commit("main", TABLE, None)
     assert codes(result_of(deployment).remarks) == ["CHANGED_BY_OTHERS"]
     deployment.land("shop/orders/c.parquet")
@@ -110,7 +110,7 @@ def test_a_dropped_table_is_told_and_nobodys_loss(deployment: Deployment) -> Non
 
 
 def test_rows_that_a_newer_version_replaced_are_no_loss(deployment: Deployment) -> None:
-    """A commit of ours that says what it replaced may take those rows away."""
+    """A commit of Lakegate may remove the rows that it says it replaced."""
     landed = deployment.land("shop/orders/newer.parquet")
     deployment.deliver()
     named = replace(deployment.ingestion(landed), rows=ROWS_A_FILE, state=State.PUBLISHED)
@@ -130,7 +130,7 @@ def test_rows_that_a_newer_version_replaced_are_no_loss(deployment: Deployment) 
 
 
 def test_a_table_of_others_is_none_of_ours(deployment: Deployment) -> None:
-    """Tables to which Lakegate never published are left alone."""
+    """Tables without published data are ignored."""
     deployment.catalog.commit("main", "lab.notes", FakeTable("uuid", files=("a", "a")))
     found = result_of(deployment)
     assert [balance.table for balance in found.balances] == [TABLE]
@@ -140,7 +140,7 @@ def test_a_table_of_others_is_none_of_ours(deployment: Deployment) -> None:
 def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
     deployment: Deployment,
 ) -> None:
-    """Without its event an object is in flight until the sweep had its turn; then it is missing."""
+    """An object without its event is in flight until the sweep should have run."""
     deployment.loses_events = True
     deployment.land("shop/orders/lost.parquet")
     deployment.clock.pass_(deployment.settings.grace_seconds * 1.5)
@@ -152,7 +152,7 @@ def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
 
 
 def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment) -> None:
-    """A merge that brings a file's rows twice is found among those that do not."""
+    """The commit that doubled a file's rows is named."""
     branch = "ingest/shop.orders/doubled"
     base = deployment.catalog.create_branch(branch)
     table = on_main(deployment).append("new.parquet")
@@ -167,7 +167,7 @@ def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment)
 
 
 def test_only_what_concerns_a_table(deployment: Deployment) -> None:
-    """With a table named, other tables are left out, but not what nobody knows."""
+    """With a table named, other tables are ignored, but unknown objects are not."""
     assert result_of(deployment, TABLE).landed == 3
     other = result_of(deployment, "shop.other")
     assert (other.landed, other.balances, other.problems) == (0, (), ())
@@ -179,7 +179,7 @@ def test_only_what_concerns_a_table(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("thorough", [False, True])
 def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough: bool) -> None:
-    """A merge of equal rows that enters a file again and lacks its own is found at once."""
+    """A merge that registers one file twice and lacks another is found at once."""
     look_at = partial(result_of, deployment, thorough=thorough)
     assert look_at().problems == ()
     branch = "ingest/shop.orders/again"
@@ -198,7 +198,7 @@ def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough
 
 
 def test_a_delete_and_an_insert_of_as_many_rows_is_told(deployment: Deployment) -> None:
-    """What others exchange in one commit is a remark, although the number of rows is the same."""
+    """Another writer's exchange of as many rows is a remark."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, replace(table, files=(*table.files[1:], "by-hand")))
     found = result_of(deployment)
@@ -208,7 +208,7 @@ def test_a_delete_and_an_insert_of_as_many_rows_is_told(deployment: Deployment) 
 
 @pytest.mark.parametrize("thorough", [False, True])
 def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thorough: bool) -> None:
-    """Of many data files all are looked for if that is asked for, and a few if it is not."""
+    """All data files are looked for on request, otherwise a sample."""
     table = on_main(deployment)
     more = [f"{number}.parquet" for number in range(30)]
     deployment.catalog.commit("main", TABLE, table.append(*more))
@@ -222,7 +222,7 @@ def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thor
 
 
 def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deployment) -> None:
-    """After more was published both have the same ends and sums; the first looks at less."""
+    """A run from the checkpoint gives the same result as a full one, and reads less."""
     assert result_of(deployment).since == ""
     deployment.land("shop/orders/c.parquet")
     deployment.settle()
@@ -233,13 +233,13 @@ def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deplo
 
 
 def test_who_looks_at_one_table_leaves_the_checkpoint_as_it_is(deployment: Deployment) -> None:
-    """What was not looked at is not said to be right."""
+    """A run for one table does not write the checkpoint."""
     result_of(deployment, TABLE)
     assert deployment.lake.checkpoint() == (None, "")
 
 
 def test_a_checkpoint_that_cannot_be_written_is_a_remark(deployment: Deployment) -> None:
-    """What was found stands all the same."""
+    """A checkpoint that cannot be written is a remark, and the results stand."""
     deployment.journal.strike("lake.put_checkpoint", Fault(unavailable))
     found = reconciled(deployment.adapters)
     assert (found.problems, codes(found.remarks)) == ((), ["NO_CHECKPOINT"])

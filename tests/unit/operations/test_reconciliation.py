@@ -1,4 +1,4 @@
-"""The invariant: every landed object has one end, and main has the rows that were published."""
+"""Every landed object has one final state, and main has the published rows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def ordinary() -> History:
-    """Return a good file, a bad one, one of each other end, and one that is under way."""
+    """Return a history with each final state and one ingestion in flight."""
     history = History()
     history.publish([3, 4])
     for state in (State.REJECTED, State.ERRORED, State.IGNORED, State.SUBMITTED):
@@ -34,7 +34,7 @@ def ordinary() -> History:
 
 
 def test_every_object_has_one_end() -> None:
-    """Landing is the sum of the ends, with the rows of each, and nothing needs to be said."""
+    """The final states add up to the landed objects, without problems or remarks."""
     found = ordinary().reconcile()
     assert (found.problems, found.remarks) == ((), ())
     assert {end: found.ended(end) for end in End} == {
@@ -49,7 +49,7 @@ def test_every_object_has_one_end() -> None:
 
 
 def test_nothing_at_all_is_all_right() -> None:
-    """A deployment in which nothing ever landed reconciles."""
+    """An empty deployment reconciles."""
     found = History().reconcile()
     assert (found.landed, found.problems, found.remarks) == (0, (), ())
 
@@ -147,7 +147,7 @@ PROBLEMS: dict[str, tuple[Callable[[History], str], str]] = {
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_each_problem_is_told_alone(name: str) -> None:
-    """What goes wrong gives exactly its own problem, with what and where in its sentence."""
+    """Each fault gives exactly its own problem, with all details in its message."""
     provoke, code = PROBLEMS[name]
     history = ordinary()
     said = provoke(history)
@@ -157,7 +157,7 @@ def test_each_problem_is_told_alone(name: str) -> None:
 
 
 def test_a_problem_names_what_a_program_needs() -> None:
-    """Table, ingestion and commit are fields of their own."""
+    """Table, ingestion and commit are separate fields."""
     history = ordinary()
     published_twice(history)
     [problem] = history.reconcile().problems
@@ -170,7 +170,7 @@ def test_a_problem_names_what_a_program_needs() -> None:
 
 
 def test_what_is_new_may_be_under_way() -> None:
-    """An object that just landed is in flight, one that was just merged need not be recorded."""
+    """A new object is in flight, and a new merge need not be recorded."""
     history = ordinary()
     history.land(at=NEW)
     history.publish([5], at=NEW, state=State.AUDITED)
@@ -181,7 +181,7 @@ def test_what_is_new_may_be_under_way() -> None:
 
 
 def test_an_object_that_is_no_longer_listed_is_a_remark() -> None:
-    """What a lifecycle rule removed keeps its end, and is no longer of what landed."""
+    """An object that a lifecycle rule deleted keeps its final state, outside the landed ones."""
     history = ordinary()
     for id_ in list(history.landed)[:3]:
         del history.landed[id_]
@@ -193,7 +193,7 @@ def test_an_object_that_is_no_longer_listed_is_a_remark() -> None:
 
 
 def test_what_is_taken_in_meanwhile_is_no_problem() -> None:
-    """An object that the sweep takes in while the records are read is in flight."""
+    """An object that the sweep ingests meanwhile is in flight."""
     history = ordinary()
     adapters: Any = history.adapters()
     adapters.ledger.all = lambda: iter(())  # as it was a moment ago
@@ -202,7 +202,7 @@ def test_what_is_taken_in_meanwhile_is_no_problem() -> None:
 
 
 def test_what_others_did_is_a_remark() -> None:
-    """Who, when, what and by which commit: rows that others added or removed."""
+    """Other writers' changes are remarks with author, time, rows and commit."""
     history = ordinary()
     added, removed = history.by_others(1000), history.by_others(-1)
     found = history.reconcile()
@@ -214,7 +214,7 @@ def test_what_others_did_is_a_remark() -> None:
 
 
 def test_rows_that_cannot_be_counted_are_a_remark() -> None:
-    """Which rows equality deletes hide is said not to be known."""
+    """Equality deletes are a remark: their rows cannot be counted."""
     history = ordinary()
     deleted = history.by_others(0)
     history.at[deleted.hash] = TableRows("uuid", 7, equality_deletes=2)
@@ -223,7 +223,7 @@ def test_rows_that_cannot_be_counted_are_a_remark() -> None:
 
 
 def test_a_file_twice_and_another_one_lost_is_found() -> None:
-    """One commit with equal rows that has one file again and lacks another is told both ways."""
+    """A commit that has one file twice and lacks another is reported both ways."""
     history = ordinary()
     said = swapped(history)
     found = history.reconcile()
@@ -233,7 +233,7 @@ def test_a_file_twice_and_another_one_lost_is_found() -> None:
 
 
 def test_files_that_others_exchanged_are_a_remark() -> None:
-    """Rows that somebody deleted and as many that he inserted are told, though the sum is right."""
+    """Other writers' exchange of as many rows is a remark."""
     history = ordinary()
     history.by_others(0, "s3://lake/x.parquet")
     found = history.reconcile()
@@ -242,7 +242,7 @@ def test_files_that_others_exchanged_are_a_remark() -> None:
 
 
 def test_files_that_no_report_names_are_only_counted() -> None:
-    """Where reports are gone rows are compared all the same, and it is told that files are not."""
+    """Without reports, rows are compared all the same, and a remark names the gap."""
     history = ordinary()
     history.reports.clear()
     found = history.reconcile()
@@ -252,7 +252,7 @@ def test_files_that_no_report_names_are_only_counted() -> None:
 
 
 def test_the_next_run_begins_where_the_last_one_ended() -> None:
-    """Only commits since then are looked at; the sums are those of all."""
+    """Only commits since the checkpoint are read; the sums include all."""
     history = ordinary()
     history.by_others(2)
     first = history.reconcile()
@@ -269,7 +269,7 @@ def test_the_next_run_begins_where_the_last_one_ended() -> None:
 
 
 def test_what_is_under_way_is_looked_at_again() -> None:
-    """A checkpoint lies before whatever may still change, and problems leave it where it is."""
+    """A checkpoint excludes commits in progress, and problems keep it where it is."""
     history = ordinary()
     history.publish([5], at=NEW)
     history.reconcile()
@@ -283,7 +283,7 @@ def test_what_is_under_way_is_looked_at_again() -> None:
 
 
 def test_a_main_that_was_put_back_is_looked_at_from_the_beginning() -> None:
-    """A checkpoint that main no longer has counts for nothing; what is missing is named."""
+    """A checkpoint that main lost is ignored, and missing ingestions are named."""
     history = ordinary()
     first, second = history.log[0], history.publish([5])
     history.reconcile()
@@ -296,7 +296,7 @@ def test_a_main_that_was_put_back_is_looked_at_from_the_beginning() -> None:
 
 
 def test_what_was_put_back_behind_the_checkpoint_is_found() -> None:
-    """What was published since the checkpoint and taken back from main is missing."""
+    """An ingestion published since the checkpoint and lost by main is missing."""
     history = ordinary()
     history.reconcile()
     history.publish([5], at=NEW)
@@ -307,7 +307,7 @@ def test_what_was_put_back_behind_the_checkpoint_is_found() -> None:
 
 
 def test_a_second_publication_since_the_checkpoint_is_found() -> None:
-    """Also where the first one lies before it: the ledger names another commit."""
+    """A second publication is found even if the first is before the checkpoint."""
     history = ordinary()
     history.reconcile()
     history.merge(published(history.log[0])[:1], gain=3)
@@ -315,7 +315,7 @@ def test_a_second_publication_since_the_checkpoint_is_found() -> None:
 
 
 def test_a_table_that_becomes_ours_begins_with_what_others_left() -> None:
-    """Rows that were there before Lakegate published to a table are those of others."""
+    """Rows from before the first publication belong to other writers."""
     history = History()
     history.by_others(9)
     history.reconcile()
@@ -335,7 +335,7 @@ STEPS = st.one_of(
 
 
 def tell(steps: list[tuple[str, object]], history: History | None = None) -> History:
-    """Return a history of correct steps; the table never has less than no rows."""
+    """Return a history of correct steps; the table never has negative rows."""
     history = history or History()
     for step in steps:
         rows = history.at[history.log[-1].hash].records if history.log else 0
@@ -357,9 +357,9 @@ def tell(steps: list[tuple[str, object]], history: History | None = None) -> His
 
 @given(st.lists(STEPS, max_size=30), st.booleans())
 def test_correct_steps_reconcile(steps: list[tuple[str, object]], thorough: bool) -> None:
-    """Whatever landed, was published, rejected or replaced, and whatever others did: all right.
+    """Any correct history reconciles.
 
-    Whether an earlier run had looked at the first half of it makes no difference.
+    An earlier run over its first half makes no difference.
     """
     history = tell(steps[: len(steps) // 2])
     history.reconcile()
@@ -377,7 +377,7 @@ def test_correct_steps_reconcile(steps: list[tuple[str, object]], thorough: bool
 def test_one_lost_or_doubled_file_does_not(
     before: list[tuple[str, object]], after: list[tuple[str, object]], data: st.DataObject
 ) -> None:
-    """One file's rows lost or doubled, in whichever commit, are found, and only that commit."""
+    """One file's lost or doubled rows are found with exactly their commit."""
     history = tell([*before, ("publish", [data.draw(st.integers(1, 60))]), *after])
     wrong = data.draw(st.sampled_from([commit for commit in history.log if published(commit)]))
     file = data.draw(st.sampled_from(published(wrong)))
@@ -392,7 +392,7 @@ def test_one_lost_or_doubled_file_does_not(
 
 @given(st.lists(STEPS, min_size=1, max_size=20), st.data())
 def test_a_forgotten_object_does_not(steps: list[tuple[str, object]], data: st.DataObject) -> None:
-    """Any one landed object that vanishes from the ledger is found."""
+    """Any landed object that disappears from the ledger is found."""
     history = tell(steps)
     assume(history.ingestions)
     forgotten = data.draw(st.sampled_from(sorted(history.ingestions)))

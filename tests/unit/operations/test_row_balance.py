@@ -1,4 +1,4 @@
-"""Where the rows of a table on main come from, and which commit is to blame for wrong ones."""
+"""The balance finds the origin of a table's rows, and the commit that is wrong."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.unit.operations.main_history import History
 
 
 def test_what_was_published_is_there() -> None:
-    """Where main has what was published, each commit is looked at once."""
+    """A correct table has no findings, and each commit is read once."""
     history = History()
     for _ in range(100):
         history.publish([3, 4])
@@ -18,7 +18,7 @@ def test_what_was_published_is_there() -> None:
 
 
 def test_others_may_add_and_remove() -> None:
-    """What others did is told commit by commit, and is nobody's fault; what changed none is not."""
+    """Other writers' changes are listed by commit, except those without effect."""
     history = History()
     history.publish([10])
     more, same, less = history.by_others(5), history.by_others(0), history.by_others(-7)
@@ -37,7 +37,7 @@ def test_others_may_add_and_remove() -> None:
 @pytest.mark.parametrize("gain", [0, 6, 20])
 @pytest.mark.parametrize("others", [0, 8])
 def test_the_commit_that_is_wrong_is_named(gain: int, others: int) -> None:
-    """Of many commits the one that lost or doubled rows is found, whatever others did since."""
+    """Of many commits the one that lost or doubled rows is found."""
     history, commits = History(), []
     for number in range(64):
         commits.append(history.publish([3], gain=gain if number == 40 else 3))
@@ -51,7 +51,7 @@ def test_the_commit_that_is_wrong_is_named(gain: int, others: int) -> None:
 
 
 def test_errors_that_cancel_each_other_out_are_found() -> None:
-    """One file lost and another doubled leave the total right; every commit's gain is not."""
+    """A lost and a doubled file are found even if the total is right."""
     history = History()
     lost = history.publish([3], gain=0)
     history.publish([3])
@@ -62,7 +62,7 @@ def test_errors_that_cancel_each_other_out_are_found() -> None:
 
 
 def test_an_error_is_not_made_good_by_somebody_elses_change() -> None:
-    """Rows that others removed do not hide as many that were doubled."""
+    """Another writer's removal does not hide as many doubled rows."""
     history = History()
     doubled = history.publish([3], gain=6)
     history.by_others(-3)
@@ -71,7 +71,7 @@ def test_an_error_is_not_made_good_by_somebody_elses_change() -> None:
 
 
 def test_rows_that_no_commit_brought_are_unaccounted_for() -> None:
-    """Where the table changed at a commit that says nothing of it, that is what is left over."""
+    """A change that no commit names is left as unaccounted rows."""
     history = History()
     history.publish([3])
     history.commit(gain=5)
@@ -82,7 +82,7 @@ def test_rows_that_no_commit_brought_are_unaccounted_for() -> None:
 
 
 def test_replaced_rows_are_no_loss() -> None:
-    """A newer version's commit gains its rows less those of the earlier version."""
+    """A newer version's commit changes the table by its rows minus the earlier version's."""
     history = History()
     history.publish([10])
     history.publish([4], replaced=10)
@@ -91,7 +91,7 @@ def test_replaced_rows_are_no_loss() -> None:
 
 
 def test_rows_that_delete_files_name_are_gone() -> None:
-    """A row-level delete by position takes rows away, though the data files keep them."""
+    """Rows removed by position deletes are subtracted."""
     history = History()
     history.publish([10])
     deleted = history.by_others(0)

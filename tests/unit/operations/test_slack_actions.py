@@ -1,4 +1,4 @@
-"""What people press in Slack is done once, and told: in any order, by several, with crashes."""
+"""Slack actions are executed once and answered, in any order, by several users, with crashes."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -53,61 +53,61 @@ def failed(script: Callable[..., object] = rejected) -> tuple[Deployment, Landed
 def wish(
     deployment: Deployment, landed: LandedObject, what: Verb = Verb.REPLAY, by: str = ADA
 ) -> str:
-    """What somebody wants of what the newest alert shows, as the queue holds it."""
+    """Return a request on the newest alert as the queue holds it."""
     now = deployment.ingestion(landed)
     reason = "it is known" if what is Verb.PUBLISH else ""
     return ActionRequest(what, Seen(now.id, state_token(now)), by, reason).text()
 
 
 def come_to_rest(deployment: Deployment) -> None:
-    """Everything goes on to its end, and the daily clean-up comes by."""
+    """Let everything reach its final state, and run the daily clean-up."""
     deployment.settle()
     assert not [each.left for each in expire(deployment.adapters, 30) if each.left]
     check_promises(deployment)
 
 
 def answers(deployment: Deployment) -> list[Alert]:
-    """What was answered in threads."""
+    """Return the answers posted in threads."""
     return [alert for _, alert in deployment.alerts.posted if alert.kind is Kind.ANSWER]
 
 
 def test_a_replay_is_carried_out_and_told() -> None:
-    """The job runs again, the thread says who wanted it, and the ledger keeps it."""
+    """The job runs again; thread and ledger name the person."""
     deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed))
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.SUBMITTED, 2)
     (action,) = now.actions
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
-    (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} replayed a.parquet: it is submitted, attempt 2")
-    assert (told.ingestion, told.token) == (now.id, state_token(now))
+    (answer,) = answers(deployment)
+    assert answer.text.startswith(f"{ADA} replayed a.parquet: it is submitted, attempt 2")
+    assert (answer.ingestion, answer.token) == (now.id, state_token(now))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
     check_promises(deployment)
 
 
 def test_rows_are_published_anyway() -> None:
-    """Main's log names who wanted it, by name and id, and why; the thread tells its end once."""
+    """Main's log names the person and the reason; the thread gets the final state once."""
     deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     now = deployment.ingestion(landed)
     (entry,) = merge_commit.published(merge_commit.commit_of(deployment.catalog.log(), now))
     assert (entry.approved_by, entry.approved_because) == (ADA, "it is known")
-    told = [alert.kind for _, alert in deployment.alerts.posted]
-    assert told == [Kind.FAILED, Kind.RECOVERED]
+    kinds = [alert.kind for _, alert in deployment.alerts.posted]
+    assert kinds == [Kind.FAILED, Kind.RECOVERED]
 
 
 def test_what_is_discarded_waits_for_the_clean_up() -> None:
-    """It is written down at once; who acts for people on the internet deletes nothing."""
+    """A discard is recorded at once, and only the daily clean-up deletes files."""
     deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
     now = deployment.ingestion(landed)
     assert (now.discarded, list(now.branches_to_delete)) == (True, [now.branch])
     assert now.branch in deployment.catalog.branches("ingest/")
     assert not deployment.lake.deleted
-    (told,) = answers(deployment)
-    assert (told.text, told.token) == (
+    (answer,) = answers(deployment)
+    assert (answer.text, answer.token) == (
         f"{ADA} discarded a.parquet: the next daily clean-up deletes its branch and files",
         "",
     )
@@ -116,7 +116,7 @@ def test_what_is_discarded_waits_for_the_clean_up() -> None:
 
 
 def test_what_moved_since_the_alert_is_left_alone() -> None:
-    """An alert that shows an earlier attempt is old: nothing is done, and its thread says so."""
+    """A button of an outdated alert does nothing, and the thread says so."""
     deployment, landed = failed()
     old = wish(deployment, landed, Verb.DISCARD)
     deployment.script(landed, rejected)
@@ -125,24 +125,24 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     before = deployment.ingestion(landed)
     act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
-    (told,) = answers(deployment)
-    assert "the ingestion changed since this alert: it is rejected" in told.text
-    assert told.token == state_token(before)
+    (answer,) = answers(deployment)
+    assert "the ingestion changed since this alert: it is rejected" in answer.text
+    assert answer.token == state_token(before)
 
 
 def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
-    """A refusal for another reason than that it moved leaves the alert's buttons."""
+    """A refusal for another reason keeps the alert's buttons."""
     deployment, landed = failed()
     now = deployment.ingestion(landed)
     deployment.catalog.delete_branch(now.branch)
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
-    (told,) = answers(deployment)
-    assert "is gone" in told.text
-    assert told.token == state_token(now)
+    (answer,) = answers(deployment)
+    assert "is gone" in answer.text
+    assert answer.token == state_token(now)
 
 
 def test_what_could_not_be_judged_is_not_published() -> None:
-    """Where no audit came to a verdict, a forged or old button publishes nothing."""
+    """A forged or outdated button never publishes an ingestion without a verdict."""
     deployment, landed = failed(errored)
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     assert deployment.ingestion(landed).state is State.ERRORED
@@ -150,20 +150,20 @@ def test_what_could_not_be_judged_is_not_published() -> None:
 
 
 def test_who_is_late_hears_who_was_faster() -> None:
-    """The second person's wish is not done, and told once, however often they press."""
+    """The second person's request is refused and answered once, however often pressed."""
     deployment, landed = failed()
     bobs = wish(deployment, landed, Verb.DISCARD, BOB)
     act(deployment.adapters, wish(deployment, landed))
     act(deployment.adapters, bobs)
     act(deployment.adapters, bobs)
-    assert [told.text.partition(":")[0] for told in answers(deployment)] == [
+    assert [answer.text.partition(":")[0] for answer in answers(deployment)] == [
         f"{ADA} replayed a.parquet",
         f"{BOB} could not discard a.parquet",
     ]
 
 
 def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
-    """Who published in vain is told so, may do what the new alert says, and press once more."""
+    """After a failed publication the new alert's buttons work again."""
     deployment, landed = unreplaceable()
     old = wish(deployment, landed, Verb.PUBLISH)
     for _ in range(2):
@@ -174,8 +174,8 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
         1,
         "CANNOT_REPLACE",
     )
-    (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} could not publish a.parquet: the")
+    (answer,) = answers(deployment)
+    assert answer.text.startswith(f"{ADA} could not publish a.parquet: the")
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     assert deployment.ingestion(landed).state is State.PUBLISHED
     rejections = [said for said in deployment.announcements.sent if said.ingestion == now.id][:2]
@@ -199,7 +199,7 @@ def unreplaceable() -> tuple[Deployment, LandedObject]:
 
 @pytest.mark.parametrize("later", [False, True])
 def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
-    """A button from before a discard does nothing; on the command line it can be replayed."""
+    """A button from before a discard does nothing; the command line can replay it."""
     deployment, landed = failed()
     old = wish(deployment, landed, by=BOB)
     act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
@@ -217,7 +217,7 @@ def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
 
 
 def test_what_was_refused_and_is_done_later_is_told() -> None:
-    """Pressed again once nothing is in its way any more, it is done, and the thread says that."""
+    """After a refusal's cause is gone, the same press is executed and answered."""
     deployment, landed = failed()
     pressed = wish(deployment, landed, Verb.PUBLISH)
 
@@ -228,13 +228,13 @@ def test_what_was_refused_and_is_done_later_is_told() -> None:
     act(deployment.adapters, pressed)
     deployment.journal.strike("catalog.merge", Fault(unavailable))
     act(deployment.adapters, pressed)
-    refused, done = (told.text for told in answers(deployment))
+    refused, done = (answer.text for answer in answers(deployment))
     assert "is gone" in refused
     assert done.startswith(f"{ADA} approved a.parquet: it is audited")
 
 
 def test_buttons_of_an_older_release_are_understood() -> None:
-    """They say attempt and hash alone: what stands so is done once, but not what was discarded."""
+    """A button of an older release is executed once, but not after a discard."""
     for decided in (False, True):
         deployment, landed = failed()
         now = deployment.ingestion(landed)
@@ -248,22 +248,22 @@ def test_buttons_of_an_older_release_are_understood() -> None:
 
 
 def test_names_ping_nobody() -> None:
-    """A person's name is text in the thread, whatever they call themselves."""
+    """A person's name is plain text in the thread."""
     deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, by="<!channel> (U0EVE)"))
-    (told,) = answers(deployment)
-    assert "<!channel>" not in str((told.text, told.blocks))
+    (answer,) = answers(deployment)
+    assert "<!channel>" not in str((answer.text, answer.blocks))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"what": "drop", "seen": {}}', "nonsense"])
 def test_what_is_no_wish_is_refused(body: str) -> None:
-    """A message that is no wish is an error that says so, and ends among the dead letters."""
+    """An invalid message is a clear error and goes to the dead-letter queue."""
     with pytest.raises(Permanent, match="BAD_WISH"):
         act(Deployment().adapters, body)
 
 
 def test_what_nobody_knows_is_refused() -> None:
-    """A wish about an ingestion that there is not has no thread: the dead letters keep it."""
+    """A request for an unknown ingestion goes to the dead-letter queue."""
     with pytest.raises(UnknownIngestion):
         act(Deployment().adapters, ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), ADA).text())
 
@@ -271,7 +271,7 @@ def test_what_nobody_knows_is_refused() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(WHAT), st.sampled_from((ADA, BOB))), min_size=1))
 def test_however_many_press_one_thing_is_done(pressed: list[tuple[Verb, str]]) -> None:
-    """Of any presses of one alert's buttons, in any order, the first is done, and it alone."""
+    """Of any presses on one alert exactly the first is executed."""
     deployment, landed = failed()
     bodies = [wish(deployment, landed, what, by) for what, by in pressed]
     for body in bodies:
@@ -297,9 +297,9 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", WHAT)
 def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
-    """Whichever call fails, and however: the wish comes again, and all ends as undisturbed."""
+    """Whichever call fails, the request comes again and ends as undisturbed."""
 
-    def told(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
+    def story(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
         deployment, landed = failed()
         body = wish(deployment, landed, what)
         before = len(deployment.journal.calls)
@@ -313,9 +313,9 @@ def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
         come_to_rest(deployment)
         return deployment, landed, calls
 
-    undisturbed, _, calls = told()
+    undisturbed, _, calls = story()
     for number, call in enumerate(calls):
-        disturbed, again, _ = told(number)
+        disturbed, again, _ = story(number)
         where = f"{kind} at call {number}, {call}"
         assert ends(disturbed) == ends(undisturbed), where
         done = disturbed.ingestion(again).actions

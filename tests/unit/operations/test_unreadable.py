@@ -1,4 +1,4 @@
-"""Rows that could not be read, when a person has their file published all the same."""
+"""Rows with unparseable cells can be left out or published with nulls."""
 
 from dataclasses import replace
 
@@ -47,18 +47,18 @@ def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:
 
 def older(report: AuditReport) -> AuditReport:
     """Return the report of an older release, which wrote such rows with uncounted nulls."""
-    told = unreadable(report, nulled=False)
-    return replace(told, rows_read=3, rows_rejected=0, rows_unreadable=0)
+    counted = unreadable(report, nulled=False)
+    return replace(counted, rows_read=3, rows_rejected=0, rows_unreadable=0)
 
 
 def as_told(deployment: Deployment) -> Script:
-    """Return the run that leaves such rows out, or nulls their cells, as its job is told."""
+    """Return the run that leaves such rows out, or nulls their cells, as its spec says."""
 
     def script(report: AuditReport) -> AuditReport:
         wanted = report.ingestion, report.attempt
         specs = [deployment.jobs.spec(run.id) for run in deployment.jobs.runs()]
-        told = next(spec for spec in specs if (spec.ingestion, spec.attempt) == wanted)
-        return unreadable(report, nulled=told.null_unreadable)
+        run_spec = next(spec for spec in specs if (spec.ingestion, spec.attempt) == wanted)
+        return unreadable(report, nulled=run_spec.null_unreadable)
 
     return script
 
@@ -79,7 +79,7 @@ def failed(script: Script | None = None) -> tuple[Deployment, LandedObject]:
 def test_such_rows_are_left_out_unless_a_person_wants_them(
     script: Script | None, nulls: bool, attempts: int
 ) -> None:
-    """The job runs once more only where the branch has them otherwise; the approval still holds."""
+    """The job runs again only if the branch was written the other way; the approval holds."""
     deployment, landed = failed(script)
     before = deployment.ingestion(landed)
     publish_anyway(deployment.adapters, before, "Ann", "it is known", null_unreadable=nulls)
@@ -93,7 +93,7 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(
 
 
 def test_a_replay_leaves_them_out_again() -> None:
-    """What a person wanted of one attempt does not hold for the next one."""
+    """An owner's choice for one attempt does not apply to the next."""
     deployment, landed = failed()
     adapters = deployment.adapters
     publish_anyway(adapters, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
@@ -105,14 +105,16 @@ def test_a_replay_leaves_them_out_again() -> None:
 
 
 def test_a_person_is_told_of_them_before_they_decide() -> None:
-    """The button's form and the page say how many, which cells, and what becomes of the rows."""
+    """Form and page show how many rows and cells are affected before the decision."""
     deployment, landed = failed()
     now = deployment.ingestion(landed)
     (_, alert) = deployment.alerts.posted[0]
     assert alert.unreadable == f"{WORDS} left out (quarantined)."
-    told = replace(alert, token="1:hash:now")
-    assert "2 of 5 rows could not be read" in str(buttons(told))
-    words = modal(Seen(now.id, told.token), "a.csv", told.unreadable)["blocks"][0]["text"]["text"]
+    notice = replace(alert, token="1:hash:now")
+    assert "2 of 5 rows could not be read" in str(buttons(notice))
+    words = modal(Seen(now.id, notice.token), "a.csv", notice.unreadable)["blocks"][0]["text"][
+        "text"
+    ]
     assert alert.unreadable in words
     assert f"lakegate publish {now.id} --null-unreadable" in words
     assert has_unreadable(deployment.adapters, now)
@@ -124,7 +126,7 @@ def test_a_person_is_told_of_them_before_they_decide() -> None:
 
 
 def test_a_file_without_such_rows_needs_no_word() -> None:
-    """Nothing is said, and nothing is read again, where every row could be read."""
+    """A file without such rows shows nothing and is not read again."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv")
     deployment.settle()

@@ -1,4 +1,4 @@
-"""Main is put back behind a publication: people have the rows come back, once, or give them up."""
+"""After main was set back, lost rows can be published again once, or given up."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ KEY = "shop/orders/b.parquet"
 
 
 def put_back() -> tuple[Deployment, Ingestion]:
-    """Return a deployment whose main was put back behind the second of two files, and that file."""
+    """Return a deployment whose main was set back before the second file, and that file."""
     deployment = Deployment()
     deployment.land("shop/orders/a.parquet")
     deployment.settle()
@@ -27,18 +27,18 @@ def put_back() -> tuple[Deployment, Ingestion]:
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     deployment.catalog.reset("main", log[lost.merge_hash].parent)
     sent = deployment.announcements.sent  # of commits that main has lost there is nothing to check
-    sent[:] = [told for told in sent if told.ingestion != lost.id]
+    sent[:] = [each for each in sent if each.ingestion != lost.id]
     deployment.clock.pass_(24 * 3600)
     return deployment, lost
 
 
 def codes(deployment: Deployment) -> list[str]:
-    """What reconcile finds wrong."""
+    """Return the problems that reconcile finds."""
     return [each.code for each in reconciled(unwatched(deployment)).problems]
 
 
 def test_a_replay_brings_the_rows_back_once() -> None:
-    """Reconcile names the file and the command; after that everything is as it should be."""
+    """Reconcile names the file and the command; after the replay all is right."""
     deployment, lost = put_back()
     [problem] = reconciled(unwatched(deployment)).problems
     assert (problem.code, problem.ingestion) == ("NOT_ON_MAIN", lost.id)
@@ -56,7 +56,7 @@ def test_a_replay_brings_the_rows_back_once() -> None:
 
 
 def test_who_discards_it_accepts_that_the_rows_are_gone() -> None:
-    """It is an error that people were told of and settled; reconcile has nothing to say."""
+    """After a discard the loss is accepted, and reconcile finds nothing."""
     deployment, lost = put_back()
     discard(deployment.adapters, lost, by="Ann")
     deployment.settle()
@@ -71,7 +71,7 @@ def test_who_discards_it_accepts_that_the_rows_are_gone() -> None:
 
 @pytest.mark.parametrize("act", [replay, discard])
 def test_what_is_on_main_stays_published(act: partial[Outcome]) -> None:
-    """Neither replays nor discards what main's log names."""
+    """An ingestion that main's log names can be neither replayed nor discarded."""
     deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.settle()
@@ -83,7 +83,7 @@ def test_what_is_on_main_stays_published(act: partial[Outcome]) -> None:
 
 @pytest.mark.parametrize("act", [replay, discard])
 def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[Outcome]) -> None:
-    """Where main lists a data file of its under a commit of somebody else, that must go first."""
+    """If main lists its data file under another commit, that file must be removed first."""
     deployment, lost = put_back()
     table = deployment.catalog.table("main", TABLE)
     assert isinstance(table, FakeTable)
@@ -95,7 +95,7 @@ def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[O
 
 
 def test_what_nobody_can_tell_is_not_brought_again() -> None:
-    """Without its audit report nobody knows which data files are its own."""
+    """Without its audit report its data files are unknown, so a replay is refused."""
     deployment, lost = put_back()
     deployment.lake.lose(lost.report_key)
     with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*report is gone"):
@@ -105,7 +105,7 @@ def test_what_nobody_can_tell_is_not_brought_again() -> None:
 @pytest.mark.parametrize("effect", [unavailable, die])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -> None:
-    """Whichever call fails, the command given again and the sweep bring the rows back once."""
+    """Whichever call fails, the repeated command and the sweep publish the rows once."""
     undisturbed, lost = put_back()
     undisturbed.journal.calls.clear()
     replay(undisturbed.adapters, lost)
@@ -128,7 +128,7 @@ def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -
 
 
 def test_of_two_who_replay_at_once_one_is_late() -> None:
-    """The second one's knowledge is outdated, and it changes nothing."""
+    """The second of two replays is outdated and changes nothing."""
     deployment, lost = put_back()
     replay(deployment.adapters, lost)
     with pytest.raises(LakegateError, match=r"LEDGER_MOVED|MOVED_ON"):
@@ -138,7 +138,7 @@ def test_of_two_who_replay_at_once_one_is_late() -> None:
 
 
 def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
-    """Who was on his way while main was put back is published alone; a replay then doubles none."""
+    """An older branch published meanwhile is not doubled by a replay."""
     deployment = Deployment()
     first, lost = (deployment.land(f"shop/orders/{name}.parquet") for name in "ab")
     deployment.settle()
@@ -149,7 +149,7 @@ def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     deployment.catalog.reset("main", log[gone.merge_hash].parent)
     sent = deployment.announcements.sent
-    sent[:] = [told for told in sent if told.ingestion != gone.id]
+    sent[:] = [each for each in sent if each.ingestion != gone.id]
     deployment.settle()
     assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, late)]
     assert codes(deployment) == ["NOT_ON_MAIN"]
