@@ -26,15 +26,17 @@ browser: setup ## See that there is a Chromium for the tests, and have one insta
 demo: setup ## Show the whole way on real flights, good files and a bad one
 	@.venv/bin/lakegate demo
 
-# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each.
+# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each. A
+# folder of tests with servers is one lane's (tests/conftest.py), so that each is started once.
 ALONE = not spark and not stack and not deploy
 SPARK = spark and not stack
-LANES = -n 2 --dist loadfile --durations 20
+SERVED = tests/contract tests/deploy tests/e2e
+LANES = -n 2 --durations 20
 
 test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
-	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES)
-	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES)
+	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
+	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope $(SERVED)
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto

@@ -1,8 +1,8 @@
-"""A contract's checks in duckdb's terms: which rows break one. Pure.
+"""Translate a contract's checks to duckdb SQL that finds the rows that break them. Pure.
 
-Each rule means what `spark_jobs/checks.py` makes of it: a null breaks no rule but a required value,
-NaN breaks every rule of a number, a key with a null in it is no key. duckdb orders NaN, compares
-text and counts characters as Spark does.
+Each rule means the same as in the job's SQL (spark_jobs/audit/check_sql.py): a null breaks only a
+required value, NaN breaks every rule of a number, and a key with a null is no key. duckdb orders
+NaN, compares text and counts characters as Spark does.
 """
 
 import re
@@ -16,11 +16,11 @@ from lakegate.contract.model import Contract
 from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import java_pattern
 
-# Names as duckdb's SQL reads them.
+# Names in duckdb's SQL.
 
 
 def quoted(name: str) -> str:
-    """A name as SQL reads it, whatever characters it has."""
+    """Return a name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -38,18 +38,18 @@ _TYPES = {
 
 
 def about_rows(check: Check, contract: Contract) -> bool:
-    """Whether single rows break the check, and duckdb can tell which."""
-    beyond = check.where or check.values.multiple_of or check.values.format
+    """Return whether single rows break the check, and duckdb can find them."""
+    unsupported = check.where or check.values.multiple_of or check.values.format
     kinds = {contract.column(name).kind for name in check.columns}
-    whole = all(len(contract.column(name).steps) == 1 for name in check.columns)
-    return check.metric in _OF_ROWS and not beyond and whole and not kinds & _NESTED
+    top_level = all(len(contract.column(name).steps) == 1 for name in check.columns)
+    return check.metric in _OF_ROWS and not unsupported and top_level and not kinds & _NESTED
 
 
 def addresses(check: Check, types: Mapping[str, str]) -> str:
-    """The SELECT of the address (`FILE`, `POSITION`) of each row that the check counts.
+    """Return the SELECT of the address (`FILE`, `POSITION`) of each row that the check counts.
 
-    It reads a relation `rows` of those addresses, the check's columns and, where its rule has a
-    pattern, `FOUND`: whether the pattern is found in the value. `types` are Spark's.
+    It reads a relation `rows` with those addresses, the check's columns and, for a rule with a
+    pattern, `FOUND`: whether the value matches the pattern. `types` are Spark's.
     """
     if check.metric is Metric.DUPLICATE:
         return _repeats(check.columns)
@@ -58,13 +58,13 @@ def addresses(check: Check, types: Mapping[str, str]) -> str:
 
 def _repeats(columns: tuple[str, ...]) -> str:
     keys = [quoted(name) for name in columns]
-    whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    all_set = " AND ".join(f"{key} IS NOT NULL" for key in keys)
     numbered = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {FILE}, {POSITION})"
-    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {whole} QUALIFY {numbered} > 1"
+    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {all_set} QUALIFY {numbered} > 1"
 
 
 def _violation(check: Check, types: Mapping[str, str]) -> str:
-    """True for a row that the check counts, false for any other; never null."""
+    """Return a condition: true for each row that the check counts, else false, never null."""
     (name,) = check.columns
     value, type_ = quoted(name), types[name]
     match check.metric:
@@ -107,19 +107,20 @@ def _literal(text: str, type_: str) -> str:
     return f"CAST('{written}' AS {_TYPES.get(type_, type_)})"
 
 
-# Patterns of contracts as Python's regular expressions: what Spark's `rlike` finds, they find.
+# Contracts' patterns as Python regular expressions, which match exactly what Spark's `rlike`
+# matches.
 
 _LAST = 0x10FFFF
 _ESCAPE = re.compile(r"\\(?:x\{(?P<point>\w+)\}|(?P<sign>[pP])\{(?P<category>\w+)\}|.)", re.DOTALL)
 
 
 def finder(pattern: str) -> Callable[[str], bool]:
-    """Tells of a value whether the ECMA-262 pattern is found in it, as Java would.
+    """Return a function that searches a value for an ECMA-262 pattern, as Java would.
 
-    Characters that are newer than this Python's Unicode have no general category here.
-    Raises PatternUnsupported, as `java_pattern` does.
+    Characters newer than this Python's Unicode have no general category here. Raises
+    PatternUnsupported, as `java_pattern` does.
     """
-    # What `java_pattern` writes, Python reads alike but for \z, \x{…} and \p{…}.
+    # Python reads the output of `java_pattern` alike except for \z, \x{…} and \p{…}.
     search = re.compile(_ESCAPE.sub(_in_python, java_pattern(pattern)), re.ASCII).search
     return lambda value: search(value) is not None
 
@@ -134,7 +135,7 @@ def _in_python(escape: re.Match[str]) -> str:
 
 @cache
 def _members(category: str, *, within: bool) -> str:
-    """All characters in (or not in) a general category, as they are written within `[…]`."""
+    """Return all characters in (or not in) a general category, as written within `[…]`."""
     points = range(_LAST + 1)
     runs = groupby(points, lambda point: _is_in(point, category) is within)
     ranges = [list(run) for fits, run in runs if fits]

@@ -1,4 +1,4 @@
-"""Which Lakegate the command works on: the local stack, or one on AWS."""
+"""Choose and open the deployment to work on: the local stack, or one on AWS."""
 
 import os
 from collections.abc import Mapping
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from access.tables import Reader
 
 
-# pyarrow, duckdb and pyiceberg take a second to import, which not every command has to wait for.
+# pyarrow, duckdb and pyiceberg take a second to import, so they are imported only where needed.
 
 ROOT = Path(__file__).resolve().parents[1]
-# What would lead a client of the local stack elsewhere.
+# Variables that would direct a client of the local stack elsewhere.
 _ELSEWHERE = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """A Lakegate that runs somewhere.
+    """A running deployment of Lakegate.
 
-    `addresses` maps the systems that a client may join in at to their URLs. `reader_token` reads
-    the catalog, "" where there is none for everybody. `local` says that it runs on this machine.
+    `addresses` maps the systems that clients may use to their URLs. `reader_token` reads the
+    catalog; it is "" if clients have tokens of their own. `local` means this machine.
     """
 
     settings: Settings
@@ -44,32 +44,32 @@ class Deployment:
     local: bool
 
     def adapters(self) -> Adapters:
-        """The adapters to work with."""
+        """Return the adapters."""
         return connect(self.settings)
 
     def catalog_token(self) -> str:
-        """A token that reads the catalog; without one for everybody, the functions' own."""
+        """Return a token that reads the catalog: the reader's, or else the functions' own."""
         name = self.settings.nessie_token_secret
         return self.reader_token or secret(boto3.client("secretsmanager"), name)
 
     def reader(self, reference: str) -> "Reader":
-        """What reads its tables at a branch, or at `branch@hash`."""
+        """Return a reader of the tables at a branch, or at `branch@hash`."""
         from access.tables import Reader
 
         return Reader(self.addresses["iceberg"], self.catalog_token(), reference)
 
 
 def home() -> Path:
-    """Where the local stack keeps its state: LAKEGATE_HOME, or `.lakegate` in the checkout."""
+    """Return the local stack's folder: LAKEGATE_HOME, or `.lakegate` in the checkout."""
     return Path(os.environ.get("LAKEGATE_HOME") or ROOT / ".lakegate").resolve()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which Lakegate: that of a `stage` on AWS, the `local` stack, or the environment's own.
+    """The chosen deployment: a `stage` on AWS, the `local` stack, or that of the environment.
 
-    `name` is for people: `the local stack`, `stage dev in eu-central-1`. It is chosen once: opening
-    one changes this process's environment, by which it would be another the next time.
+    `name` is for display: `the local stack`, `stage dev in eu-central-1`. Choose once: opening a
+    deployment changes this process's environment, and a second choice would differ.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Choice:
 
     @classmethod
     def of(cls, stage: str | None) -> "Choice":
-        """The stage that is named, or else what the environment describes, or the local stack."""
+        """Choose the named stage, or else the deployment of the environment, or the local stack."""
         ledger = os.environ.get("LAKEGATE_LEDGER_TABLE")
         if not stage and not ledger:
             return cls("the local stack", local=True)
@@ -88,10 +88,9 @@ class Choice:
         return cls(f"{named} in {region}" if region else named, stage or "")
 
     def open(self, *, running: bool = True) -> Deployment:
-        """It as it is now; this process's environment is made to be the one it needs.
+        """Return the deployment, and set this process's environment to the one it needs.
 
-        The local stack must run unless `running` is False. Raises LakegateError where it is not
-        there.
+        The local stack must run unless `running` is False. Raises LakegateError if it is missing.
         """
         if self.stage:
             os.environ.update(_deployed(f"lakegate-{self.stage}"))
@@ -104,12 +103,12 @@ class Choice:
 
 
 def find(stage: str | None = None, *, running: bool = True) -> Deployment:
-    """The deployment to work on, opened. Raises LakegateError where there is none."""
+    """Choose and open the deployment. Raises LakegateError if there is none."""
     return Choice.of(stage).open(running=running)
 
 
 def of_stack(local: stack.Stack) -> Deployment:
-    """The local stack, whatever account and proxy the user's own environment names."""
+    """Return the local stack, independent of the account and proxy in the user's environment."""
     enter(local.env)
     addresses = {
         "s3": local.s3,
@@ -122,7 +121,7 @@ def of_stack(local: stack.Stack) -> Deployment:
 
 
 def enter(env: Mapping[str, str]) -> None:
-    """Give this process the environment of a local stack, and nothing of another account."""
+    """Give this process the environment of a local stack, without settings of another account."""
     local = {"LAKEGATE_HOME": str(home()), **env}
     os.environ.update(local)  # first: in no moment does it lead another thread elsewhere
     for name in os.environ.keys() - local.keys():
@@ -131,7 +130,7 @@ def enter(env: Mapping[str, str]) -> None:
 
 
 def _region() -> str:
-    """The region of boto3's clients, or else the one a Lambda is told; "" where there is none."""
+    """Return the region of boto3's clients, or else that of a Lambda; "" if there is none."""
     return boto3.session.Session().region_name or os.environ.get("AWS_REGION", "")
 
 
@@ -147,7 +146,7 @@ def _of_environment() -> Deployment:
 
 
 def _deployed(name: str) -> dict[str, str]:
-    """The settings of a deployed CloudFormation stack, as one of its functions has them."""
+    """Return the settings of a deployed CloudFormation stack, as one of its functions has them."""
     try:
         found = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
         outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in found["Outputs"]}
@@ -161,15 +160,15 @@ def _deployed(name: str) -> dict[str, str]:
     return {k: v for k, v in settings.items() if k.startswith(("LAKEGATE_", "AWS_ENDPOINT_"))}
 
 
-# An ingestion by its id, or by as much of it as a person types.
+# Find an ingestion by its id, or by the first characters of it.
 
 _ID_LENGTH = 32
 
 
 def identified(ledger: Ledger, beginning: str) -> Ingestion:
-    """The one ingestion whose id begins so.
+    """Return the one ingestion whose id starts with `beginning`.
 
-    Raises LakegateError UNKNOWN_INGESTION when there is none, AMBIGUOUS_ID when there are several.
+    Raises LakegateError UNKNOWN_INGESTION if there is none, AMBIGUOUS_ID if there are several.
     """
     wanted = beginning.strip().lower()
     if len(wanted) == _ID_LENGTH:
@@ -178,8 +177,8 @@ def identified(ledger: Ledger, beginning: str) -> Ingestion:
     if len(found) == 1:
         return found[0]
     if not found:
-        message = f"no ingestion's id begins with {beginning!r}; `lakegate runs` lists them"
+        message = f"no ingestion id starts with {beginning!r}\nList ids with `lakegate runs`."
         raise LakegateError("UNKNOWN_INGESTION", message)
     ids = ", ".join(sorted(each.id[:ID_PART] for each in found)[:5])
-    message = f"{len(found)} ingestions' ids begin with {beginning!r} ({ids} …): give more of it"
+    message = f"{len(found)} ingestion ids start with {beginning!r}: {ids} …\nGive more characters."
     raise LakegateError("AMBIGUOUS_ID", message)

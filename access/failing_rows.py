@@ -1,12 +1,11 @@
-"""What is wrong with an ingestion's rows, check by check, and whether the report says the same."""
+"""Find the rows that break an ingestion's checks, and compare them with the audit report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from access.check_sql import about_rows
-from access.masking import Concealment, concealment
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
@@ -18,24 +17,57 @@ from lakegate.report import READABLE, AuditReport, CheckResult
 if TYPE_CHECKING:
     from access.rows import Evidence
 
-# Of a report, a check's id, and how many at most: rows as they stand in the file.
+# Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
 KeptOut = Callable[[AuditReport, str, int], Sequence[str]]
 _UNWRITTEN = "nothing was written, so there are no rows to show"
-_NO_SINGLE_ROW = "there is no single row on the branch to be shown for this check"
-_IN_REPORT = "the rows are those of the audit report: nothing was looked up on the branch"
-_QUERY = "in Spark SQL, at the branch"
-_BEYOND = "the rows on the branch alone do not show it: compare them with the table on main"
-_AS_LANDED = "as they stand in the file: on the branch, what could not be read is null"
-_LEFT_OUT = "as they stand in the file: such rows are not on the branch, but in quarantine"
-_FORBIDDEN = "the contract has allowSamples: false; lakegate inspect --show-rows shows them"
-_MASKED = "lakegate inspect --show-rows shows also the columns that the contract calls confidential"
+_NO_SINGLE_ROW = "this check is not about single rows"
+_IN_REPORT = "these rows are from the audit report; the branch was not read"
+_QUERY = "in Spark SQL, on the branch"
+_BEYOND = "this check is about the whole table: compare the branch with the table on main"
+_AS_LANDED = "as they stand in the file: on the branch, unparseable cells become null"
+_LEFT_OUT = "as they stand in the file: unparseable rows are not on the branch, but in quarantine"
+_FORBIDDEN = "hidden by the contract (allowSamples: false); lakegate inspect --show-rows shows them"
+_MASKED = "confidential columns are hidden; lakegate inspect --show-rows shows them"
+
+
+@dataclass(frozen=True)
+class Concealment:
+    """The data to hide: `every` row, or else the values of `columns` (lower-case names)."""
+
+    every: bool
+    columns: frozenset[str]
+
+    @classmethod
+    def by(cls, contracts: Iterable[Contract]) -> "Concealment":
+        """Return everything that any of the contracts hides."""
+        each = tuple(contracts)
+        return cls(
+            every=not all(contract.allow_samples for contract in each),
+            columns=frozenset(name.lower() for contract in each for name in contract.concealed),
+        )
+
+    def hides(self, column: str) -> bool:
+        """Return whether the column's values must be hidden; case does not matter."""
+        return self.every or column.lower() in self.columns
+
+
+def concealment(adapters: Adapters, judged_by: Contract, key: str) -> Concealment:
+    """Return what the contract of the audit hides, and what the contract in force hides now.
+
+    `key` is the contract's key. Raises ContractInvalid if the contract in force cannot be read, as
+    what it hides is then unknown.
+    """
+    try:
+        return Concealment.by((judged_by, adapters.lake.contract_at(key, "").contract))
+    except Missing:
+        return Concealment.by((judged_by,))
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a person asks: one check, or with "" the failed ones; at most `limit` rows of each.
+    """The request: one check, or "" for all failed ones, and at most `limit` rows of each.
 
-    `reveal` shows what the contract hides.
+    `reveal` shows confidential values.
     """
 
     check: str = ""
@@ -47,9 +79,9 @@ class Question:
 class Finding:
     """A check's result, and the rows that break it.
 
-    `count` is how many rows on the branch break it, None where it is about no single row.
-    `on_branch` is what the branch holds in the words of the report's `found`, "" where it cannot
-    tell. `notes` are sentences for people.
+    `count` is the number of rows on the branch that break it, None for a check that is not about
+    single rows. `on_branch` is the branch's value in the form of the report's `found`, "" if
+    unknown. `notes` are sentences for display.
     """
 
     result: CheckResult
@@ -60,14 +92,14 @@ class Finding:
 
     @property
     def agrees(self) -> bool:
-        """Whether the branch holds what the report found."""
+        """Return whether branch and report agree."""
         found = f"{self.result.found} ("  # what a report adds in parentheses is more than a number
         return not self.on_branch or found.startswith(f"{self.on_branch} (")
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """An ingestion's findings; `files` are the data files that its rows lie in."""
+    """An ingestion's findings; `files` are the data files of its rows."""
 
     ingestion: Ingestion
     report: AuditReport
@@ -82,12 +114,12 @@ def inspection(
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
     kept_out: KeptOut = lambda report, check, limit: (),
 ) -> Inspection:
-    """Look up the rows that break an ingestion's checks, as its last audit counted them.
+    """Return the rows that break an ingestion's checks, as its last audit counted them.
 
-    `evidence_of` opens the rows that a report is about, `kept_out` looks up those that the run put
-    in quarantine for a check. Raises LakegateError: NO_REPORT when the ingestion was not audited,
-    UNKNOWN_CHECK, UNKNOWN_CONTRACT when nobody knows any more what it was judged by, and
-    UNKNOWN_REFERENCE when its branch is gone.
+    `evidence_of` opens the rows of a report, `kept_out` reads the rows that the run quarantined for
+    a check. Raises LakegateError: NO_REPORT if the ingestion was not audited, UNKNOWN_CHECK,
+    UNKNOWN_CONTRACT if the contract of its audit is lost, and UNKNOWN_REFERENCE if its branch is
+    deleted.
     """
     report = _report(adapters, ingestion)
     results = _asked(report, question.check)
@@ -117,7 +149,7 @@ def inspection(
 def _own(
     results: Sequence[CheckResult], report: AuditReport, number: int
 ) -> list[tuple[CheckResult, str]]:
-    """Those results that are about one of its files, each with the check's id in the contract."""
+    """Return the results about one of its files, each with the check's id in the contract."""
     if not report.parts:
         return [(result, result.id) for result in results]
     before = sum(len(part.checks) for part in report.parts[:number])
@@ -134,7 +166,7 @@ def _of_single(
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
     kept_out: KeptOut,
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """What was found of one file, and the data files that its rows lie in."""
+    """Return the findings of one file, and the data files of its rows."""
     if not results:
         return (), ()
     _require_known(stored, report)
@@ -155,9 +187,9 @@ def _of_single(
 
 def _require_known(stored: tuple[str, str], report: AuditReport) -> None:
     if not stored[0]:
-        message = "by which contract it was judged is not known, as the ledger was rebuilt"
-        todo = f"`lakegate replay {report.ingestion}` audits it by the contract in force"
-        raise LakegateError("UNKNOWN_CONTRACT", f"{message}: {todo}")
+        message = "the contract of this audit is unknown, because the ledger was rebuilt"
+        remedy = f"Audit it with the contract in force: `lakegate replay {report.ingestion}`"
+        raise LakegateError("UNKNOWN_CONTRACT", f"{message}\n{remedy}")
 
 
 def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
@@ -167,21 +199,21 @@ def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
     except Missing:
         pass
     message = f"{ingestion.id} is {ingestion.state} and has no audit report"
-    raise LakegateError("NO_REPORT", f"{message}: `lakegate show {ingestion.id}` tells more")
+    raise LakegateError("NO_REPORT", f"{message}\nDetails: `lakegate show {ingestion.id}`")
 
 
 def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
     found = tuple(r for r in report.checks if r.id == check) if check else report.failed
     if check and not found:
         known = ", ".join(result.id for result in report.checks)
-        raise LakegateError("UNKNOWN_CHECK", f"there is no check {check}; the checks are: {known}")
+        raise LakegateError("UNKNOWN_CHECK", f"there is no check {check}\nChecks: {known}")
     return found
 
 
 def _of_file(
     result: CheckResult, report: AuditReport, hidden: Concealment, limit: int, kept_out: KeptOut
 ) -> Finding:
-    """A check that every file must pass, whatever its contract says."""
+    """Return the finding of a check that does not depend on the contract."""
     if result.counted and not report.holds_nulls:
         may_show = not (hidden.every or hidden.columns)
         more = kept_out(report, READABLE, limit) if may_show else ()

@@ -1,4 +1,4 @@
-"""Rows on a branch, asked by duckdb which of them break a check."""
+"""Query rows on a branch with duckdb for those that break a check."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ HIDDEN = "(hidden)"
 
 
 class Rows(Protocol):
-    """Rows in data files; see access.rows."""
+    """Rows in data files, such as `FileRows`."""
 
     @property
     def files(self) -> tuple[str, ...]: ...
@@ -37,9 +37,9 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class Broken:
-    """The rows that break a check: how many there are, and the first of them.
+    """The number of rows that break a check, and the first of them.
 
-    A row has its data file's address (`_file`), its number in that file, from 0 (`_pos`), and its
+    A row has its data file's address (`_file`), its number in that file from 0 (`_pos`), and its
     values as text, the check's columns first.
     """
 
@@ -48,32 +48,32 @@ class Broken:
 
 
 class Evidence:
-    """Rows, and the one duckdb database that they are asked in."""
+    """Rows, and a duckdb connection to query them."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
-        """`connection` serves nothing else."""
+        """Take over `connection`, which must serve nothing else."""
         self._connection = connection
         self._rows = rows
         self._run("SET TimeZone = 'UTC'")
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The addresses of the data files."""
+        """Return the addresses of the data files."""
         return self._rows.files
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return self._rows.count
 
     def broken(
         self, check: Check, contract: Contract, limit: int, hides: Callable[[str], bool]
     ) -> Broken:
-        """The rows that break a check of the contract, at most `limit` of them.
+        """Return the rows that break a check of the contract, at most `limit` of them.
 
-        Finding them reads the check's columns alone; only the files that those `limit` rows lie in
-        are then read whole. The columns that it `hides` have no values. Raises LakegateError
-        UNREADABLE_ROWS when the rows cannot be read.
+        The search reads the check's columns only. Other columns are read only from files with one
+        of those `limit` rows. Columns that `hides` selects have no values. Raises LakegateError
+        UNREADABLE_ROWS if the rows cannot be read.
         """
         types = {column.name: column.type for column in contract.columns}
         every_file = range(len(self.files))
@@ -112,15 +112,16 @@ class Evidence:
         try:
             yield
         except duckdb.Error as error:
-            message = f"the rows on the branch cannot be read: {error}"
+            message = f"cannot read the rows on the branch: {error}"
             raise LakegateError("UNREADABLE_ROWS", message) from error
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Some columns of some files with each row's address, as an Arrow stream.
+    """Columns of some files with each row's address, as an Arrow stream.
 
-    `FILE` is the file's number. With a `pattern`, `FOUND` says whether the one column has it.
+    `FILE` is the file's number. With a `pattern`, `FOUND` says whether the single column matches
+    it.
     """
 
     rows: Rows
@@ -155,7 +156,7 @@ class _Stream:
 
 
 def _found(values: pa.Array, pattern: str) -> pa.Array:
-    """Whether the pattern is in each value, null for a null; equal values are searched once."""
+    """Return whether each value matches the pattern, null for null; search equal values once."""
     finds = finder(pattern)
     coded = values.dictionary_encode()
     answers = pa.array([finds(text) for text in coded.dictionary.to_pylist()], pa.bool_())
@@ -166,23 +167,23 @@ def _text(name: str, *, hidden: bool) -> str:
     return f"'{HIDDEN}'" if hidden else f"CAST({quoted(name)} AS VARCHAR)"
 
 
-# The rows of an Iceberg table, or those that its newest commit added, file by file.
+# The rows of an Iceberg table, or of its newest commit, read file by file.
 
 
 class FileRows:
-    """Rows in the order in which they lie in their data files."""
+    """Rows in the order of their data files."""
 
     def __init__(self, table: Table, tasks: Sequence[FileScanTask], count: int) -> None:
-        """`count` is how many rows there are in the files of `tasks`."""
+        """Read the files of `tasks`, which have `count` rows."""
         self._table = table
         self._tasks = tasks
         self.count = count
 
     @classmethod
     def added(cls, table: Table) -> "FileRows":
-        """Those that the newest commit added, and nobody has deleted since.
+        """Return the rows that the newest commit added and that are not deleted since.
 
-        Reads the snapshot's own manifests, and no data.
+        Reads the snapshot's manifests, and no data.
         """
         files = tuple(added(table))
         return cls(
@@ -191,25 +192,25 @@ class FileRows:
 
     @classmethod
     def all(cls, table: Table) -> "FileRows":
-        """All rows of the table."""
+        """Return all rows of the table."""
         scan = table.scan()
         return cls(table, list(scan.plan_files()), scan.count())
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The addresses of the data files."""
+        """Return the addresses of the data files."""
         return tuple(task.file.file_path for task in self._tasks)
 
     def schema(self, columns: Sequence[str]) -> pa.Schema:
-        """The columns of that name, in this order, as Arrow has them.
+        """Return the Arrow schema of the named columns, in this order and spelling.
 
-        They are spelt as asked for, in whatever case the table spells them.
+        Names match in any case.
         """
         there = {field.name.lower(): field for field in self._projection(columns).as_arrow()}
         return pa.schema([there[name.lower()].with_name(name) for name in columns])
 
     def batches(self, file: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the data file of that number, these columns alone, as `schema` has them."""
+        """Yield the rows of the data file of that number, with the columns as in `schema`."""
         projected = self._projection(columns)
         there = [field.name.lower() for field in projected.fields]
         order = [there.index(name.lower()) for name in columns]

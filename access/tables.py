@@ -1,4 +1,4 @@
-"""Tables of main or of a branch, read without Spark: pyiceberg finds the data, duckdb asks it."""
+"""Read tables of main or a branch without Spark: pyiceberg finds the data, duckdb queries it."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from access.rows import Evidence, FileRows
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 
-# What the metadata of a table says of it; no data file is read.
+# A table's metadata; reading it reads no data file.
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at one commit: `size` is its data files' in bytes, as their writers counted."""
+    """A table at one commit; `size` is the bytes of its data files."""
 
     columns: tuple[Column, ...]
     rows: int
@@ -53,18 +53,18 @@ class TableState:
 
 
 def table_state(table: Table) -> TableState:
-    """The state of a table that the catalog gave."""
+    """Return the state of a table of the catalog."""
     snapshot = table.current_snapshot()
-    told = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
+    summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
     schema = table.schema()
     return TableState(
         columns=tuple(
             Column(field.name, str(field.field_type), field.required, field.doc or "")
             for field in schema.fields
         ),
-        rows=int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0)),
-        files=int(told.get("total-data-files", 0)),
-        size=int(told.get("total-files-size", 0)),
+        rows=int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0)),
+        files=int(summary.get("total-data-files", 0)),
+        size=int(summary.get("total-files-size", 0)),
         partitioned_by=tuple(
             f"{each.transform} of {schema.find_column_name(each.source_id)}"
             for each in table.spec().fields
@@ -74,18 +74,18 @@ def table_state(table: Table) -> TableState:
 
 
 _BATCH = 10_000
-_ONE_SELECT = "one SELECT at a time can be asked, and nothing else"
+_ONE_SELECT = "only a single SELECT is allowed"
 _NO_TABLES_OF_OURS = ("information_schema", "pg_catalog")
 
 
 class Reader:
-    """The catalog at one reference, seen by the holder of one token."""
+    """A reader of the catalog at one reference, with one token."""
 
     def __init__(self, iceberg: str, token: str, reference: str) -> None:
-        """`iceberg` is the address of Nessie's Iceberg REST catalogs.
+        """Connect to Nessie's Iceberg REST catalog at the address `iceberg`.
 
-        `reference` is a branch, or `branch@hash` for what the branch held at that hash. Raises
-        LakegateError UNKNOWN_REFERENCE when there is no such branch.
+        `reference` is a branch, or `branch@hash` for its state at that hash. Raises LakegateError
+        UNKNOWN_REFERENCE if there is no such branch.
         """
         self._reference = reference
         options = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL", "")}
@@ -99,10 +99,10 @@ class Reader:
 
     @contextmanager
     def answer(self, sql: str) -> Iterator[pa.RecordBatchReader]:
-        """The rows that one SELECT statement gives, in batches, in UTC.
+        """Yield the rows of one SELECT statement in batches, in UTC.
 
-        A table is read as often as the statement names it, and never held as a whole. Raises
-        LakegateError: BAD_SQL with duckdb's words, or UNKNOWN_TABLE.
+        A table is read once per mention, in batches. Raises LakegateError: BAD_SQL with duckdb's
+        message, or UNKNOWN_TABLE.
         """
         with self._translated(), duckdb.connect() as connection:
             for schema, name in sorted(_tables(connection, sql)):
@@ -112,13 +112,13 @@ class Reader:
 
     @contextmanager
     def opened(self, table: str) -> Iterator[Table]:
-        """A table, to be read meanwhile. Raises LakegateError UNKNOWN_TABLE."""
+        """Open a table for reading. Raises LakegateError UNKNOWN_TABLE."""
         with self._translated():
             yield self._load(table)
 
     @contextmanager
     def added(self, table: str) -> Iterator[Evidence]:
-        """The rows that the reference's newest commit of a table added to it.
+        """Open the rows that the reference's newest commit of a table added to it.
 
         Raises LakegateError UNKNOWN_TABLE.
         """
@@ -127,25 +127,25 @@ class Reader:
 
     @contextmanager
     def whole(self, table: str) -> Iterator[Evidence]:
-        """All rows of a table. Raises LakegateError UNKNOWN_TABLE."""
+        """Open all rows of a table. Raises LakegateError UNKNOWN_TABLE."""
         with self._translated(), duckdb.connect() as connection:
             yield Evidence(connection, FileRows.all(self._load(table)))
 
     def state(self, table: str) -> TableState:
-        """What a table's metadata says of it. Raises LakegateError UNKNOWN_TABLE."""
+        """Return the state of a table from its metadata. Raises LakegateError UNKNOWN_TABLE."""
         with self._translated():
             return table_state(self._load(table))
 
     def names(self) -> list[str]:
-        """The names of all tables, sorted."""
+        """Return the names of all tables, sorted."""
         with self._translated():
             return self._names()
 
     @contextmanager
     def records(self, table: str, since: str) -> Iterator[duckdb.DuckDBPyConnection]:
-        """What `ops.audit_results` has of a table's runs since a time, as the view `results`.
+        """Open a table's rows of `ops.audit_results` since a time, as the view `results`.
 
-        Of its data files only those are read that may have such rows. Raises UNKNOWN_TABLE.
+        Reads only data files that may have such rows. Raises UNKNOWN_TABLE.
         """
         with self._translated(), duckdb.connect() as connection:
             wanted: Any = (EqualTo, "table_name", table), (GreaterThanOrEqual, "run_ts", since)
@@ -156,9 +156,10 @@ class Reader:
             yield connection
 
     def kept_out(self, run: str, check: str, limit: int) -> list[str]:
-        """Return at most `limit` rows that a run put in quarantine for a check; none are no error.
+        """Return at most `limit` rows that a run quarantined for a check.
 
-        It may not be recorded yet. Only data files are read that may have rows of the run.
+        The result is empty until the run is recorded. Reads only data files that may have rows of
+        the run.
         """
         if not self.has(QUARANTINE.name):
             return []
@@ -170,7 +171,7 @@ class Reader:
             return [row["row"] for row in islice((r for r in rows if check in r["reasons"]), limit)]
 
     def has(self, table: str) -> bool:
-        """Whether the reference has the table."""
+        """Return whether the reference has the table."""
         with self._translated():
             return bool(self._catalog.table_exists(table))
 
@@ -197,13 +198,13 @@ class Reader:
         except requests.RequestException as error:
             raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
         except OSError as error:
-            raise Transient("STORAGE_UNAVAILABLE", f"the data cannot be read: {error}") from error
+            raise Transient("STORAGE_UNAVAILABLE", f"cannot read the data: {error}") from error
 
-    def _refusal(self, words: str) -> LakegateError:
-        if "NoSuchReference" in words:
+    def _refusal(self, text: str) -> LakegateError:
+        if "NoSuchReference" in text:
             branch = self._reference.partition("@")[0]
             return LakegateError("UNKNOWN_REFERENCE", f"there is no branch {branch}")
-        return Transient("CATALOG_REFUSED", f"Nessie refused to read {self._reference}: {words}")
+        return Transient("CATALOG_REFUSED", f"Nessie refused to read {self._reference}: {text}")
 
 
 class _Scan:
@@ -220,7 +221,7 @@ class _Scan:
 
 
 def _tables(connection: duckdb.DuckDBPyConnection, sql: str) -> set[tuple[str, str]]:
-    """The tables that a statement names with their schema."""
+    """Return the tables that a statement names with their schema."""
     row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()[0]
     tree: dict[str, Any] = json.loads(row[0])
     if tree["error"]:

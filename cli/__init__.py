@@ -1,1 +1,1 @@
-"""The `lakegate` command: the same against the local stack and against AWS."""
+"""The `lakegate` command, the same for the local stack and for AWS."""

@@ -1,11 +1,11 @@
-"""How a deployment should stand as AWS shows it: held against what this checkout would deploy."""
+"""Compare a deployment on AWS with this checkout."""
 
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cli.aws_view import FunctionSeen, Outside, StackSeen
+from cli.aws_view import AwsView, FunctionView, StackView
 from functions.health.model import Finding, fail, ok, warn
 from functions.settings import Settings
 from infra.stage import Stage
@@ -13,78 +13,85 @@ from infra.versions import ICEBERG, NESSIE, PYTHON, SPARK
 
 HOURS = 1
 _OLD = 15 * 60
-_DEPLOY = "`lakegate deploy` (`lakegate up` on one machine) brings it to this checkout's"
+_DEPLOY = "deploy this checkout with `lakegate deploy` (`lakegate up` for the local stack)"
 
 
-def of_stack(found: StackSeen, check: str = "stack") -> Finding:
-    """The last deployment came to its end, and to the one that was wanted."""
-    told = f"{found.name} is {found.status}"
+def of_stack(found: StackView, check: str = "stack") -> Finding:
+    """Check that the last deployment of the stack succeeded."""
+    message = f"{found.name} is {found.status}"
     if not found.status:
         return fail(check, f"there is no {found.name}", "deploy with `lakegate deploy`")
     if found.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-        return ok(check, told)
+        return ok(check, message)
     if found.status.endswith("_IN_PROGRESS"):
-        return warn(check, told, "wait until it is through, and look again")
-    fix = "read the stack's events for the reason, mend it, and deploy again"
-    return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(check, told, fix)
+        return warn(check, message, "wait until it finishes, and check again")
+    fix = "find the reason in the stack's events, fix it, and deploy again"
+    return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(check, message, fix)
 
 
-def of_platform(found: StackSeen) -> Finding:
-    """The platform's stack is well; there need be none."""
+def of_platform(found: StackView) -> Finding:
+    """Check the platform's stack, if there is one."""
     if found.status:
         return of_stack(found, "platform")
-    return ok("platform", f"no {found.name}: Nessie and the EMR application are others'")
+    return ok("platform", f"no {found.name}: Nessie and the EMR application are deployed elsewhere")
 
 
-def of_facts(told: Mapping[str, str], in_use: Mapping[str, str]) -> list[Finding]:
-    """The functions work with what the platform tells now."""
+def of_facts(current: Mapping[str, str], in_use: Mapping[str, str]) -> list[Finding]:
+    """Check that the functions use the values that the platform's SSM parameters have now."""
     wrong = []
     for name, used in in_use.items():
-        if name not in told:
-            fix = "deploy the platform, or put the parameter into SSM as docs/aws.md says"
+        if name not in current:
+            fix = "deploy the platform, or create the parameter in SSM (docs/aws.md)"
             wrong.append(fail("platform's facts", f"SSM has no {name}", fix))
-        elif told[name] != used:
-            message = f"{name} is {told[name]} now, and the functions work with {used}"
-            wrong.append(warn("platform's facts", message, "deploy again: they are told then"))
-    return wrong or [ok("platform's facts", f"{', '.join(in_use)} are those in use")]
+        elif current[name] != used:
+            message = f"{name} is {current[name]} in SSM, but the functions use {used}"
+            wrong.append(
+                warn("platform's facts", message, "deploy again: the functions get the new value")
+            )
+    return wrong or [ok("platform's facts", f"{', '.join(in_use)} match the functions' settings")]
 
 
-def of_parameters(deployed: Mapping[str, str], wanted: Mapping[str, str]) -> list[Finding]:
-    """The stack was given what this checkout would give it."""
-    other = {name: value for name, value in wanted.items() if deployed.get(name, value) != value}
+def of_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -> list[Finding]:
+    """Check that the stack has the parameters that this checkout would set."""
+    other = {name: value for name, value in expected.items() if deployed.get(name, value) != value}
     found = [
-        warn("parameters", f"{name} is {deployed[name] or 'empty'}, here {value}", _DEPLOY)
+        warn(
+            "parameters",
+            f"{name} is {deployed[name] or 'empty'}, but {value} in this checkout",
+            _DEPLOY,
+        )
         for name, value in other.items()
     ]
     return found or [ok("parameters", f"all {len(deployed)} as in this checkout")]
 
 
-def of_functions(found: Sequence[FunctionSeen], built: bytes) -> list[Finding]:
-    """Each function can run, on our Python, with this checkout's code."""
+def of_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
+    """Check that each function can run, with this checkout's Python version and code."""
     digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
     wrong: list[Finding] = []
     for each in found:
         if each.state == "Failed" or each.update == "Failed":
-            fix = "deploy again; the function's configuration says why it cannot run"
-            told = f"{each.name} is {each.state}, its last update {each.update}"
-            wrong.append(fail("functions", told, fix))
+            fix = "deploy again; the function's configuration shows why it cannot run"
+            message = f"{each.name} is {each.state}, last update {each.update}"
+            wrong.append(fail("functions", message, fix))
         if each.runtime != f"python{PYTHON}":
-            told = f"{each.name} runs {each.runtime}, not python{PYTHON}"
-            wrong.append(fail("functions", told, _DEPLOY))
+            message = f"{each.name} runs {each.runtime}, not python{PYTHON}"
+            wrong.append(fail("functions", message, _DEPLOY))
     if others := [each.name for each in found if each.sha256 != digest]:
-        told = f"another code than this checkout's runs in {', '.join(others)}"
-        wrong.append(warn("functions' code", told, _DEPLOY))
+        message = f"code other than this checkout's runs in {', '.join(others)}"
+        wrong.append(warn("functions' code", message, _DEPLOY))
     versions = f"Python {PYTHON}, Spark {SPARK}, Iceberg {ICEBERG}, Nessie {NESSIE} or newer"
     return wrong or [ok("functions", f"{len(found)} with this checkout's code ({versions})")]
 
 
 def of_enabled(check: str, states: Mapping[str, tuple[str, str]], fix: str) -> list[Finding]:
-    """What has to be on is on.
+    """Check that event source mappings or rules are enabled.
 
-    `states` has an id and a state by the name in the template; `fix` has a place for the id.
+    `states` maps each logical id to physical id and state; `fix` has a placeholder for the physical
+    id.
     """
     wrong = [
-        fail(check, f"{name} is {state}: nothing comes through it", fix.format(id_))
+        fail(check, f"{name} is {state}: it delivers nothing", fix.format(id_))
         for name, (id_, state) in states.items()
         if state.upper() != "ENABLED"
     ]
@@ -92,41 +99,43 @@ def of_enabled(check: str, states: Mapping[str, tuple[str, str]], fix: str) -> l
 
 
 def of_job_release(deployed: str, built: str) -> Finding:
-    """New runs take the job's code of this checkout."""
+    """Check that new job runs use this checkout's code."""
     if deployed == built:
-        return ok("job's release", f"is this checkout's, {built}")
-    return warn("job's release", f"is {deployed}, and this checkout's is {built}", _DEPLOY)
+        return ok("job's release", f"matches this checkout, {built}")
+    return warn("job's release", f"is {deployed}, but {built} in this checkout", _DEPLOY)
 
 
 def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[Finding]:
-    """The contracts in force are those of this checkout."""
-    fix = "`lakegate contract push` puts this checkout's in force"
+    """Check that the contracts in force are those of this checkout."""
+    fix = "run `lakegate contract push` to put this checkout's contracts in force"
     other = sorted(table for table in here.keys() & in_force if here[table] != in_force[table])
     found = {
         "in force in another version": other,
         "not in force": sorted(here.keys() - in_force),
-        "in force, and not in this checkout": sorted(in_force.keys() - here),
+        "in force, but not in this checkout": sorted(in_force.keys() - here),
     }
-    told = [f"{', '.join(tables)}: {what}" for what, tables in found.items() if tables]
-    if told:
-        return [warn("contracts", each, fix) for each in told]
-    return [ok("contracts", f"{len(here)} in force as in this checkout")]
+    messages = [f"{', '.join(tables)}: {what}" for what, tables in found.items() if tables]
+    if messages:
+        return [warn("contracts", each, fix) for each in messages]
+    return [ok("contracts", f"{len(here)} in force, as in this checkout")]
 
 
 def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
-    """No alarm rings."""
+    """Check that no alarm is active."""
     fix = "see `When an alarm comes` in docs/troubleshooting.md"
-    told = [fail("alarms", f"{name} rings. {says}".strip(), fix) for name, says in ringing.items()]
-    return told or [ok("alarms", "none rings")]
+    findings = [
+        fail("alarms", f"{name} is in alarm. {says}".strip(), fix) for name, says in ringing.items()
+    ]
+    return findings or [ok("alarms", "none in alarm")]
 
 
 def of_errors(failed: Mapping[str, float]) -> list[Finding]:
-    """No function failed lately; what a queue redelivers may have succeeded since."""
+    """Check that no function failed lately; a redelivered message may have succeeded since."""
     return [
         warn(
             "function errors",
             f"{name} failed {many:,.0f} times within {HOURS} hour",
-            f"read why: `aws logs tail /aws/lambda/{name} --filter-pattern ERROR`",
+            f"find the reason with `aws logs tail /aws/lambda/{name} --filter-pattern ERROR`",
         )
         for name, many in failed.items()
         if many
@@ -134,52 +143,51 @@ def of_errors(failed: Mapping[str, float]) -> list[Finding]:
 
 
 def of_ages(seconds: Mapping[str, float]) -> list[Finding]:
-    """Nothing waited long."""
-    fix = "see that the queue's function is enabled and does not fail; then its concurrency"
+    """Check that no message waited long."""
+    fix = "check that the queue's function is enabled and does not fail; then raise its concurrency"
     return [
-        warn("waiting messages", f"{name}: one waited {age / 60:,.0f} minutes", fix)
+        warn("waiting messages", f"{name}: a message waited {age / 60:,.0f} minutes", fix)
         for name, age in seconds.items()
         if age > _OLD
     ] or [ok("waiting messages", f"none waited {_OLD // 60} minutes within {HOURS} hour")]
 
 
 def of_slack(secret: str, *, is_there: bool) -> Finding:
-    """Where alerts go to Slack, there is a token for it."""
+    """Check that the secret of the Slack token exists, if alerts go to Slack."""
     if not secret:
         return ok("Slack", "is not set up: alerts go to the log")
     if is_there:
         return ok("Slack", f"its token is in the secret {secret}")
     fix = f"put Slack's bot token into the secret {secret}"
-    return fail("Slack", f"there is no secret {secret}: alerts are not shown", fix)
+    return fail("Slack", f"the secret {secret} does not exist: alerts do not reach Slack", fix)
 
 
 def of_buttons(users: str, secret: str, refusal: str) -> Finding:
-    """Who may press buttons under alerts is heard; `refusal` is what a stranger is told."""
+    """Check that presses can be verified; `refusal` is the answer to an unsigned request."""
     many = len(list(filter(None, users.split(","))))
     has_key = refusal != "NO_SIGNING_SECRET"
     if refusal not in ("", "NO_SIGNING_SECRET", "NOT_SLACK"):
-        fix = "read its log: `aws logs tail` of the function on-action"
-        return fail("buttons", f"whatever is pressed is answered {refusal}", fix)
+        fix = "read the log of the function on-action with `aws logs tail`"
+        return fail("buttons", f"every press is answered {refusal}", fix)
     if many and secret and has_key:
-        return ok("buttons", f"{many} may press them")
+        return ok("buttons", f"{many} users may press them")
     if many:
         fix = f'put {{"token": …, "signing_secret": …}} into the secret {secret or "of Slack"}'
-        message = f"{many} may press them, and nothing they press can be verified"
+        message = f"{many} users may press them, but no press can be verified"
         return fail("buttons", f"{message}: there is no signing secret", fix)
     if secret and has_key:
-        fix = "set `SlackUsers` to the ids of those who may, and deploy again"
-        return warn("buttons", "there is a signing secret, and nobody may press them", fix)
+        fix = "set `SlackUsers` to the ids of the users who may, and deploy again"
+        return warn("buttons", "there is a signing secret, but no user may press them", fix)
     return ok("buttons", "are not set up: alerts have none")
 
 
-# What the deployed roles may do, and what they must not: the few rights that keep the promises.
-#
-# tests/deploy look at every policy of the template; this asks AWS about those that are in force.
+# The few permissions of the deployed roles that protect main. tests/deploy checks every policy of
+# the template; these rules ask AWS about the policies in force.
 
 
 @dataclass(frozen=True)
 class Right:
-    """Something that a role of the template may do to a resource, or must not."""
+    """An action on a resource that a role must (`may`) or must not be allowed."""
 
     role: str
     action: str
@@ -188,7 +196,7 @@ class Right:
 
 
 def rights(settings: Settings, stage: Stage) -> list[Right]:
-    """Those of one deployment."""
+    """Return the permissions to check in one deployment."""
     partition = settings.emr_role_arn.split(":")[1]
     here = f"{stage.region}:{stage.account}"
     landed = f"arn:{partition}:s3:::{settings.landing_bucket}/any/file.csv"
@@ -220,9 +228,9 @@ def rights(settings: Settings, stage: Stage) -> list[Right]:
     ]
 
 
-def of_rights(wanted: Sequence[Right], stack: StackSeen, outside: Outside) -> list[Finding]:
-    """Each role may what it must, and nothing that it must not. Raises NotSeen."""
-    fix = "deploy again, and see who changed the role's policies"
+def of_rights(wanted: Sequence[Right], stack: StackView, aws: AwsView) -> list[Finding]:
+    """Check that each role has the permissions it needs and no forbidden one. Raises NotVisible."""
+    fix = "deploy again, and find out who changed the role's policies"
     wrong = [
         fail(
             "permissions",
@@ -230,6 +238,6 @@ def of_rights(wanted: Sequence[Right], stack: StackSeen, outside: Outside) -> li
             fix,
         )
         for right in wanted
-        if outside.may(stack.id_of(right.role), right.action, right.resource) != right.may
+        if aws.may(stack.id_of(right.role), right.action, right.resource) != right.may
     ]
-    return wrong or [ok("permissions", f"{len(wanted)} of the roles' rights are as they must be")]
+    return wrong or [ok("permissions", f"{len(wanted)} permissions of the roles are correct")]

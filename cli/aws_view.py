@@ -1,4 +1,4 @@
-"""A deployment seen from outside its network: by AWS's own interfaces, with a person's rights."""
+"""Read a deployment's state through AWS's APIs, from outside its network."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,15 +21,15 @@ RULE = "AWS::Events::Rule"
 QUEUE = "AWS::SQS::Queue"
 
 
-class NotSeen(LakegateError):
-    """AWS does not show it: it is not there, or whoever asks may not look."""
+class NotVisible(LakegateError):
+    """AWS does not show a resource: it does not exist, or the caller lacks permission."""
 
 
 @dataclass(frozen=True)
-class StackSeen:
+class StackView:
     """A CloudFormation stack; `resources` maps logical ids to a type and a physical id.
 
-    The `status` of one that there is not is "".
+    `status` is "" if the stack does not exist.
     """
 
     name: str
@@ -38,19 +38,19 @@ class StackSeen:
     resources: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def of_type(self, type_: str) -> dict[str, str]:
-        """The physical ids of the resources of a type, by logical id."""
+        """Return the physical ids of the resources of a type, by logical id."""
         return {name: id_ for name, (of, id_) in self.resources.items() if of == type_}
 
     def id_of(self, name: str) -> str:
-        """The physical id of the resource with a logical id. Raises NotSeen."""
+        """Return the physical id of the resource with a logical id. Raises NotVisible."""
         if name not in self.resources:
-            raise NotSeen("NOT_SEEN", f"the stack {self.name} has no {name}")
+            raise NotVisible("NOT_SEEN", f"the stack {self.name} has no {name}")
         return self.resources[name][1]
 
 
 @dataclass(frozen=True)
-class FunctionSeen:
-    """A Lambda function; `sha256` is its code's, in base64, `update` how its last one went."""
+class FunctionView:
+    """A Lambda function; `sha256` is its code's (base64), `update` its last update's status."""
 
     name: str
     runtime: str
@@ -60,23 +60,24 @@ class FunctionSeen:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Outside:
-    """The account and region that this process's environment names."""
+class AwsView:
+    """A reader of the account and region that this process's environment names."""
 
     def __init__(self) -> None:
-        # All now: boto3 makes clients in one thread only, and they are used in several.
+        # Create all clients here: boto3 creates clients safely in one thread only, but several use
+        # them.
         names = ("cloudformation", "cloudwatch", "events", "iam", "lambda", "secretsmanager")
         self._clients = {name: boto3.client(name, config=_CONFIG) for name in names}
 
-    def stack(self, name: str) -> StackSeen:
-        """A stack and all that it is made of. Raises NotSeen where one may not look."""
+    def stack(self, name: str) -> StackView:
+        """Return a stack with its resources. Raises NotVisible without permission."""
         client = self._clients["cloudformation"]
         with _translated(f"the stack {name}"):
             try:
                 found = client.describe_stacks(StackName=name)["Stacks"][0]
             except ClientError as error:
                 if "does not exist" in str(error):
-                    return StackSeen(name, "")
+                    return StackView(name, "")
                 raise
             pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = {
@@ -86,13 +87,13 @@ class Outside:
                 if "PhysicalResourceId" in each
             }
         given = {p["ParameterKey"]: p["ParameterValue"] for p in found.get("Parameters", [])}
-        return StackSeen(name, found["StackStatus"], given, resources)
+        return StackView(name, found["StackStatus"], given, resources)
 
-    def function(self, name: str) -> FunctionSeen:
-        """A function. Raises NotSeen."""
+    def function(self, name: str) -> FunctionView:
+        """Return a function. Raises NotVisible."""
         with _translated(f"the function {name}"):
             found = self._clients["lambda"].get_function_configuration(FunctionName=name)
-        return FunctionSeen(
+        return FunctionView(
             name=name,
             runtime=found.get("Runtime", ""),
             sha256=found["CodeSha256"],
@@ -102,17 +103,17 @@ class Outside:
         )
 
     def mapping(self, id_: str) -> str:
-        """The state of an event source mapping. Raises NotSeen."""
+        """Return the state of an event source mapping. Raises NotVisible."""
         with _translated(f"the event source mapping {id_}"):
             return str(self._clients["lambda"].get_event_source_mapping(UUID=id_)["State"])
 
     def rule(self, name: str) -> str:
-        """The state of one of EventBridge's rules. Raises NotSeen."""
+        """Return the state of an EventBridge rule. Raises NotVisible."""
         with _translated(f"the rule {name}"):
             return str(self._clients["events"].describe_rule(Name=name)["State"])
 
     def alarms(self, prefix: str) -> dict[str, str]:
-        """The alarms whose names begin so, and that ring: what each says. Raises NotSeen."""
+        """Return active alarms with a name prefix, with descriptions. Raises NotVisible."""
         with _translated("the alarms"):
             pages = self._clients["cloudwatch"].get_paginator("describe_alarms")
             found = pages.paginate(AlarmNamePrefix=prefix, StateValue="ALARM")
@@ -121,16 +122,16 @@ class Outside:
         return {each["AlarmName"]: each.get("AlarmDescription", "") for each in ringing}
 
     def errors(self, function: str, hours: int) -> float:
-        """How many of a function's runs failed in the last hours. Raises NotSeen."""
+        """Return how many runs of a function failed in the last hours. Raises NotVisible."""
         return sum(self._metric("Lambda", "Errors", {"FunctionName": function}, "Sum", hours))
 
     def oldest(self, queue: str, hours: int) -> float:
-        """The most seconds a queue's oldest message was old, in the last hours. Raises NotSeen."""
-        name, asked = "ApproximateAgeOfOldestMessage", {"QueueName": queue}
-        return max(self._metric("SQS", name, asked, "Maximum", hours), default=0.0)
+        """Return the highest recent age of a queue's oldest message. Raises NotVisible."""
+        name, dimensions = "ApproximateAgeOfOldestMessage", {"QueueName": queue}
+        return max(self._metric("SQS", name, dimensions, "Maximum", hours), default=0.0)
 
     def has_secret(self, name: str) -> bool:
-        """Whether there is a secret of that name; what it holds is not read. Raises NotSeen."""
+        """Return whether a secret exists, without reading its value. Raises NotVisible."""
         with _translated(f"the secret {name}"):
             client = self._clients["secretsmanager"]
             try:
@@ -139,7 +140,7 @@ class Outside:
                 return False
 
     def refusal(self, function: str) -> str:
-        """The error with which a function behind an address refuses a stranger. Raises NotSeen."""
+        """Return the error code for an unsigned request to a function URL. Raises NotVisible."""
         event = {"requestContext": {"http": {"method": "POST"}}, "headers": {}, "body": ""}
         with _translated(f"the function {function}"):
             client = self._clients["lambda"]
@@ -147,12 +148,12 @@ class Outside:
             return str(json.loads(json.loads(answer["Payload"].read())["body"])["error"])
 
     def may(self, role: str, action: str, resource: str) -> bool:
-        """Whether a role's own policies let it. Raises NotSeen."""
+        """Return whether a role's own policies allow an action. Raises NotVisible."""
         with _translated(f"the permissions of {role}"):
             client = self._clients["iam"]
             arn = client.get_role(RoleName=role)["Role"]["Arn"]
-            asked = {"ActionNames": [action], "ResourceArns": [resource]}
-            found = client.simulate_principal_policy(PolicySourceArn=arn, **asked)
+            request = {"ActionNames": [action], "ResourceArns": [resource]}
+            found = client.simulate_principal_policy(PolicySourceArn=arn, **request)
             return all(each["EvalDecision"] == "allowed" for each in found["EvaluationResults"])
 
     def _metric(
@@ -177,6 +178,6 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except (ClientError, BotoCoreError) as error:
-        raise NotSeen("NOT_SEEN", f"{what} cannot be seen: {error}") from error
+        raise NotVisible("NOT_SEEN", f"cannot read {what}: {error}") from error
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise NotSeen("NOT_SEEN", f"{what} cannot be seen: the answer lacks {error}") from error
+        raise NotVisible("NOT_SEEN", f"cannot read {what}: the answer lacks {error}") from error

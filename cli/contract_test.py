@@ -1,4 +1,4 @@
-"""`lakegate contract test`: the audit of local files, with nothing but this machine."""
+"""`lakegate contract test`: audit local files on this machine alone."""
 
 import json
 import os
@@ -12,44 +12,47 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.contract_check import check
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 from lakegate.report import AuditReport, Verdict
 
-# As the job's own (spark_jobs/main.py), which cannot be imported without Spark.
+# The job's own exit codes (spark_jobs/main.py), which cannot be imported without Spark.
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 _COLOURS = {Verdict.PASSED: "green", Verdict.REJECTED: "red", Verdict.ERRORED: "bold red"}
 
 
 def try_out(
-    file: Annotated[Path, typer.Argument(help="A contract.", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(help="Contract.", exists=True, dir_okay=False)],
     data: Annotated[
-        list[Path], typer.Option(help="A file to audit, or a directory of them.", exists=True)
+        list[Path], typer.Option(help="File to audit, or a directory of files.", exists=True)
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Audit local files as the job would, with no stack: 0 passed, 3 rejected, 4 could not."""
+    """Audit local files as the job would, without a stack.
+
+    Exits 0 if all files passed, 3 if one was rejected, 4 if one errored.
+    """
     limits = Limits.of(os.environ)
     contract = check(file.read_text(encoding="utf-8"), str(file), limits)
     reports = list(_audits(contract, list(data_files(data)), pages=not as_json))
     if as_json:
-        typer.echo(documents.text([json.loads(report.to_json()) for report in reports]))
+        typer.echo(json_output.text([json.loads(report.to_json()) for report in reports]))
     raise typer.Exit(max(_EXIT_CODES[report.verdict] for report in reports))
 
 
 def data_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files, and all in directories whose names begin with neither `.` nor `_`.
+    """Yield the files, and those in directories whose names start with neither `.` nor `_`.
 
-    Raises LakegateError NO_DATA for a directory that has none.
+    Raises LakegateError NO_DATA for a directory without such a file.
     """
     for path in paths:
         within = sorted(path.iterdir()) if path.is_dir() else [path]
         found = [each for each in within if each == path or _is_data(each)]
         if not found:
-            raise LakegateError("NO_DATA", f"there is no file in {path}")
+            raise LakegateError("NO_DATA", f"no data file in {path}")
         yield from found
 
 
@@ -69,7 +72,7 @@ def _audits(contract: Contract, files: list[Path], *, pages: bool) -> Iterator[A
 
 
 def page(report: AuditReport) -> Group:
-    """A report for people: the verdict, the checks that say something, rows that break them."""
+    """Render a report: the verdict, the checks that did not pass, and rows that break them."""
     telling = terminal.checks(asdict(result) for result in report.checks)
     table = [telling] if telling.row_count else []
     return Group(_facts(report), *table, *terminal.samples(report))
@@ -82,11 +85,11 @@ def _facts(report: AuditReport) -> RenderableType:
         [
             ("file", report.source.key),
             ("verdict", Text(report.verdict, _COLOURS[report.verdict])),
-            ("why", f"{reason.message} ({reason.code})" if reason else ""),
+            ("reason", f"{reason.message} ({reason.code})" if reason else ""),
             ("table", report.table),
             ("rows read", f"{report.rows_read:,}" if report.rows_read else ""),
-            ("rows kept out", f"{report.rows_rejected:,}" if report.rows_rejected else ""),
-            ("changes", "; ".join(report.schema_changes)),
+            ("rows quarantined", f"{report.rows_rejected:,}" if report.rows_rejected else ""),
+            ("schema changes", "; ".join(report.schema_changes)),
             ("checks", terminal.check_counts(counted)),
         ]
     )

@@ -1,6 +1,7 @@
-"""`lakegate contract`: its commands, and those that check contracts and put them in force."""
+"""`lakegate contract`: draft, check, push and withdraw contracts."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from access.deployment import find
-from cli import documents, terminal
+from cli import contract_check, json_output, terminal
 from cli.contract_check import Checked, checked, clash
-from cli.contract_suggest import suggest
 from cli.contract_test import try_out
 from functions.adapters.s3 import CONTRACTS, Lake, contract_key
 from lakegate.contract.claims import refuse_clashes
@@ -20,8 +20,7 @@ from lakegate.contract.reading.yaml import Problem
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 
-contract = typer.Typer(no_args_is_help=True, help="Write contracts, and put them in force.")
-contract.command()(suggest)
+contract = typer.Typer(no_args_is_help=True, help="Draft, check and push contracts.")
 contract.command("test")(try_out)
 
 
@@ -29,16 +28,21 @@ contract.command("test")(try_out)
 def check(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Contracts, or directories of them.", exists=True),
+        typer.Argument(
+            metavar="FILE…", help="Contract files, or directories of them.", exists=True
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check contracts against the standard and against Lakegate; nothing is sent anywhere."""
+    """Check contracts against the standard and Lakegate's rules; exits 1 on problems.
+
+    Reads local files only.
+    """
     limits = Limits.of(os.environ)
     found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)
     if as_json:
-        typer.echo(documents.text(_document(found, clashing)))
+        typer.echo(json_output.text(_document(found, clashing)))
         raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)
     for each in found:
         if each.contract:
@@ -51,43 +55,85 @@ def check(
         raise clashing
 
 
+@contract.command()
+def suggest(
+    data: Annotated[Path, typer.Argument(help="Sample of the data.", exists=True, dir_okay=False)],
+    table: Annotated[
+        str, typer.Option(help="<namespace>.<table>. Default: from the file name.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="New file to write to.")] = None,
+) -> None:
+    """Draft a contract from a sample of the data, with limits that all its rows meet."""
+    text = suggested(data, table)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise LakegateError("NOT_WRITTEN", f"cannot write {out}: {error}") from error
+    terminal.err().print(f"wrote {out}")
+
+
+def suggested(data: Path, table: str = "") -> str:
+    """Return the text of a contract for files like `data`.
+
+    Raises LakegateError if the file cannot be read, or ContractInvalid if no contract can describe
+    it, for example with a column without a name.
+    """
+    from cli.draft import draft
+    from cli.sample import sample
+
+    text = draft(sample(data), table or f"drafts.{_plain(data.name)}", data.name)
+    contract_check.check(text, f"the draft from {data}")
+    return text
+
+
+def _plain(name: str) -> str:
+    """Return a table name made of a file's name."""
+    words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
+    return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)
+
+
 @contract.command("push")
 def push_command(
     context: typer.Context,
     directory: Annotated[
-        Path, typer.Argument(help="Where they are.", exists=True, file_okay=False)
+        Path, typer.Argument(help="Directory of contracts.", exists=True, file_okay=False)
     ] = Path("contracts"),
 ) -> None:
-    """Check all contracts of a directory and put them in force: the next file is judged by them."""
+    """Check all contracts of a directory, and put them in force for the next files."""
     push(find(context.obj).adapters().lake, [directory], terminal.err().print)
 
 
 @contract.command("withdraw")
 def withdraw_command(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="TABLE", help="Whose contract, or its key.")],
+    name: Annotated[
+        str, typer.Argument(metavar="TABLE", help="Table of the contract, or the contract's key.")
+    ],
 ) -> None:
-    """Take a contract out of force: files of its table are alerted from now on, its rows stay."""
+    """Take a contract out of force: new files of its table cause alerts; its rows stay."""
     terminal.err().print(withdraw(find(context.obj).adapters().lake, name), soft_wrap=True)
 
 
 def withdraw(lake: Lake, name: str) -> str:
-    """Take the contract of a table, or the text under a key, out of force; says what follows.
+    """Take the contract of a table, or the text under a key, out of force; return a message.
 
-    One that is refused can be withdrawn too. Raises Missing where there is none of that name.
+    An invalid contract can be withdrawn too. Raises Missing if there is none of that name.
     """
     key = name if name.startswith(CONTRACTS) else contract_key(name)
     with suppress(ContractInvalid):
         lake.contract_at(key, "")
     lake.delete_objects([key])
-    return f"{key} is out of force; its text stays an older version in {lake.bucket}"
+    return f"{key} is out of force; {lake.bucket} keeps its text as an older version"
 
 
 def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None:
-    """Put contracts, and all of directories, in force; none when one of them cannot stand.
+    """Put contract files, and all of directories, in force; none of them if one is invalid.
 
-    They may be as large as the lake's limits let them. Raises LakegateError with every problem in
-    every file.
+    The lake's limits bound their size. Raises LakegateError with every problem in every file.
     """
     found = [checked(file, lake.limits) for file in contract_files(paths)]
     _raise_refusals(found)
@@ -105,7 +151,7 @@ def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None
 
 
 def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
-    """Raises LakegateError with every problem in every contract, or why they clash."""
+    """Raise LakegateError with every problem in every contract, or why they clash."""
     found = [checked(file, limits) for file in contract_files(paths)]
     _raise_refusals(found)
     if clashing := clash(found):
@@ -113,15 +159,15 @@ def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
 
 
 def contract_files(paths: Iterable[Path]) -> list[Path]:
-    """The files, and those with the ending .yaml or .yml in directories, each once.
+    """Return the files, and the *.yaml and *.yml files in directories, each once.
 
-    Raises LakegateError NO_CONTRACTS for a directory that has none.
+    Raises LakegateError NO_CONTRACTS for a directory without any.
     """
     files: list[Path] = []
     for path in paths:
         within = sorted(path.glob("*.y*ml")) if path.is_dir() else [path]
         if not within:
-            raise LakegateError("NO_CONTRACTS", f"there is no *.yaml in {path}")
+            raise LakegateError("NO_CONTRACTS", f"no *.yaml file in {path}")
         files += within
     return list(dict.fromkeys(files))
 

@@ -1,4 +1,4 @@
-"""`lakegate demo`: real flights on their way into the lake, good days and a broken one."""
+"""`lakegate demo`: ingest real flights, four good days and a broken one."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from rich.text import Text
 
 from access.deployment import ROOT, Deployment, home, of_stack
 from cli import local_stack, slack, terminal
-from cli.drop import showing
-from cli.follow import Sight, dropped, finished, follow, way
+from cli.drop import show_progress
+from cli.follow import TrackedIngestion, dropped, finished, follow, progress_table
 from cli.query import rows
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
@@ -31,13 +31,13 @@ _BROKEN_ROWS = "SELECT carrier, flight, origin, dep_delay FROM nyc.flights WHERE
 
 
 def demo() -> None:
-    """Show the whole way on real flights: four good days and a broken one.
+    """Show every step on real flights: four good days and a broken one.
 
-    Starts the local stack, and stops it again if it was not running; the data stays.
+    Starts the local stack, and stops it again if it was not running. Keeps the data.
     """
     console = terminal.out()
-    console.print("\nLakegate: five days of flights on their way into the lake\n", style="bold")
-    tell = local_stack.teller()
+    console.print("\nLakegate: ingesting five days of flights\n", style="bold")
+    tell = local_stack.progress_printer()
     with _running(tell) as deployment:
         _perform(console, deployment, tell)
 
@@ -48,13 +48,13 @@ def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -
     tell(f"counting the rows of {contract.table} on main")
     before = _count(deployment, contract.table)
     tell("dropping five files into the landing bucket, the last one with broken rows")
-    sights, written = _drop(adapters, contract)
-    with showing(console) as show:
-        sights = follow(adapters, sights, finished, _SECONDS, show)
+    tracked, written = _drop(adapters, contract)
+    with show_progress(console) as show:
+        tracked = follow(adapters, tracked, finished, _SECONDS, show)
     if not console.is_terminal:
-        console.print(way(sights))
+        console.print(progress_table(tracked))
     after = _count(deployment, contract.table)
-    *good, bad = sights
+    *good, bad = tracked
     refuse_surprises(good, bad, written, after - before)
     console.print(_counted(contract.table, before, after, written))
     _show_rejection(console, deployment, bad)
@@ -79,25 +79,27 @@ def _runs() -> bool:
         return False  # there never was a stack
 
 
-def _drop(adapters: Adapters, contract: Contract) -> tuple[list[Sight], int]:
-    """Drop the next days, the last of them broken; returns also how many good rows that are."""
+def _drop(adapters: Adapters, contract: Contract) -> tuple[list[TrackedIngestion], int]:
+    """Drop the next days, the last one broken; return also the number of good rows."""
     from cli import flights  # pyarrow takes its time, which no other command has to wait for
 
     everything = flights.read(contract.columns)
     keys = next_days(contract.landing_prefix, {each.key for each in adapters.landing.landed()})
     *good, bad = [(key, flights.of_day(everything, day)) for key, day in keys.items()]
     files = [*good, (bad[0], flights.broken(bad[1]))]
-    sights = [dropped(adapters.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
-    return sights, sum(rows.num_rows for _, rows in good)
+    tracked = [dropped(adapters.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
+    return tracked, sum(rows.num_rows for _, rows in good)
 
 
 def next_days(prefix: str, landed: set[str]) -> dict[str, date]:
-    """The keys of the first days that have not landed yet. Raises LakegateError NO_DAYS_LEFT."""
+    """Return the keys of the first days that have not landed. Raises LakegateError NO_DAYS_LEFT."""
     year = [_NEW_YEAR + timedelta(n) for n in range((_LAST_DAY - _NEW_YEAR).days + 1)]
     keys = {f"{prefix}{day}.parquet": day for day in year}
     left = [key for key in keys if key not in landed]
     if len(left) < _DAYS:
-        message = "all of 2013 has been dropped: `make clean` empties the lake for another demo"
+        message = (
+            "all days of 2013 have been dropped\nEmpty the lake for another demo with `make clean`."
+        )
         raise LakegateError("NO_DAYS_LEFT", message)
     return {key: keys[key] for key in left[:_DAYS]}
 
@@ -110,19 +112,21 @@ def _count(deployment: Deployment, table: str) -> int:
         return int(next(rows(answer))[0])
 
 
-def refuse_surprises(good: list[Sight], bad: Sight, written: int, gained: int) -> None:
-    """Raises LakegateError where the demo did not end as it should."""
-    wanted = [(sight, State.PUBLISHED) for sight in good] + [(bad, State.REJECTED)]
+def refuse_surprises(
+    good: list[TrackedIngestion], bad: TrackedIngestion, written: int, gained: int
+) -> None:
+    """Raise LakegateError if the demo did not end as expected."""
+    wanted = [(item, State.PUBLISHED) for item in good] + [(bad, State.REJECTED)]
     wrong = [
-        f"{sight.name} should have ended {state}, and ended {sight.ingestion.state}"
-        + (f": {sight.ingestion.reason.message}" if sight.ingestion.reason else "")
-        for sight, state in wanted
-        if sight.ingestion.state is not state
+        f"{item.name} should be {state}, but is {item.ingestion.state}"
+        + (f": {item.ingestion.reason.message}" if item.ingestion.reason else "")
+        for item, state in wanted
+        if item.ingestion.state is not state
     ]
     if not wrong and gained < written:
         wrong = [f"{written:,} rows were published, but main has {gained:,} more"]
     if wrong:
-        raise LakegateError("DEMO_FAILED", "\n".join([*wrong, f"The logs are in {home()}/logs."]))
+        raise LakegateError("DEMO_FAILED", "\n".join([*wrong, f"Read the logs in {home()}/logs."]))
 
 
 def _counted(table: str, before: int, after: int, written: int) -> Text:
@@ -134,11 +138,11 @@ def _counted(table: str, before: int, after: int, written: int) -> Text:
     )
 
 
-def _show_rejection(console: Console, deployment: Deployment, bad: Sight) -> None:
+def _show_rejection(console: Console, deployment: Deployment, bad: TrackedIngestion) -> None:
     console.print(
         Text.assemble(
             (f"{bad.name} was rejected", "bold red"),
-            "; nobody who reads main sees it. It waits on its branch:\n  ",
+            ". It is not on main, but on its branch:\n  ",
             (bad.ingestion.branch, "cyan"),
         )
     )
@@ -148,9 +152,9 @@ def _show_rejection(console: Console, deployment: Deployment, bad: Sight) -> Non
     console.print(slack.panel(message))
 
 
-def _show_commands(console: Console, bad: Sight) -> None:
+def _show_commands(console: Console, bad: TrackedIngestion) -> None:
     command, branch = _command(), bad.ingestion.branch
-    console.print("\nGo on with", style="bold")
+    console.print("\nCommands", style="bold")
     console.print(
         f"  {command} up\n"
         f"  {command} show {bad.ingestion.id[:ID_PART]}\n"
@@ -163,7 +167,7 @@ def _show_commands(console: Console, bad: Sight) -> None:
 
 
 def _command() -> str:
-    """How a person calls this command from here."""
+    """Return the command line that calls `lakegate` from the current directory."""
     installed = ROOT / ".venv/bin/lakegate"
     found = shutil.which("lakegate")
     if found or not installed.is_relative_to(Path.cwd()):

@@ -1,4 +1,4 @@
-"""`lakegate deploy`: this checkout onto AWS, or what that would change."""
+"""`lakegate deploy`: deploy this checkout to AWS, or show what would change."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,13 +8,14 @@ from typing import Annotated
 import boto3
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from access.deployment import ROOT, find
-from cli import changes, terminal
+from cli import terminal
 from cli.contracts import push, refuse_invalid
-from cli.drop import explain, showing
-from cli.follow import Sight, dropped, ended, follow
-from cli.local_stack import teller
+from cli.drop import explain, show_progress
+from cli.follow import TrackedIngestion, dropped, ended, follow
+from cli.local_stack import progress_printer
 from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from infra import checkup, nessie_tokens, package
@@ -30,7 +31,7 @@ from infra.aws.site import (
     has_own_platform,
     stage_here,
 )
-from infra.aws.stack_plan import StackSpec, refuse_losses
+from infra.aws.stack_plan import StackSpec, loses, refuse_losses
 from infra.cloudformation import Change
 from infra.package import Package
 from infra.stage import Stage
@@ -39,47 +40,52 @@ from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.limits import Limits
 
-# The smoke test: one tiny file that must get into main once what is deployed has changed.
+# The smoke test: one tiny file that must be published after a deployment.
 
 TABLE = "smoke.deployments"
 
 
-def smoke(adapters: Adapters, deployed_at: datetime, job_release: str, seconds: float) -> Sight:
-    """Send the file of a deployment on its way, unless it is, and see it published.
+def smoke(
+    adapters: Adapters, deployed_at: datetime, job_release: str, seconds: float
+) -> TrackedIngestion:
+    """Drop the file of a deployment, unless an earlier try did, and wait until it is published.
 
-    Raises LakegateError: TIMED_OUT, which says where the file stands, after `seconds`, or
-    SMOKE_FAILED where it ended otherwise.
+    Raises LakegateError: TIMED_OUT with the file's state after `seconds`, or SMOKE_FAILED if it is
+    not published.
     """
     key = f"{TABLE.replace('.', '/')}/{deployed_at:%Y%m%d-%H%M%S}.csv"
     body = f"deployed_at,job_release\n{times.text(deployed_at)},{job_release}\n"
-    with showing(terminal.err()) as show:
-        sight = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
-    if sight.ingestion.state is not State.PUBLISHED:
-        explain(terminal.err(), [sight])
-        message = f"the smoke test's file ended {sight.ingestion.state}, see above"
+    with show_progress(terminal.err()) as show:
+        item = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
+    if item.ingestion.state is not State.PUBLISHED:
+        explain(terminal.err(), [item])
+        message = f"the smoke test's file is {item.ingestion.state}: see above"
         raise LakegateError("SMOKE_FAILED", message)
-    return sight
+    return item
 
 
-def _sent(adapters: Adapters, key: str, body: bytes) -> Sight:
-    """The file on its way: sent by an earlier try that was interrupted, or sent now."""
+def _sent(adapters: Adapters, key: str, body: bytes) -> TrackedIngestion:
+    """Return the file that an interrupted try dropped, or drop it now."""
     for earlier in adapters.ledger.versions(LandedObject(adapters.landing.bucket, key, "", "", 0)):
         if earlier.state is State.PUBLISHED or not earlier.ended:
-            return Sight(earlier)
+            return TrackedIngestion(earlier)
     return dropped(adapters.landing.put(key, body))
 
 
 _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"
-# A person's own first; those of the smoke test are not for the local stack.
+# The user's own contracts come first. The local stack has no smoke test.
 CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 
-StageOption = Annotated[str, typer.Option("--stage", help="The stage, part of every name.")]
+_MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
+_LOUD = "bold red"
+
+StageOption = Annotated[str, typer.Option("--stage", help="Stage, part of every resource name.")]
 
 
 @dataclass(frozen=True)
 class _Order:
-    """What is to be deployed, and where to."""
+    """The package and settings to deploy, and the site to deploy them to."""
 
     site: Site
     package: Package
@@ -88,16 +94,16 @@ class _Order:
 
     @property
     def app(self) -> StackSpec:
-        """The app's stack as it is to be."""
+        """Return the wanted state of the app's stack."""
         return stack_plan.app(_APP, self.site, self.package, self.chosen)
 
     @property
     def keyring(self) -> SecretKeyring:
-        """The stage's keys and tokens."""
+        """Return the stage's keys and tokens."""
         return SecretKeyring(self.site.client("secretsmanager"), self.site.stage.name)
 
     def platform(self, public_key: str) -> StackSpec:
-        """The platform's stack as it is to be."""
+        """Return the wanted state of the platform's stack."""
         return stack_plan.platform(_PLATFORM, self.site.stage, public_key, self.chosen)
 
 
@@ -105,20 +111,21 @@ def deploy(
     context: typer.Context,
     stage: StageOption = "",
     own_platform: Annotated[
-        bool, typer.Option("--own-platform", help="Nessie and EMR are yours: no platform stack.")
+        bool,
+        typer.Option("--own-platform", help="Nessie and EMR are yours: deploy no platform stack."),
     ] = False,
     stack: Annotated[
-        bool, typer.Option(help="Deploy the app's stack; without, osls or SAM does it.")
+        bool, typer.Option(help="Deploy the app's stack; otherwise osls or SAM does.")
     ] = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
     ] = False,
     seconds: Annotated[
-        float, typer.Option("--timeout", help="How long the smoke test waits.")
+        float, typer.Option("--timeout", help="Seconds to wait for the smoke test.")
     ] = 900,
 ) -> None:
-    """Deploy this checkout to a stage on AWS; where it was interrupted, this goes on."""
-    tell = teller()
+    """Deploy this checkout to a stage on AWS; repeat it to continue after an interruption."""
+    tell = progress_printer()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
@@ -134,18 +141,18 @@ def deploy(
     if site.stacks.exists(site.stage.stack):
         _open(order, seconds)
     else:
-        tell(f"now `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
+        tell(f"run `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
 
 
 def named(context: typer.Context, stage: str) -> str:
-    """The stage that an option names, this command's or the one before it."""
+    """Return the stage given to this command, or else to `lakegate` itself."""
     if stage or context.obj:
         return str(stage or context.obj)
-    raise typer.BadParameter("say which: --stage dev", param_hint="--stage")
+    raise typer.BadParameter("give the stage, for example --stage dev", param_hint="--stage")
 
 
 def _prepare(order: _Order) -> None:
-    """Have everything that the app's stack needs."""
+    """Create everything that the app's stack needs."""
     now = datetime.now(UTC)
     if order.own_platform:
         check_platform(order.site.facts, order.site.stage)
@@ -157,7 +164,7 @@ def _prepare(order: _Order) -> None:
 
 
 def _rehearse(order: _Order) -> None:
-    """Show what would change, and leave everything as it is."""
+    """Show what would change, and change nothing."""
     site = order.site
     if not order.own_platform:
         signing_key = order.keyring.read().get(nessie_tokens.SIGNING_KEY)
@@ -168,9 +175,10 @@ def _rehearse(order: _Order) -> None:
 
 
 def _show(site: Site, stack: StackSpec, *, plan: bool) -> None:
-    """What would become of a stack; CloudFormation can `plan` one that has what it looks up.
+    """Show the changes of a stack; with `plan`, those that CloudFormation computes.
 
-    Of that nothing is left but a copy of a large template in the bucket that it was read from.
+    CloudFormation can plan only a stack whose look-ups exist. The plan is deleted again; a copy of
+    a large template stays in the artifact bucket.
     """
     planned = stack_plan.plan(site, stack) if plan else None
     if planned:
@@ -179,12 +187,12 @@ def _show(site: Site, stack: StackSpec, *, plan: bool) -> None:
     listed = list(found)
     terminal.out().print(f"{stack.stack}: {len(listed) or 'no'} changes", style="bold")
     if listed:
-        terminal.out().print(changes.table(listed))
+        terminal.out().print(changes_table(listed))
     refuse_losses(listed)
 
 
 def _open(order: _Order, seconds: float) -> None:
-    """Put the contracts in force, see a file through, and say what to do next."""
+    """Push the contracts, run the smoke test, and show the next commands."""
     site = order.site
     outputs = stack_plan.complete(site, order.package)
     adapters = find(site.stage.name).adapters()
@@ -192,8 +200,8 @@ def _open(order: _Order, seconds: float) -> None:
         push(adapters.lake, [directory], site.tell)
     patient = boto3.client("lambda", config=checkup.PATIENT)
     checkup.seed(patient, outputs["CheckupFunctionName"])
-    site.tell("main has its first commit, and its tables of history")
-    site.tell("smoke test: a tiny file goes the whole way")
+    site.tell("main has its first commit and its history tables")
+    site.tell("smoke test: ingesting a tiny file")
     changed = site.stacks.changed_at(site.stage.stack)
     smoke(adapters, changed, order.package.job_release, seconds)
     terminal.out().print(_next(site.stage, outputs))
@@ -205,10 +213,26 @@ def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
         [
             ("landing bucket", f"s3://{outputs['LandingBucketName']}"),
             ("drop a file", f"{on} drop FILE --table nyc.flights --wait"),
-            ("look at it", f"{on} runs"),
+            ("list ingestions", f"{on} runs"),
             ("check everything", f"{on} doctor"),
             ("deploy again", f"lakegate deploy --stage {stage.name}"),
             ("or with osls", f"npx osls deploy --stage {stage.name}"),
             ("take it down", f"lakegate destroy --stage {stage.name}"),
         ]
     )
+
+
+def changes_table(changes: Iterable[Change]) -> Table:
+    """Return the changes, one per line; replacements and losses are highlighted."""
+    made = terminal.table("", "resource", "type", "changes")
+    for change in changes:
+        mark, colour = _MARKS.get(change.action, ("?", "yellow"))
+        words = Text(", ".join(change.properties))
+        if change.replacement == "True":
+            mark, colour, words = "!", _LOUD, Text(f"REPLACED, for {words}", _LOUD)
+        elif change.replacement == "Conditional":
+            words = Text(f"may be REPLACED, for {words}", "bold yellow")
+        if lost := loses(change):
+            words = Text(f"{words.plain or 'REMOVED'}: {lost}", _LOUD)
+        made.add_row(Text(mark, colour), Text(change.resource, colour), change.type, words)
+    return made

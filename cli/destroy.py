@@ -1,4 +1,4 @@
-"""`lakegate destroy`: takes down what holds no data, and says what stays."""
+"""`lakegate destroy`: take down the stacks without the data, and list what is kept."""
 
 import time
 from typing import Annotated
@@ -7,9 +7,9 @@ import boto3
 import typer
 
 from access.deployment import find
-from cli import changes, terminal
-from cli.deploy import StageOption, named
-from cli.local_stack import teller
+from cli import terminal
+from cli.deploy import StageOption, changes_table, named
+from cli.local_stack import progress_printer
 from infra.aws import teardown
 from infra.aws.site import Site, connect, stage_here
 from infra.aws.stack_plan import refuse_losses
@@ -23,12 +23,12 @@ _MAY_GO = ("AWS::SQS::Queue",)  # once it is empty
 def destroy(
     context: typer.Context,
     stage: StageOption = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for the stage's name.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until no file is in flight.")] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 3600,
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 3600,
 ) -> None:
-    """Take a stage down, all but what holds data; `lakegate deploy` brings it back onto that."""
-    tell = teller()
+    """Take a stage down, except what holds data; `lakegate deploy` brings it back."""
+    tell = progress_printer()
     site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
     app = teardown.plan(site, site.stage.stack)
     platform = teardown.plan(site, site.stage.platform_stack)
@@ -41,49 +41,49 @@ def destroy(
         raise
     for plan in planned:  # the functions first: they are in the platform's network
         site.stacks.carry_out(plan)
-    _tell_what_stays(site)
+    _report_remaining(site)
 
 
 def _check(site: Site, planned: list[Plan], app: Plan | None, seconds: float, *, yes: bool) -> None:
-    """Raises LakegateError or Abort unless all of it may go."""
+    """Raise LakegateError or Abort unless all planned changes may be made."""
     if not planned:
-        site.tell(f"of stage {site.stage.name} nothing is there that could go")
+        site.tell(f"stage {site.stage.name}: nothing to take down")
         return
     for plan in planned:
         terminal.out().print(f"{plan.stack}: {len(plan.changes)} changes", style="bold")
-        terminal.out().print(changes.table(plan.changes))
+        terminal.out().print(changes_table(plan.changes))
         refuse_losses(plan.changes, but=_MAY_GO)
     if app:
-        _land(site, seconds)
+        _wait_until_idle(site, seconds)
     if not yes and typer.prompt(f"Type {site.stage.name} to take this down") != site.stage.name:
         raise typer.Abort
 
 
-def _land(site: Site, seconds: float) -> None:
+def _wait_until_idle(site: Site, seconds: float) -> None:
     """Return when nothing is in flight. Raises LakegateError IN_FLIGHT after `seconds`."""
     deadline = time.monotonic() + seconds
     while flying := _in_flight(site):
         if time.monotonic() > deadline:
-            hint = "wait for them with --wait; what always fails: `lakegate runs`"
-            raise LakegateError("IN_FLIGHT", f"there are {flying}: {hint}")
+            hint = "Wait for them with --wait, or find failing files with `lakegate runs`."
+            raise LakegateError("IN_FLIGHT", f"still in flight: {flying}\n{hint}")
         time.sleep(_PAUSE)
 
 
 def _in_flight(site: Site) -> str:
-    """What is on its way, in words."""
+    """Describe the files and messages in flight, "" for none."""
     adapters = find(site.stage.name).adapters()
     files = sum(1 for _ in adapters.ledger.unfinished(adapters.now()))
-    told = [f"{files} files in flight"] if files else []
+    parts = [f"{files} files in flight"] if files else []
     waiting = teardown.messages(site)
-    return ", ".join([*told, *(f"{many} messages in {name}" for name, many in waiting.items())])
+    return ", ".join([*parts, *(f"{many} messages in {name}" for name, many in waiting.items())])
 
 
-def _tell_what_stays(site: Site) -> None:
+def _report_remaining(site: Site) -> None:
     for stack in (site.stage.stack, site.stage.platform_stack):
         if not site.stacks.exists(stack):
             continue
         terminal.out().print(
-            f"What stays, in the stack {stack}, and what deletes it:", style="bold"
+            f"Kept in the stack {stack}, with the command to delete it:", style="bold"
         )
         for each in site.stacks.resources(stack):
             terminal.out().print(f"  {each.name}: {each.id}", soft_wrap=True)
@@ -92,4 +92,4 @@ def _tell_what_stays(site: Site) -> None:
         command = f"aws cloudformation delete-stack --stack-name {stack}"
         terminal.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
     beside = f"secrets {site.stage.token_secret('*')}, bucket {site.stage.artifact_bucket}"
-    terminal.out().print(f"And in no stack: {beside}", style="bold", soft_wrap=True)
+    terminal.out().print(f"Kept outside the stacks: {beside}", style="bold", soft_wrap=True)

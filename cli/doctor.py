@@ -1,4 +1,4 @@
-"""`lakegate doctor`: what is wrong with a deployment, and what to do about it."""
+"""`lakegate doctor`: find problems of a deployment, and suggest fixes."""
 
 import os
 from collections import Counter
@@ -12,14 +12,13 @@ import boto3
 import typer
 
 from access.deployment import ROOT, Deployment, find
-from cli import aws_rules as judging
-from cli import documents, terminal
+from cli import aws_rules, json_output, terminal
 from cli.aws_rules import of_rights, rights
-from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, NotSeen, Outside, StackSeen
+from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, NotVisible, StackView
 from cli.contract_check import checked
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
-from cli.local_stack import teller
+from cli.local_stack import progress_printer
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out, warn
 from functions.settings import Settings
@@ -32,22 +31,23 @@ from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
 from lakegate.limits import Limits
 
-# What is looked at from outside a deployment's network.
+# The checks from outside a deployment's network.
 
-_ALLOW = "ask for the right to look, or somebody who has it to run this"
+_ALLOW = "ask for permission to read it, or run this with a role that has it"
 
 
 @dataclass(frozen=True)
-class Given:
-    """What there should be: the deployment's settings, and what this checkout would deploy.
+class DoctorInputs:
+    """A deployment's settings, a view of it on AWS, and what this checkout would deploy.
 
-    `facts` are what the platform tells now, `parameters` what this checkout would give the stack.
-    `contracts` are the hashes of those in this checkout by table, `in_force` of those in the lake.
+    `facts` reads the platform's SSM parameters, `parameters` are those that this checkout would
+    give the stack. `contracts` maps the tables of this checkout's contracts to hashes, `in_force`
+    those of the lake.
     """
 
     stage: Stage
     settings: Settings
-    outside: Outside
+    aws: AwsView
     facts: Callable[[], Mapping[str, str]]
     parameters: Callable[[], Mapping[str, str]]
     package: Callable[[], Package]
@@ -55,115 +55,121 @@ class Given:
     in_force: Callable[[], Mapping[str, str]]
 
     @cached_property
-    def stack(self) -> StackSeen:
-        """The app's stack."""
-        return self.outside.stack(self.stage.stack)
+    def stack(self) -> StackView:
+        """Return the app's stack."""
+        return self.aws.stack(self.stage.stack)
 
     @property
     def job_release(self) -> str:
-        """The release of the job that the functions start."""
+        """Return the release of the job that the functions start."""
         return self.settings.job_code.rpartition("/")[2]
 
 
-def checks(given: Given) -> Iterator[Check]:
-    """All that can be seen from outside."""
-    outside = given.outside
-    yield Check("stack", lambda: [judging.of_stack(given.stack)], "deploy with `lakegate deploy`")
+def checks(inputs: DoctorInputs) -> Iterator[Check]:
+    """Yield all checks that can be made from outside."""
+    aws = inputs.aws
     yield Check(
-        "platform", lambda: [judging.of_platform(outside.stack(given.stage.platform_stack))], _ALLOW
+        "stack", lambda: [aws_rules.of_stack(inputs.stack)], "deploy with `lakegate deploy`"
     )
-    yield Check("platform's facts", lambda: judging.of_facts(given.facts(), _in_use(given)), _ALLOW)
+    yield Check(
+        "platform", lambda: [aws_rules.of_platform(aws.stack(inputs.stage.platform_stack))], _ALLOW
+    )
+    yield Check(
+        "platform's facts", lambda: aws_rules.of_facts(inputs.facts(), _in_use(inputs)), _ALLOW
+    )
     yield Check(
         "parameters",
-        lambda: judging.of_parameters(given.stack.parameters, given.parameters()),
+        lambda: aws_rules.of_parameters(inputs.stack.parameters, inputs.parameters()),
         _ALLOW,
     )
-    yield Check("functions", lambda: _functions(given), _ALLOW)
-    yield Check("queues' functions", lambda: _mappings(given), _ALLOW)
-    yield Check("rules", lambda: _rules(given), _ALLOW)
-    yield Check("job's release", lambda: [_job_release(given)], "build with `make package`")
+    yield Check("functions", lambda: _functions(inputs), _ALLOW)
+    yield Check("queues' functions", lambda: _mappings(inputs), _ALLOW)
+    yield Check("rules", lambda: _rules(inputs), _ALLOW)
+    yield Check("job's release", lambda: [_job_release(inputs)], "build with `make package`")
     yield Check(
-        "contracts", lambda: judging.of_contracts(given.contracts(), given.in_force()), _ALLOW
+        "contracts", lambda: aws_rules.of_contracts(inputs.contracts(), inputs.in_force()), _ALLOW
     )
-    yield Check("Slack", lambda: [_slack(given)], _ALLOW)
-    yield Check("buttons", _if_seen("buttons", lambda: [_buttons(given)]), _ALLOW)
+    yield Check("Slack", lambda: [_slack(inputs)], _ALLOW)
+    yield Check("buttons", _optional("buttons", lambda: [_buttons(inputs)]), _ALLOW)
     for name, look in {
-        "alarms": lambda: judging.of_alarms(outside.alarms(given.stage.stack)),
-        "function errors": lambda: _errors(given),
-        "waiting messages": lambda: _ages(given),
-        "permissions": lambda: of_rights(rights(given.settings, given.stage), given.stack, outside),
+        "alarms": lambda: aws_rules.of_alarms(aws.alarms(inputs.stage.stack)),
+        "function errors": lambda: _errors(inputs),
+        "waiting messages": lambda: _ages(inputs),
+        "permissions": lambda: of_rights(rights(inputs.settings, inputs.stage), inputs.stack, aws),
     }.items():
-        yield Check(name, _if_seen(name, look), _ALLOW)
+        yield Check(name, _optional(name, look), _ALLOW)
 
 
-def _functions(given: Given) -> list[Finding]:
-    seen = [given.outside.function(name) for name in given.stack.of_type(FUNCTION).values()]
-    return judging.of_functions(seen, given.package().lambda_zip.read_bytes())
+def _functions(inputs: DoctorInputs) -> list[Finding]:
+    functions = [inputs.aws.function(name) for name in inputs.stack.of_type(FUNCTION).values()]
+    return aws_rules.of_functions(functions, inputs.package().lambda_zip.read_bytes())
 
 
-def _in_use(given: Given) -> dict[str, str]:
-    settings = given.settings
+def _in_use(inputs: DoctorInputs) -> dict[str, str]:
+    settings = inputs.settings
     return {
         "nessie-uri": settings.nessie_uri,
         "emr-application-id": settings.emr_application_id,
-        JOB_RELEASE: given.job_release,
+        JOB_RELEASE: inputs.job_release,
     }
 
 
-def _mappings(given: Given) -> list[Finding]:
-    ids = given.stack.of_type(MAPPING)
-    states = {name: (id_, given.outside.mapping(id_)) for name, id_ in ids.items()}
+def _mappings(inputs: DoctorInputs) -> list[Finding]:
+    ids = inputs.stack.of_type(MAPPING)
+    states = {name: (id_, inputs.aws.mapping(id_)) for name, id_ in ids.items()}
     fix = "`aws lambda update-event-source-mapping --enabled --uuid {}`"
-    return judging.of_enabled("queues' functions", states, fix)
+    return aws_rules.of_enabled("queues' functions", states, fix)
 
 
-def _rules(given: Given) -> list[Finding]:
-    ids = given.stack.of_type(RULE)
-    states = {name: (id_, given.outside.rule(id_)) for name, id_ in ids.items()}
-    return judging.of_enabled("rules", states, "`aws events enable-rule --name {}`")
+def _rules(inputs: DoctorInputs) -> list[Finding]:
+    ids = inputs.stack.of_type(RULE)
+    states = {name: (id_, inputs.aws.rule(id_)) for name, id_ in ids.items()}
+    return aws_rules.of_enabled("rules", states, "`aws events enable-rule --name {}`")
 
 
-def _job_release(given: Given) -> Finding:
-    return judging.of_job_release(given.job_release, given.package().job_release)
+def _job_release(inputs: DoctorInputs) -> Finding:
+    return aws_rules.of_job_release(inputs.job_release, inputs.package().job_release)
 
 
-def _errors(given: Given) -> list[Finding]:
-    names = given.stack.of_type(FUNCTION).values()
-    return judging.of_errors({name: given.outside.errors(name, judging.HOURS) for name in names})
+def _errors(inputs: DoctorInputs) -> list[Finding]:
+    names = inputs.stack.of_type(FUNCTION).values()
+    return aws_rules.of_errors({name: inputs.aws.errors(name, aws_rules.HOURS) for name in names})
 
 
-def _ages(given: Given) -> list[Finding]:
-    names = [url.rsplit("/", 1)[-1] for url in given.stack.of_type(QUEUE).values()]
+def _ages(inputs: DoctorInputs) -> list[Finding]:
+    names = [url.rsplit("/", 1)[-1] for url in inputs.stack.of_type(QUEUE).values()]
     waited = {
-        name: given.outside.oldest(name, judging.HOURS) for name in names if "dead" not in name
+        name: inputs.aws.oldest(name, aws_rules.HOURS) for name in names if "dead" not in name
     }
-    return judging.of_ages(waited)
+    return aws_rules.of_ages(waited)
 
 
-def _slack(given: Given) -> Finding:
-    function = given.outside.function(given.stack.id_of("OnAlertLambdaFunction"))
+def _slack(inputs: DoctorInputs) -> Finding:
+    function = inputs.aws.function(inputs.stack.id_of("OnAlertLambdaFunction"))
     secret = function.environment.get("LAKEGATE_SLACK_TOKEN_SECRET", "")
-    return judging.of_slack(secret, is_there=bool(secret) and given.outside.has_secret(secret))
+    return aws_rules.of_slack(secret, is_there=bool(secret) and inputs.aws.has_secret(secret))
 
 
-def _buttons(given: Given) -> Finding:
-    function = given.stack.id_of("OnActionLambdaFunction")
-    told = given.outside.function(function).environment
-    users, secret = (told.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET"))
-    refusal = given.outside.refusal(function) if secret else ""
-    return judging.of_buttons(users, secret, refusal)
+def _buttons(inputs: DoctorInputs) -> Finding:
+    function = inputs.stack.id_of("OnActionLambdaFunction")
+    environment = inputs.aws.function(function).environment
+    users, secret = (
+        environment.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET")
+    )
+    refusal = inputs.aws.refusal(function) if secret else ""
+    return aws_rules.of_buttons(users, secret, refusal)
 
 
-def _if_seen(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:
-    """What a person can do without: where they may not see it, that is told, and no failure."""
+def _optional(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:
+    """Wrap a check that is optional: without permission it warns instead of failing."""
 
-    def looked() -> list[Finding]:
+    def run() -> list[Finding]:
         try:
             return look()
-        except NotSeen as error:
+        except NotVisible as error:
             return [warn(check, f"skipped: {error.message}", _ALLOW)]
 
-    return looked
+    return run
 
 
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
@@ -173,68 +179,70 @@ def doctor(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Look at a deployment from inside its network and from outside; end with 1 if it is ill."""
+    """Check a deployment from inside and outside its network; exits 1 on problems."""
     found = find(context.obj)
     account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
-    given = _given(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
+    inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
     inside = Check(
         "checkup",
-        lambda: _inside(f"{given.stage.stack}-checkup"),
-        "deploy again, or ask for the right to invoke it; its log group has its errors",
+        lambda: _inside(f"{inputs.stage.stack}-checkup"),
+        "deploy again, or ask for permission to invoke it; its errors are in its log group",
     )
-    tell(carry_out([inside, *checks(given)]), as_json=as_json)
+    report(carry_out([inside, *checks(inputs)]), as_json=as_json)
 
 
-def tell(found: Sequence[Finding], *, as_json: bool) -> None:
-    """Print the findings; exit code 1 when something fails."""
+def report(found: Sequence[Finding], *, as_json: bool) -> None:
+    """Print the findings; exit with 1 if one is a failure."""
     if as_json:
-        typer.echo(documents.text({"findings": [asdict(finding) for finding in found]}))
+        typer.echo(json_output.text({"findings": [asdict(finding) for finding in found]}))
     else:
         many = Counter(finding.status for finding in found)
-        told = ", ".join(f"{many[status]} {status}" for status in Status if many[status])
-        terminal.out().print(terminal.findings(found), told)
+        summary = ", ".join(f"{many[status]} {status}" for status in Status if many[status])
+        terminal.out().print(terminal.findings(found), summary)
     if any(finding.status is Status.FAIL for finding in found):
         raise typer.Exit(1)
 
 
-def _given(found: Deployment, stage: Stage) -> Given:
+def _inputs(found: Deployment, stage: Stage) -> DoctorInputs:
     facts = Facts(boto3.client("ssm"), stage)
     limits = found.settings.limits
     lake = Lake(boto3.client("s3"), found.settings.lake_bucket, limits=limits)
-    return Given(
+    return DoctorInputs(
         stage=stage,
         settings=found.settings,
-        outside=Outside(),
+        aws=AwsView(),
         facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
         parameters=lambda: _parameters(found, stage),
-        package=cache(lambda: package.build(ROOT, teller())),
+        package=cache(lambda: package.build(ROOT, progress_printer())),
         contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS, limits),
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
     )
 
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
-    """What a deployment from this checkout would give the app's stack, facts in SSM apart."""
+    """Return this checkout's parameters for the app's stack, without facts from SSM."""
     read = template.read(ROOT / "template.yaml")
     defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
     local = settings.parameters(found.addresses) if found.local else None
     chosen = choices(ROOT / "stages" / f"{stage.name}.yml") if local is None else local
-    told, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
-    return {name: value for name, value in (defaults | told).items() if name not in facts}
+    own, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
+    return {name: value for name, value in (defaults | own).items() if name not in facts}
 
 
 def _inside(function: str) -> list[Finding]:
-    """What the function finds. Raises LakegateError where it cannot be invoked."""
+    """Return the findings of the checkup function. Raises LakegateError if it cannot be invoked."""
     client = boto3.client("lambda", config=checkup.PATIENT)
-    told = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
-    return [_finding(each) for each in told]
+    answer = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
+    return [_finding(each) for each in answer]
 
 
-def _finding(told: Mapping[str, Any]) -> Finding:
-    return Finding(told["check"], Status(told["status"]), told["message"], told["fix"])
+def _finding(document: Mapping[str, Any]) -> Finding:
+    return Finding(
+        document["check"], Status(document["status"]), document["message"], document["fix"]
+    )
 
 
 def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:
-    """The contracts of this checkout that can stand, their hashes by table."""
+    """Return the hashes of this checkout's valid contracts, by table."""
     found = [checked(file, limits).contract for file in contract_files(directories)]
     return {contract.table: contract.sha256 for contract in found if contract}

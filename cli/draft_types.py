@@ -1,4 +1,4 @@
-"""Which column type a draft gives to what was seen."""
+"""Choose the types of a drafted contract, and write it as YAML."""
 
 import re
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from typing import Any
 
 import yaml
 
-from cli.column_names import looks_like_money
-from cli.sample import Seen
+from cli.contract_hints import looks_like_money
+from cli.sample import ColumnProfile
 from lakegate.errors import LakegateError
 
-# The YAML of a draft: as a person would write it, and read back as exactly what was meant.
+# The YAML of a draft: readable, and parsed back to exactly the same values.
 
 _WIDE = 100
 _LONGEST = 40
@@ -21,13 +21,13 @@ _PLAIN_NAME = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z][A
 
 
 class Quoted(str):
-    """A text that is written in quotes, so that it is text to every reader of YAML."""
+    """A text that is written in quotes, so that every YAML parser reads text."""
 
     __slots__ = ()
 
 
 def dumped(value: Any, depth: int = 0) -> str:
-    """A list or a mapping as YAML, so many spaces from the left."""
+    """Return a list or a mapping as YAML, indented by `depth` spaces."""
     text = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -40,12 +40,12 @@ def dumped(value: Any, depth: int = 0) -> str:
 
 
 def name_of(column: str) -> str:
-    """A column's name, in quotes where it could be mistaken for something else."""
+    """Return a column's name, quoted if YAML could read it as another type."""
     return column if _PLAIN_NAME.fullmatch(column) else Quoted(column)
 
 
 def comment(value: object) -> str:
-    """A value in a comment: on one line, and not too long."""
+    """Return a value for a comment: on one line, shortened if long."""
     if isinstance(value, float):
         return f"{Decimal(repr(value)):,f}".removesuffix(".0")
     text = str(value)
@@ -63,8 +63,8 @@ def _quoted(dumper: yaml.SafeDumper, value: Quoted) -> yaml.Node:
 
 
 def _number(dumper: yaml.SafeDumper, value: Decimal) -> yaml.Node:
-    whole = value == value.to_integral_value()
-    tag, text = ("int", f"{value:.0f}") if whole else ("float", f"{value:f}")
+    is_integer = value == value.to_integral_value()
+    tag, text = ("int", f"{value:.0f}") if is_integer else ("float", f"{value:f}")
     return dumper.represent_scalar(f"tag:yaml.org,2002:{tag}", text)
 
 
@@ -85,19 +85,19 @@ class Type:
 
     @property
     def declaration(self) -> dict[str, Any]:
-        """The keys of a property that declare the type."""
+        """Return the keys of a property that declare the type."""
         physical = {"physicalType": self.physical} if self.physical else {}
         return {"logicalType": self.logical, **physical, **self.more}
 
     @property
     def clock(self) -> str:
-        """What a moment of the type has after its date, at midnight."""
+        """Return the suffix that makes a date midnight in this type."""
         if self.logical == "date":
             return ""
         return "T00:00:00" if self.physical else "T00:00:00Z"
 
     def holds(self, bound: Decimal) -> bool:
-        """Whether a column of the type could hold the number."""
+        """Return whether a column of the type can hold the number."""
         if self.physical.startswith("decimal"):
             digits, scale = map(int, self.physical[len("decimal(") : -1].split(","))
             return abs(bound) < Decimal(10) ** (digits - scale)
@@ -137,26 +137,26 @@ _TYPES = {
 }
 
 
-def type_of(seen: Seen) -> Type:
-    """The type of a column. Raises LakegateError UNKNOWN_TYPE where contracts have none."""
-    if seen.type.startswith("DECIMAL"):
-        return Type("number", seen.type.lower())
-    if seen.parts:
-        return _nested(seen)
-    if seen.shape == "decimal" and looks_like_money(seen.name):
-        scale = max(seen.scale, 2)
-        return Type("number", f"decimal({max(seen.digits + scale + 3, 12)},{scale})")
-    found = _SHAPES.get(seen.shape) or _TYPES.get(seen.type)
+def type_of(column: ColumnProfile) -> Type:
+    """Return the type for a column. Raises LakegateError UNKNOWN_TYPE if contracts have none."""
+    if column.type.startswith("DECIMAL"):
+        return Type("number", column.type.lower())
+    if column.parts:
+        return _nested(column)
+    if column.shape == "decimal" and looks_like_money(column.name):
+        scale = max(column.scale, 2)
+        return Type("number", f"decimal({max(column.digits + scale + 3, 12)},{scale})")
+    found = _SHAPES.get(column.shape) or _TYPES.get(column.type)
     if found is None:
-        message = f"{seen.name} is {seen.type}, for which a contract has no type"
+        message = f"{column.name} is {column.type}, a type that contracts do not support"
         raise LakegateError("UNKNOWN_TYPE", message)
     return found
 
 
-def _nested(seen: Seen) -> Type:
-    parts = [(name_of(part.name), type_of(part).declaration) for part in seen.parts]
-    if seen.type.endswith("]"):
+def _nested(column: ColumnProfile) -> Type:
+    parts = [(name_of(part.name), type_of(part).declaration) for part in column.parts]
+    if column.type.endswith("]"):
         return Type("array", more={"items": parts[0][1]})
-    if seen.type.startswith("STRUCT("):
+    if column.type.startswith("STRUCT("):
         return Type("object", more={"properties": [{"name": n, **type_} for n, type_ in parts]})
     return Type("map", more={"map": dict(parts)})

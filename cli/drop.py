@@ -1,5 +1,6 @@
-"""`lakegate drop`: files into the landing bucket, and their way from there."""
+"""`lakegate drop` and `change`: start ingestions, and follow them to their final state."""
 
+import getpass
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -13,28 +14,30 @@ from rich.live import Live
 
 from access.deployment import find
 from cli import terminal
-from cli.follow import Show, Sight, dropped, ended, follow, sentence, way
+from cli.follow import Show, TrackedIngestion, dropped, ended, follow, progress_table, sentence
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import State
+from functions.pipeline.intake import ask
 from lakegate.batch import read_manifest
+from lakegate.change import Change
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES, ID_PART, MANIFEST
+from lakegate.landing import BATCHES, ID_PART, MANIFEST, ingestion_id
 
-# `lakegate drop` of a batch: the files that a manifest names, and then the manifest.
+# Batches: the files that a manifest lists, and then the manifest.
 
 
 def is_manifest(file: Path) -> bool:
-    """Whether a file is one that makes those beside it a batch."""
+    """Return whether a file is the manifest of a batch."""
     return file.name == MANIFEST
 
 
-def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> Sight:
-    """Upload the files that a manifest names, from its folder, and the manifest last.
+def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedIngestion:
+    """Upload the files that a manifest lists from its folder, and the manifest last.
 
-    They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError,
-    before anything is uploaded, where the manifest cannot be kept.
+    They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError for
+    an invalid manifest, before anything is uploaded.
     """
     prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
     text = _read(manifest)
@@ -49,7 +52,7 @@ def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        message = f"{file} cannot be read, and nothing was uploaded: {error.strerror}"
+        message = f"cannot read {file}: {error.strerror}\nNothing was uploaded."
         raise LakegateError("UNREADABLE_FILE", message) from error
 
 
@@ -58,94 +61,128 @@ _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IG
 
 def drop(
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(help="Files.", exists=True, dir_okay=False)],
-    key: Annotated[str, typer.Option(help="The key, or its beginning up to a /.")] = "",
-    table: Annotated[str, typer.Option(help="The table whose landing prefix to use.")] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="How long to wait.")] = 900,
+    files: Annotated[
+        list[Path], typer.Argument(help="Files to upload.", exists=True, dir_okay=False)
+    ],
+    key: Annotated[
+        str, typer.Option(help="Key in the landing bucket, or a prefix that ends in /.")
+    ] = "",
+    table: Annotated[str, typer.Option(help="Table whose landing prefix to use.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")] = False,
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 900,
 ) -> None:
     """Upload files to the landing bucket.
 
-    With --wait the exit code is 0 when all were published, 3 when one was rejected, 4 when one
-    ended in an error, 5 when one was ignored; the highest of them counts.
+    With --wait, exits 0 if all files were published, 3 if one was rejected, 4 if one errored and 5
+    if one was ignored; the highest code counts.
 
-    Of a _manifest.json the files that it names are uploaded first: they are one batch.
+    Of a _manifest.json, uploads the files that it lists first: they are one batch.
     """
     if key and table:
         raise typer.BadParameter("give --key or --table, not both")
     if len(files) > 1 and key and not key.endswith("/"):
-        raise typer.BadParameter("for several files --key must end in /", param_hint="--key")
+        raise typer.BadParameter("with several files, --key must end in /", param_hint="--key")
     adapters = find(context.obj).adapters()
     if any(map(is_manifest, files)):
-        sights = [_put_batch(adapters, files, key, table)]
+        tracked = [_put_batch(adapters, files, key, table)]
     else:
         prefix = key or _prefix(adapters.lake, table)
         exact = bool(key) and not key.endswith("/")
-        sights = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
-    for sight in sights:
-        terminal.out().print(f"{sight.ingestion.id}  {sight.ingestion.landed.uri}", soft_wrap=True)
+        tracked = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
+    for item in tracked:
+        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
     if wait:
-        wait_for(adapters, sights, seconds)
+        wait_for(adapters, tracked, seconds)
 
 
-def wait_for(adapters: Adapters, sights: list[Sight], seconds: float) -> NoReturn:
-    """Show files' way to their end, at most for so many seconds, and end the command by it."""
-    with showing(terminal.err()) as show:
-        sights = follow(adapters, sights, ended, seconds, show)
-    explain(terminal.err(), sights)
-    raise typer.Exit(exit_code(sights))
+def change(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="Table, for example nyc.flights.")],
+    sql: Annotated[str, typer.Option(help="One DELETE, UPDATE or MERGE statement in Spark SQL.")],
+    message: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
+    by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
+    token: Annotated[
+        str, typer.Option(help="Token of an earlier try, to continue it instead of changing twice.")
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")] = False,
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 900,
+) -> None:
+    """Change a table on a branch, audit the whole table there, and publish it if it passes.
+
+    Repeating the command with the same token makes the change only once. With --wait, exits like
+    `lakegate drop`: 0 published, 3 rejected, 4 errored.
+    """
+    adapters = find(context.obj).adapters()
+    request = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
+    landed = request.landed(adapters.lake.bucket)
+    id_ = ingestion_id(landed)
+    terminal.out().print(f"{id_}  change of {table}, token {request.token}", soft_wrap=True)
+    ingestion = ask(adapters, request)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
+    terminal.out().print(f"Progress: `lakegate show {id_[:ID_PART]}`")
 
 
-def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> Sight:
+def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float) -> NoReturn:
+    """Follow ingestions to their final states for at most `seconds`, then exit by the worst one."""
+    with show_progress(terminal.err()) as show:
+        tracked = follow(adapters, tracked, ended, seconds, show)
+    explain(terminal.err(), tracked)
+    raise typer.Exit(exit_code(tracked))
+
+
+def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> TrackedIngestion:
     if len(files) > 1:
-        raise typer.BadParameter("a _manifest.json is dropped alone: it names the other files")
+        raise typer.BadParameter("drop a _manifest.json alone: it lists the other files")
     if table:
-        message = "the manifest names the tables itself"
+        message = "leave it out: the manifest names the tables"
         raise typer.BadParameter(message, param_hint="--table")
     if key and not re.fullmatch(f"{BATCHES}[^/]+/", key):
-        message = f"a batch lands in a folder of its own: {BATCHES}NAME/"
+        message = f"a batch needs its own folder: {BATCHES}NAME/"
         raise typer.BadParameter(message, param_hint="--key")
     return put_batch(adapters, files[0], key)
 
 
-def put(adapters: Adapters, file: Path, key: str) -> Sight:
+def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:
     """Upload a file under a key. Raises LakegateError."""
     try:
         body = file.read_bytes()
     except OSError as error:
-        message = f"{file} cannot be read, and was not uploaded: {error.strerror}"
+        message = f"cannot read {file}: {error.strerror}\nIt was not uploaded."
         raise LakegateError("UNREADABLE_FILE", message) from error
     return dropped(adapters.landing.put(key, body))
 
 
 @contextmanager
-def showing(console: Console) -> Iterator[Show]:
-    """Shows files' ways: a table that moves on a terminal, else a line for each change."""
+def show_progress(console: Console) -> Iterator[Show]:
+    """Yield a function that shows progress: a live table on a terminal, else a line per change."""
     began = time.monotonic()
     if not console.is_terminal:
         yield _lines(console, began)
         return
     with Live(console=console, refresh_per_second=10) as live:
-        yield lambda sights: live.update(way(sights, time.monotonic() - began))
+        yield lambda tracked: live.update(progress_table(tracked, time.monotonic() - began))
 
 
-def exit_code(sights: Iterable[Sight]) -> int:
-    """How the command ends for files that have ended: by the worst of them."""
-    return max(_EXIT_CODES[sight.ingestion.state] for sight in sights)
+def exit_code(tracked: Iterable[TrackedIngestion]) -> int:
+    """Return the exit code of the worst final state."""
+    return max(_EXIT_CODES[item.ingestion.state] for item in tracked)
 
 
 def chosen(contracts: Iterable[Contract], table: str) -> Contract:
-    """The contract of a table, or of no table ("") the only one that there is.
+    """Return the contract of a table, or the only contract if no table ("") is named.
 
-    Raises LakegateError WHICH_KEY when that says not where to drop a file.
+    Raises LakegateError WHICH_KEY if that does not determine one.
     """
     known = {contract.table: contract for contract in contracts}
     tables = ", ".join(sorted(known)) or "none"
     if table and table not in known:
-        message = f"there is no contract for {table}; there are contracts for: {tables}"
+        message = f"there is no contract for {table}\nTables with a contract: {tables}"
         raise LakegateError("WHICH_KEY", message)
     if not table and len(known) != 1:
-        message = f"say where to: --key KEY, or --table TABLE with one of these: {tables}"
+        message = (
+            f"several landing prefixes are possible\nGive --key KEY, or --table TABLE: {tables}"
+        )
         raise LakegateError("WHICH_KEY", message)
     return known[table or next(iter(known))]
 
@@ -154,31 +191,31 @@ def _prefix(lake: Lake, table: str) -> str:
     contract = chosen([stored.contract for stored in lake.contracts()], table)
     if not table:
         terminal.err().print(
-            f"to {contract.landing_prefix}, of the only contract, {contract.table}"
+            f"uploading to {contract.landing_prefix}, for the only contract, {contract.table}"
         )
     return contract.landing_prefix
 
 
-def explain(console: Console, sights: Iterable[Sight]) -> None:
-    """Say why those ended as they did that were not published, and what the others warn of."""
-    for sight in sights:
-        for check in sight.ingestion.warnings if sight.ingestion.state is State.PUBLISHED else ():
+def explain(console: Console, tracked: Iterable[TrackedIngestion]) -> None:
+    """Print the warnings of published ingestions, and why the others were not published."""
+    for item in tracked:
+        for check in item.ingestion.warnings if item.ingestion.state is State.PUBLISHED else ():
             warning = f"{check['id']}: expected {check['expected']}, found {check['found']}"
-            console.print(f"{sight.name}: warning, {warning}", soft_wrap=True)
-        if sight.ingestion.reason:
-            more = f"`lakegate show {sight.ingestion.id[:ID_PART]}` tells more"
-            console.print(f"{sight.name}: {sight.ingestion.reason.message}; {more}", soft_wrap=True)
+            console.print(f"{item.name}: warning, {warning}", soft_wrap=True)
+        if item.ingestion.reason:
+            console.print(f"{item.name}: {item.ingestion.reason.message}", soft_wrap=True)
+            console.print(f"Details: `lakegate show {item.ingestion.id[:ID_PART]}`")
 
 
 def _lines(console: Console, began: float) -> Show:
-    told: dict[str, str] = {}
+    printed: dict[str, str] = {}
 
-    def show(sights: list[Sight]) -> None:
-        for sight in sights:
-            words = sentence(sight)
-            if told.get(sight.ingestion.id) != words:
-                told[sight.ingestion.id] = words
+    def show(tracked: list[TrackedIngestion]) -> None:
+        for item in tracked:
+            text = sentence(item)
+            if printed.get(item.ingestion.id) != text:
+                printed[item.ingestion.id] = text
                 seconds = f"{time.monotonic() - began:6.1f} s"
-                console.print(f"{seconds}  {sight.name}: {words}", soft_wrap=True)
+                console.print(f"{seconds}  {item.name}: {text}", soft_wrap=True)
 
     return show

@@ -1,4 +1,4 @@
-"""`lakegate replay`, `publish` and `discard`: what people do with a failed ingestion."""
+"""`lakegate replay`, `publish`, `discard`, `accept` and `expire`: handle failed ingestions."""
 
 import sys
 from dataclasses import asdict
@@ -9,9 +9,9 @@ import typer
 
 from access import outcomes
 from access.deployment import find, identified
-from cli import documents, terminal
-from cli.drop import exit_code, showing
-from cli.follow import Sight, ended, follow
+from cli import json_output, terminal
+from cli.drop import exit_code, show_progress
+from cli.follow import TrackedIngestion, ended, follow
 from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion
@@ -24,20 +24,18 @@ from functions.pipeline import audit_history
 from functions.pipeline.finish import report_of
 from lakegate.landing import ID_PART
 
-_Id = Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")]
-_By = Annotated[str, typer.Option(help="Who wants it: the ledger keeps the name.")]
+_Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]
+_By = Annotated[str, typer.Option(help="Your name, recorded.")]
 _Despite = Annotated[
     str,
-    typer.Option(
-        metavar="NEWER_ID", help="The newer version of it beside which it is to be published."
-    ),
+    typer.Option(metavar="NEWER_ID", help="Publish although this newer version exists."),
 ]
-_Wait = Annotated[bool, typer.Option("--wait", help="Show the way to the end state.")]
-_Seconds = Annotated[float, typer.Option("--timeout", help="How long to wait.")]
+_Wait = Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")]
+_Seconds = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
 
 
 class Which(StrEnum):
-    """The contract to replay by."""
+    """The contract of a replay."""
 
     CURRENT = "current"
     ORIGINAL = "original"
@@ -47,59 +45,60 @@ def replay(
     context: typer.Context,
     identity: _Id,
     contract: Annotated[
-        Which, typer.Option(help="The contract in force now, or the one of the last attempt.")
+        Which, typer.Option(help="Contract in force now, or that of the last attempt.")
     ] = Which.CURRENT,
     by: _By = "",
     despite: _Despite = "",
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
-    """Run the job of a rejected or errored file or change again, on a fresh branch.
+    """Run the job of a rejected or errored file or change again, on a new branch.
 
-    With --wait the exit code tells the end, as that of `lakegate drop` does.
+    With --wait, exits like `lakegate drop`: 0 published, 3 rejected, 4 errored, 5 ignored.
     """
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     newer = _newer(adapters, despite)
     original = contract is Which.ORIGINAL
     outcome = failed.replay(adapters, ingestion, by=by, original=original, despite=newer)
-    tell_replay(outcome)
+    report_replay(outcome)
     _follow(adapters, outcome.ingestion, seconds if wait else None)
 
 
 def publish(
     context: typer.Context,
     identity: _Id,
-    by: Annotated[str, typer.Option(help="Who wants it published.")],
-    reason: Annotated[str, typer.Option(help="Why, although its audit failed.")],
+    by: Annotated[str, typer.Option(help="Your name, recorded.")],
+    reason: Annotated[str, typer.Option(help="Reason, recorded.")],
     despite: _Despite = "",
     nulls: Annotated[
         bool,
         typer.Option(
             "--null-unreadable",
-            help="Publish also rows with cells that cannot be read, with null for each such cell.",
+            help="Also publish rows with unparseable cells, which become null.",
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wait: _Wait = False,
     seconds: _Seconds = 900,
 ) -> None:
-    """Publish a rejected file or change anyway; main's log says who wanted it, and why.
+    """Publish a rejected file or change anyway; main's log records your name and the reason.
 
-    Rows with cells that cannot be read are named first, and left out.
+    Rows with unparseable cells are listed first and left out, unless --null-unreadable is given.
+    Exits 3 if it is rejected again, 4 if it errors.
     """
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     newer = _newer(adapters, despite)
     require_publishable(adapters, ingestion, newer)
-    if words := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
-        terminal.err().print(words, style="yellow", soft_wrap=True)
+    if notice := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
+        terminal.err().print(notice, style="yellow", soft_wrap=True)
         if not yes and sys.stdin.isatty():
-            typer.confirm("Publish it so?", abort=True, err=True)
+            typer.confirm("Publish it this way?", abort=True, err=True)
     outcome = failed.publish_anyway(
         adapters, ingestion, by, reason, despite=newer, null_unreadable=nulls
     )
-    tell_publish(outcome, by)
+    report_publish(outcome, by)
     _follow(adapters, outcome.ingestion, seconds if wait else None)
 
 
@@ -107,107 +106,108 @@ def discard(
     context: typer.Context,
     identity: _Id,
     by: _By = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a failed file's branches, and the data files that only they reach.
+    """Delete the branches of a failed ingestion, and the data files that only they reach.
 
-    The landed object stays: `lakegate replay` reads it anew. Exit code 1 when something is left.
+    Keeps the original file: `lakegate replay` can read it again. Exits 1 if something could not be
+    deleted.
     """
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
-    question = f"Discard {_name(ingestion)} ({ingestion.state}) with its branch and files?"
+    question = f"Delete branch and data files of {ingestion.name} ({ingestion.state})?"
     if not yes and sys.stdin.isatty():
         typer.confirm(question, abort=True, err=True)
-    tell_discard(failed.discard(adapters, ingestion, by=by))
+    report_discard(failed.discard(adapters, ingestion, by=by))
 
 
-def tell_replay(outcome: Outcome) -> None:
-    """Say that it is on its way."""
+def report_replay(outcome: Outcome) -> None:
+    """Print that the job was started."""
     terminal.out().print(outcomes.replayed(outcome), soft_wrap=True)
-    _tell_rest(outcome)
+    _report_next_step(outcome)
 
 
-def tell_publish(outcome: Outcome, by: str) -> None:
-    """Say whether it is published; ends the command where it failed again."""
+def report_publish(outcome: Outcome, by: str) -> None:
+    """Print whether the ingestion is published; exit with its code if it failed again."""
     terminal.out().print(outcomes.approved(outcome, by), soft_wrap=True)
-    _tell_rest(outcome)
+    _report_next_step(outcome)
     if outcome.ingestion.state in ALERTED:
-        raise typer.Exit(exit_code([Sight(outcome.ingestion)]))
+        raise typer.Exit(exit_code([TrackedIngestion(outcome.ingestion)]))
 
 
-def tell_discard(outcome: Outcome) -> None:
-    """Say what was deleted and what stays; ends the command where something is left."""
+def report_discard(outcome: Outcome) -> None:
+    """Print what was deleted and kept; exit with 1 if something could not be deleted."""
     now = outcome.ingestion
     if outcome.left:
-        again = f"run `lakegate discard {now.id}` again, or leave it to `lakegate expire`"
+        again = f"Run `lakegate discard {now.id}` again, or let `lakegate expire` delete it."
         (message,) = outcomes.discarded(outcome)
         terminal.err().print(f"{message}\n{again}", style="yellow", soft_wrap=True)
         raise typer.Exit(1)
     for line in outcomes.discarded(outcome):
         terminal.out().print(line, soft_wrap=True)
-    terminal.out().print(f"`lakegate show {now.id[:ID_PART]}` tells more")
+    terminal.out().print(f"Details: `lakegate show {now.id[:ID_PART]}`")
 
 
-def _tell_rest(outcome: Outcome) -> None:
+def _report_next_step(outcome: Outcome) -> None:
     if left := outcomes.left(outcome):
         terminal.err().print(left, style="yellow", soft_wrap=True)
-    terminal.out().print(f"`lakegate show {outcome.ingestion.id[:ID_PART]}` tells how it goes")
+    terminal.out().print(f"Progress: `lakegate show {outcome.ingestion.id[:ID_PART]}`")
 
 
 def _follow(adapters: Adapters, ingestion: Ingestion, seconds: float | None) -> None:
-    """Show the way to the end, for that many seconds; the exit code is that of the end."""
+    """Follow an ingestion to its final state, if `seconds` are given, and exit with its code."""
     if seconds is None:
         return
-    with showing(terminal.err()) as show:
-        sights = follow(adapters, [Sight(ingestion)], ended, seconds, show)
-    raise typer.Exit(exit_code(sights))
+    with show_progress(terminal.err()) as show:
+        tracked = follow(adapters, [TrackedIngestion(ingestion)], ended, seconds, show)
+    raise typer.Exit(exit_code(tracked))
 
 
 def _newer(adapters: Adapters, identity: str) -> str:
-    """Return the whole id of the newer version that is named, "" where none is."""
+    """Return the full id of the newer version, "" if none is named."""
     return identified(adapters.ledger, identity).id if identity else ""
 
 
-def _name(ingestion: Ingestion) -> str:
-    return ingestion.name
-
-
-# `lakegate accept`: a change that was found unusual is the new normal.
+# `lakegate accept`: make a file's drift the new baseline.
 
 
 def accept(
     context: typer.Context,
-    identity: Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")],
-    by: Annotated[str, typer.Option(help="Who accepts it.")],
-    reason: Annotated[str, typer.Option(help="Why this is normal from now on.")],
+    identity: Annotated[
+        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
+    ],
+    by: Annotated[str, typer.Option(help="Your name, recorded.")],
+    reason: Annotated[str, typer.Option(help="Reason why this is normal from now on.")],
 ) -> None:
-    """Make the drift of a file the new normal: what is compared with restarts at this file.
+    """Accept the drift of a file: use this file as the new drift baseline.
 
-    Its rows stay where they are: `lakegate publish` or `lakegate replay` bring a rejected file on.
+    This publishes nothing: use `lakegate publish` or `lakegate replay` for a rejected file.
     """
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     accepted = audit_history.accept(adapters, ingestion, by, reason)
-    words = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
-    terminal.out().print(words, soft_wrap=True)
+    message = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
+    terminal.out().print(message, soft_wrap=True)
 
 
-# `lakegate expire`: removes failed branches that are older than the policy.
+# `lakegate expire`: delete failed branches older than the policy.
 
 
 def expire(
     context: typer.Context,
     days: Annotated[
         int | None,
-        typer.Option("--older-than", min=0, help="Days; without it, the deployment's policy."),
+        typer.Option("--older-than", min=0, help="Age in days. Default: the deployment's policy."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what would be deleted.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Remove failed branches that are older than the policy, and the files that only they reach.
+    """Delete failed branches older than the policy, and the data files that only they reach.
 
-    Nothing goes that main, at any time since, or another branch can reach. Exit code 1 when
-    something could not be removed; the next run tries again.
+    Keeps every file that another branch or any later commit of main reaches. Exits 1 if something
+    could not be deleted; the next run tries again.
     """
     adapters = find(context.obj).adapters()
     policy = adapters.settings.keep_days if days is None else days
@@ -217,20 +217,20 @@ def expire(
         if not as_json:
             terminal.out().print(line(each, dry_run=dry_run), soft_wrap=True)
     if as_json:
-        typer.echo(documents.text([asdict(each) for each in done]))
+        typer.echo(json_output.text([asdict(each) for each in done]))
     elif not done:
-        terminal.err().print(f"nothing is older than {policy} days")
+        terminal.err().print(f"no failed branch is older than {policy} days")
     if any(each.left for each in done):
         raise typer.Exit(1)
 
 
 def line(expired: Expired, *, dry_run: bool) -> str:
-    """What is told of one ingestion, or of one branch that nobody needs."""
+    """Describe what was deleted of one ingestion, or of one unused branch."""
     what = ", ".join(expired.branches) or expired.ingestion[:ID_PART]
     if expired.left:
-        return f"{what}: not all could be removed: {expired.left}"
-    goes = "would go" if dry_run else "gone"
-    words = f"{what}: {goes}, with {len(expired.removal.files):,} files"
+        return f"{what}: not deleted completely: {expired.left}"
+    deleted = "would be deleted" if dry_run else "deleted"
+    summary = f"{what}: {deleted}, with {len(expired.removal.files):,} files"
     kept = [f"  kept {path}: {why}" for path, why in expired.removal.kept.items()]
     listed = [f"  {path}" for path in expired.removal.files] if dry_run else []
-    return "\n".join([words, *listed, *kept])
+    return "\n".join([summary, *listed, *kept])

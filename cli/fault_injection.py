@@ -1,4 +1,4 @@
-"""Damages made-up rows and files, as those from elsewhere are."""
+"""Put faults into generated rows and files."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# What can be wrong with a made-up file, on request.
+# The faults that can be requested.
 
-DAMAGED = 7  # so many rows are, where a fault is about single rows
+BROKEN_ROWS = 7  # so many rows are, where a fault is about single rows
 
 
 class Fault(StrEnum):
-    """What can be wrong with a file."""
+    """A kind of fault in a file."""
 
     NULLS = "nulls"
     DUPLICATES = "duplicates"
@@ -25,40 +25,40 @@ class Fault(StrEnum):
     RAGGED = "ragged"
 
 
-# What each does, for people.
+# Help texts.
 MEANING: Mapping[Fault, str] = {
-    Fault.NULLS: f"{DAMAGED} rows have no country",
-    Fault.DUPLICATES: f"{DAMAGED} rows repeat another one's parcel_id",
-    Fault.RANGE: f"{DAMAGED} parcels weigh a thousand kilograms",
+    Fault.NULLS: f"{BROKEN_ROWS} rows have no country",
+    Fault.DUPLICATES: f"{BROKEN_ROWS} rows repeat another one's parcel_id",
+    Fault.RANGE: f"{BROKEN_ROWS} parcels weigh a thousand kilograms",
     Fault.RENAMED: "the column postage is called price",
-    Fault.MISSING: "the column sent_at is not there",
-    Fault.TYPE: "weight_kg is text, and in some rows no number",
-    Fault.TRUNCATED: "the file ends in its middle",
-    Fault.RAGGED: "the last line has a cell too many (csv only)",
+    Fault.MISSING: "the column sent_at is missing",
+    Fault.TYPE: "weight_kg is text, in some rows not a number",
+    Fault.TRUNCATED: "the file is truncated in the middle",
+    Fault.RAGGED: "the last line has an extra cell (csv only)",
 }
 
 
 _WITHIN_A_TEXT = 20  # bytes from a line's beginning: in the quoted tracking number
 
 
-def damaged(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
-    """A file's first rows with those faults that lie in rows and columns."""
-    for fault, damage in _INDAMAGED.items():
+def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
+    """Return a file's first rows with the faults that concern single rows."""
+    for fault, function in _IN_ROWS.items():
         if fault in faults:
-            rows = damage(rows)
+            rows = function(rows)
     return rows
 
 
-def reshaped(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
-    """Any of a file's rows with those faults that all of its rows have."""
-    for fault, damage in _IN_COLUMNS.items():
+def with_column_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
+    """Return rows with the faults that concern whole columns."""
+    for fault, function in _IN_COLUMNS.items():
         if fault in faults:
-            rows = damage(rows)
+            rows = function(rows)
     return rows
 
 
-def spoil(file: Path, faults: frozenset[Fault]) -> None:
-    """Do to a finished file what lies in its bytes."""
+def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
+    """Break the bytes of a finished file."""
     if Fault.RAGGED in faults:
         with file.open("r+b") as opened:
             opened.seek(-1, 2)
@@ -68,12 +68,12 @@ def spoil(file: Path, faults: frozenset[Fault]) -> None:
             opened.seek(opened.seek(0, 2) // 2)
             if file.suffix == ".csv":
                 opened.readline()
-                opened.seek(_WITHIN_A_TEXT, 1)  # a file that ends with a line looks whole
+                opened.seek(_WITHIN_A_TEXT, 1)  # a cut at the end of a line would not show
             opened.truncate()
 
 
-def _first(rows: pa.Table, many: int = DAMAGED) -> pa.Array:
-    """Which rows are among the first so many."""
+def _first(rows: pa.Table, many: int = BROKEN_ROWS) -> pa.Array:
+    """Return a mask of the first `many` rows."""
     return pa.array([index < many for index in range(rows.num_rows)])
 
 
@@ -87,7 +87,7 @@ def _nulls(rows: pa.Table) -> pa.Table:
 
 def _duplicates(rows: pa.Table) -> pa.Table:
     ids = rows["parcel_id"]
-    return _replaced(rows, "parcel_id", pc.if_else(_first(rows, DAMAGED + 1), ids[0], ids))
+    return _replaced(rows, "parcel_id", pc.if_else(_first(rows, BROKEN_ROWS + 1), ids[0], ids))
 
 
 def _range(rows: pa.Table) -> pa.Table:
@@ -107,13 +107,13 @@ def _type(rows: pa.Table) -> pa.Table:
     return _replaced(rows, "weight_kg", pc.if_else(_first(rows), "heavy", words))
 
 
-_Damage = Callable[[pa.Table], pa.Table]
-_INDAMAGED: Mapping[Fault, _Damage] = {
+_Change = Callable[[pa.Table], pa.Table]
+_IN_ROWS: Mapping[Fault, _Change] = {
     Fault.NULLS: _nulls,
     Fault.DUPLICATES: _duplicates,
     Fault.RANGE: _range,
 }
-_IN_COLUMNS: Mapping[Fault, _Damage] = {
+_IN_COLUMNS: Mapping[Fault, _Change] = {
     Fault.RENAMED: _renamed,
     Fault.MISSING: _missing,
     Fault.TYPE: _type,

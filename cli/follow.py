@@ -1,4 +1,4 @@
-"""Dropped files on their way: looks at the ledger and the job runs until each has ended."""
+"""Follow ingestions in the ledger and their job runs until each has a final state."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -25,10 +25,10 @@ _PAUSE = 0.2
 
 
 @dataclass(frozen=True)
-class Sight:
-    """A dropped file as it was seen last; `run` is its job run's state while it has one to await.
+class TrackedIngestion:
+    """An ingestion as last read; `run` is its job run's state while it waits for one.
 
-    An ingestion that the ledger does not know yet has no times.
+    An ingestion that is not in the ledger yet has no times.
     """
 
     ingestion: Ingestion
@@ -36,17 +36,17 @@ class Sight:
 
     @property
     def name(self) -> str:
-        """The file's name, without the folders of its key, or which table is changed."""
+        """Return the file's name without folders, or the changed table."""
         return self.ingestion.name
 
     @property
     def blocking(self) -> int:
-        """How many checks say that the file must not be published."""
+        """Return how many checks prevent publishing."""
         blocks = (Status.FAIL, Status.ERROR)
         return sum(self.ingestion.check_counts.get(status, 0) for status in blocks)
 
     def seconds(self, step: str) -> float | None:
-        """The seconds from landing to the end of a step; None while it is not done."""
+        """Return the seconds from landing to the end of a step; None before that."""
         times = self.ingestion.times
         if step not in times or "landed" not in times:
             return None
@@ -54,61 +54,61 @@ class Sight:
         return max(0.0, took.total_seconds())
 
 
-Show = Callable[[list[Sight]], None]
+Show = Callable[[list[TrackedIngestion]], None]
 
 
-def dropped(landed: LandedObject) -> Sight:
-    """A file that was just put, and that the pipeline has yet to notice."""
-    return Sight(Ingestion(id=ingestion_id(landed), landed=landed))
+def dropped(landed: LandedObject) -> TrackedIngestion:
+    """Return the ingestion of a file that was just uploaded."""
+    return TrackedIngestion(Ingestion(id=ingestion_id(landed), landed=landed))
 
 
-def ended(sight: Sight) -> bool:
-    """Whether the verdict is final."""
-    return sight.ingestion.ended
+def ended(item: TrackedIngestion) -> bool:
+    """Return whether the ingestion has a final state."""
+    return item.ingestion.ended
 
 
-def finished(sight: Sight) -> bool:
-    """Whether nothing is due any more: people are told, a published branch is gone."""
-    return ended(sight) and not sight.ingestion.unfinished
+def finished(item: TrackedIngestion) -> bool:
+    """Return whether all work is done, including notifications and deleting a published branch."""
+    return ended(item) and not item.ingestion.unfinished
 
 
 def follow(
     adapters: Adapters,
-    sights: Iterable[Sight],
-    done: Callable[[Sight], bool],
+    tracked: Iterable[TrackedIngestion],
+    done: Callable[[TrackedIngestion], bool],
     seconds: float,
     show: Show,
-) -> list[Sight]:
-    """Show the files' way until all are `done`; returns how they were seen last.
+) -> list[TrackedIngestion]:
+    """Show the progress until all ingestions are `done`; return them as last read.
 
-    Raises LakegateError TIMED_OUT, which names the files that hang and where, after `seconds`.
+    Raises LakegateError TIMED_OUT after `seconds`, with the unfinished files and their states.
     """
     deadline = time.monotonic() + seconds
-    seen = list(sights)
+    current = list(tracked)
     while True:
-        seen = [sight if done(sight) else _look(adapters, sight) for sight in seen]
-        show(seen)
-        if all(map(done, seen)):
-            return seen
+        current = [item if done(item) else _read_again(adapters, item) for item in current]
+        show(current)
+        if all(map(done, current)):
+            return current
         if time.monotonic() > deadline:
-            raise _timed_out([sight for sight in seen if not done(sight)], seconds)
+            raise _timed_out([item for item in current if not done(item)], seconds)
         time.sleep(_PAUSE)
 
 
-def sentence(sight: Sight) -> str:
-    """Where a file stands, in words."""
-    ingestion = sight.ingestion
+def sentence(item: TrackedIngestion) -> str:
+    """Describe the state of an ingestion."""
+    ingestion = item.ingestion
     if not ingestion.times:
         return "uploaded"
     many = sum(ingestion.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
-        State.SUBMITTED: f"job {job_state(sight)} on branch {ingestion.branch}",
+        State.SUBMITTED: f"job {job_state(item)} on branch {ingestion.branch}",
         State.AUDITED: f"audit passed, {many} checks; publishing",
         State.PUBLISHED: f"published {published(ingestion)}{_warnings(ingestion)}",
     }
-    if ingestion.state is State.REJECTED and sight.blocking:
-        return f"rejected, {sight.blocking} of {many} checks failed"
+    if ingestion.state is State.REJECTED and item.blocking:
+        return f"rejected, {item.blocking} of {many} checks failed"
     reason = f", {ingestion.reason.message}" if ingestion.reason else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
 
@@ -118,19 +118,19 @@ def _warnings(ingestion: Ingestion) -> str:
     return f", {many} {'warning' if many == 1 else 'warnings'}" if many else ""
 
 
-def job_state(sight: Sight) -> str:
-    """The job run's state in a word, and which attempt it is, from the second on."""
-    attempt, run = sight.ingestion.attempt, sight.run or RunState.SUBMITTED
+def job_state(item: TrackedIngestion) -> str:
+    """Return the job run's state, with the attempt from the second on."""
+    attempt, run = item.ingestion.attempt, item.run or RunState.SUBMITTED
     word = "ended" if run.terminal else run.value.lower()
     return word if attempt == 1 else f"{word}, attempt {attempt}"
 
 
-def _look(adapters: Adapters, sight: Sight) -> Sight:
+def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
     try:
-        ingestion = adapters.ledger.get(sight.ingestion.id)
+        ingestion = adapters.ledger.get(item.ingestion.id)
     except UnknownIngestion:
-        return sight
-    return replace(sight, ingestion=ingestion, run=_run_state(adapters, ingestion))
+        return item
+    return replace(item, ingestion=ingestion, run=_run_state(adapters, ingestion))
 
 
 def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
@@ -139,39 +139,41 @@ def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
     try:
         return adapters.jobs.get(ingestion.job_run).state
     except UnknownRun:
-        return None  # EMR forgets its runs after a while
+        return None  # EMR deletes old runs
 
 
-def _timed_out(hanging: list[Sight], seconds: float) -> LakegateError:
-    lines = [f"  {sight.ingestion.landed.key}: {sentence(sight)}" for sight in hanging]
-    message = "\n".join([f"after {seconds:.0f} s these have not come to their end:", *lines])
-    return LakegateError("TIMED_OUT", f"{message}\nThey go on; `lakegate status` tells what is up.")
+def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError:
+    lines = [f"  {item.ingestion.landed.key}: {sentence(item)}" for item in hanging]
+    message = "\n".join([f"timed out after {seconds:.0f} s, still waiting for:", *lines])
+    return LakegateError(
+        "TIMED_OUT", f"{message}\nThey continue. Check the stack with `lakegate status`."
+    )
 
 
-# How far dropped files are, on a terminal: a line for each, a column for each step.
+# The progress table on a terminal: a line per ingestion, a column per step.
 
 _DONE = Text("✓", "green")
 _NONE = Text("")
 
 
-def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
-    """Dropped files and how far each is, with its seconds from landing to its end.
+def progress_table(tracked: Iterable[TrackedIngestion], elapsed: float = 0.0) -> Table:
+    """Return a table of ingestions and their steps, with the seconds from landing to the end.
 
-    While that is to come, the seconds are those that a person has waited, `elapsed`.
+    Before the final state, the seconds are those waited, `elapsed`.
     """
     made = terminal.table(
         "file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"]
     )
-    for sight in sights:
-        took = sight.seconds(sight.ingestion.state.value) if sight.ingestion.ended else elapsed
+    for item in tracked:
+        took = item.seconds(item.ingestion.state.value) if item.ingestion.ended else elapsed
         made.add_row(
-            sight.name,
-            _DONE if sight.ingestion.times else _busy("uploaded"),
-            _branch(sight.ingestion),
-            _job(sight),
-            _audit(sight),
-            _main(sight.ingestion),
-            Text("" if took is None else f"{took:.1f}", "" if sight.ingestion.ended else "dim"),
+            item.name,
+            _DONE if item.ingestion.times else _busy("uploaded"),
+            _branch(item.ingestion),
+            _job(item),
+            _audit(item),
+            _main(item.ingestion),
+            Text("" if took is None else f"{took:.1f}", "" if item.ingestion.ended else "dim"),
         )
     return made
 
@@ -179,23 +181,23 @@ def way(sights: Iterable[Sight], elapsed: float = 0.0) -> Table:
 def _branch(ingestion: Ingestion) -> RenderableType:
     if ingestion.branch:
         return _DONE
-    return _NONE if ingestion.ended or not ingestion.times else _busy("cutting")
+    return _NONE if ingestion.ended or not ingestion.times else _busy("creating")
 
 
-def _job(sight: Sight) -> RenderableType:
-    if sight.ingestion.state is State.SUBMITTED:
-        return _busy(job_state(sight))
-    return _DONE if sight.ingestion.job_run else _NONE
+def _job(item: TrackedIngestion) -> RenderableType:
+    if item.ingestion.state is State.SUBMITTED:
+        return _busy(job_state(item))
+    return _DONE if item.ingestion.job_run else _NONE
 
 
-def _audit(sight: Sight) -> Text:
-    many = sum(sight.ingestion.check_counts.values())
+def _audit(item: TrackedIngestion) -> Text:
+    many = sum(item.ingestion.check_counts.values())
     if not many:
         return _NONE
-    if sight.blocking:
-        return Text(f"✗ {sight.blocking} of {many}", "red")
+    if item.blocking:
+        return Text(f"✗ {item.blocking} of {many}", "red")
     passed = Text(f"✓ {many}", "green")
-    if warnings := len(sight.ingestion.warnings):
+    if warnings := len(item.ingestion.warnings):
         passed.append(f", ! {warnings}", "yellow")
     return passed
 
@@ -211,5 +213,5 @@ def _main(ingestion: Ingestion) -> RenderableType:
 
 @cache
 def _busy(words: str) -> Spinner:
-    """What is being done. One object for the same words, or the spinner would start anew."""
+    """Return the spinner for a step. Each text has one spinner, as a new one would start over."""
     return Spinner("dots", Text(words, "yellow"), style="yellow")

@@ -1,4 +1,4 @@
-"""`lakegate runs` and `show`: what the ledger and the audit reports say."""
+"""`lakegate runs` and `show`: print the ledger and audit reports."""
 
 from typing import Annotated
 
@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
 from access.outcomes import published
-from cli import documents, terminal
-from cli.follow import Sight
+from cli import json_output, terminal
+from cli.follow import TrackedIngestion
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
@@ -18,26 +18,31 @@ from lakegate.text import one_line
 
 def runs(
     context: typer.Context,
-    table: Annotated[str, typer.Option(help="Only those of this table.")] = "",
-    state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
+    table: Annotated[str, typer.Option(help="Only ingestions of this table.")] = "",
+    state: Annotated[State | None, typer.Option(help="Only ingestions in this state.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the ingestions, newest first."""
+    """List ingestions, newest first."""
     ledger = find(context.obj).adapters().ledger
     read = ledger.in_state(state) if state else ledger.all()
     found = [each for each in read if not table or table in each.tables]
     found.sort(key=lambda each: each.landed.landed_at, reverse=True)
     if as_json:
-        typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
+        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
     elif found:
         terminal.out().print(terminal.runs(found))
     else:
-        terminal.err().print("no such ingestions")
+        terminal.err().print("No matching ingestions")
 
 
 def show(
     context: typer.Context,
-    identity: Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")],
+    identity: Annotated[
+        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
+    ],
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also count the checks answered by each audit tier.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
@@ -45,9 +50,9 @@ def show(
     ingestion = identified(adapters.ledger, identity)
     report = _report(adapters, ingestion)
     if as_json:
-        typer.echo(documents.text(documents.with_report(ingestion, report)))
+        typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
-        terminal.out().print(page(ingestion, report))
+        terminal.out().print(page(ingestion, report, verbose=verbose))
 
 
 def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
@@ -57,33 +62,33 @@ def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
-    """All that is known of an ingestion, for people."""
+def page(ingestion: Ingestion, report: AuditReport | None, *, verbose: bool = False) -> Group:
+    """Render one ingestion with its steps, checks and samples."""
     reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
                 ("state", terminal.coloured(ingestion.state)),
-                ("why", f"{reason.message} ({reason.code})" if reason else ""),
+                ("reason", f"{reason.message} ({reason.code})" if reason else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
                 ("rows", rows_of(ingestion)),
                 ("duplicate of", ingestion.duplicate_of),
                 ("replaced", _replaced(ingestion)),
                 ("superseded by", ingestion.superseded_by),
-                ("published despite", ingestion.despite),
+                ("published despite newer", ingestion.despite),
                 ("branch", _branch(ingestion)),
-                ("cut off main at", ingestion.base_hash),
+                ("branched from", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
                 ("merged as", ingestion.merge_hash),
                 ("job run", ingestion.job_run),
                 ("attempt", ingestion.attempt),
                 ("contract", ingestion.contract_key),
-                ("published anyway", _approval(ingestion)),
-                ("done by people", _actions(ingestion)),
+                ("approved", _approval(ingestion)),
+                ("actions", _actions(ingestion)),
                 ("checks", terminal.check_counts(ingestion.check_counts)),
-                ("rows kept out", _kept_out(report)),
+                ("rows quarantined", _kept_out(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
                 ("columns", "; ".join(report.schema_changes) if report else ""),
@@ -99,7 +104,7 @@ def page(ingestion: Ingestion, report: AuditReport | None) -> Group:
         parts.append(remarkable)
     if report:
         parts.extend(terminal.samples(report))
-        parts.append(terminal.cost(report))
+        parts.append(terminal.cost(report, verbose=verbose))
     return Group(*parts)
 
 
@@ -112,33 +117,37 @@ def _files(batch: Ingestion) -> RenderableType:
 
 def _kept_out(report: AuditReport | None) -> str:
     kept = report.rows_rejected if report else 0
-    return f"{kept:,} of {report.rows_read:,}, in quarantine" if report and kept else ""
+    return f"{kept:,} of {report.rows_read:,}" if report and kept else ""
 
 
 def _nulled(report: AuditReport | None) -> str:
     nulled = report.rows_nulled if report else 0
-    return f"{nulled:,}, with null for each cell that could not be read" if nulled else ""
+    return f"{nulled:,}, where unparseable cells became null" if nulled else ""
 
 
 def _transform(report: AuditReport | None) -> str:
-    """The SQL on one line, and how many of the file's rows it left."""
+    """Return the SQL on one line, with the row counts before and after it."""
     if not report or not report.transform:
         return ""
     sql = " ".join(report.transform.split())
-    return f"{report.source_rows:,} rows in the file, {report.rows_read:,} of {sql}"
+    return f"{report.source_rows:,} rows in the file, {report.rows_read:,} after {sql}"
 
 
 def source(ingestion: Ingestion) -> list[tuple[str, str]]:
-    """What it is of, as names and values: a file and its version, or a change and who asked."""
+    """Return names and values of the source: file and version, or statement and its author."""
     landed, change = ingestion.landed, ingestion.change
     if change:
-        asked = ("asked for by", change.by), ("because", change.message), ("token", change.token)
-        return [("change", change.statement), *asked]
+        change_facts = (
+            ("requested by", change.by),
+            ("message", change.message),
+            ("token", change.token),
+        )
+        return [("change", change.statement), *change_facts]
     return [("file", landed.uri), ("version", f"{landed.version}, {landed.size:,} bytes")]
 
 
 def rows_of(ingestion: Ingestion) -> str:
-    """Its rows in words, "" where it has none."""
+    """Describe the rows, "" if there are none."""
     return published(ingestion) if ingestion.has_rows else ""
 
 
@@ -148,7 +157,7 @@ def _replaced(ingestion: Ingestion) -> str:
 
 
 def _branch(ingestion: Ingestion) -> str:
-    merged = "after its merge" if ingestion.merge_hash else "as nobody needs it"
+    merged = "after its merge" if ingestion.merge_hash else "not needed"
     gone = f" (deleted {merged})" if ingestion.cleaned else ""
     gone = " (discarded)" if ingestion.discarded else gone
     return f"{ingestion.branch}{gone}" if ingestion.branch else ""
@@ -156,7 +165,7 @@ def _branch(ingestion: Ingestion) -> str:
 
 def _approval(ingestion: Ingestion) -> str:
     given = ingestion.approval
-    return f"as {given.by} wanted: {given.reason}" if given else ""
+    return f"by {given.by}: {given.reason}" if given else ""
 
 
 def _actions(ingestion: Ingestion) -> str:
@@ -166,8 +175,8 @@ def _actions(ingestion: Ingestion) -> str:
 
 def _steps(ingestion: Ingestion) -> RenderableType:
     made = terminal.table("step", "time (UTC)", "seconds", right=["seconds"])
-    sight = Sight(ingestion)
+    item = TrackedIngestion(ingestion)
     for step, time in sorted(ingestion.times.items(), key=lambda item: item[1]):
-        since = sight.seconds(step)
+        since = item.seconds(step)
         made.add_row(step, time, "" if since is None else f"{since:.1f}")
     return made

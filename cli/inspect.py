@@ -1,4 +1,4 @@
-"""`lakegate inspect`: the rows that break a check, as they lie on the ingestion's branch."""
+"""`lakegate inspect`: show the rows on the ingestion's branch that break a check."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from access.deployment import find, identified
 from access.failing_rows import Finding, Inspection, Question, inspection
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.ingestions import rows_of, source
 from functions.adapters.nessie import MAIN
 from lakegate.audit_tables import run_id
@@ -20,20 +20,22 @@ from lakegate.report import AuditReport
 if TYPE_CHECKING:
     from access.rows import Evidence
 
-_FAULT = "not what the audit found: please report this as a fault of Lakegate's"
+_FAULT = "not what the audit found. This is a bug in Lakegate: please report it"
 
 
 def inspect(
     context: typer.Context,
-    identity: Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")],
-    check: Annotated[str, typer.Option(help="This check, failed or not, and no other.")] = "",
-    limit: Annotated[int, typer.Option(min=0, help="The most rows to show of a check.")] = 20,
+    identity: Annotated[
+        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
+    ],
+    check: Annotated[str, typer.Option(help="Only this check, failed or not.")] = "",
+    limit: Annotated[int, typer.Option(min=0, help="Maximum rows per check.")] = 20,
     show_rows: Annotated[
-        bool, typer.Option("--show-rows", help="Show also what the contract keeps from reports.")
+        bool, typer.Option("--show-rows", help="Also show confidential columns.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the rows of a rejected file, or of a table after a change, that break a check."""
+    """Show the rows that break a check, of a rejected file or of a table after a change."""
     deployment = find(context.obj)
     adapters = deployment.adapters()
 
@@ -49,7 +51,7 @@ def inspect(
     question = Question(check, limit, show_rows)
     found = inspection(adapters, ingestion, question, evidence_of, kept_out)
     if as_json:
-        typer.echo(documents.text(document(found)))
+        typer.echo(json_output.text(document(found)))
     elif found.findings:
         terminal.out().print(page(found))
     else:
@@ -57,7 +59,7 @@ def inspect(
 
 
 def document(found: Inspection) -> dict[str, Any]:
-    """An inspection as `--json` prints it; `count` is null where a check is about no single row."""
+    """Return an inspection for `--json`; `count` is null unless a check is about single rows."""
     return {
         "id": found.ingestion.id,
         "state": found.ingestion.state.value,
@@ -90,7 +92,7 @@ def _check(finding: Finding) -> dict[str, Any]:
 
 
 def page(found: Inspection) -> Group:
-    """An inspection for people: a table of rows a check."""
+    """Render an inspection: a table of rows per check."""
     head = terminal.facts(
         [
             ("ingestion", found.ingestion.id),

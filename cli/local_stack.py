@@ -1,4 +1,4 @@
-"""`lakegate up`, `down` and `status`."""
+"""`lakegate up`, `down` and `status`: control the local stack."""
 
 import time
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from access.deployment import ROOT, Deployment, enter, find, home
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.contracts import push
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
@@ -24,8 +24,8 @@ Tell = Callable[[str], None]
 
 
 def up() -> None:
-    """Start the local stack, deploy what has changed, and push contracts/."""
-    found = start(teller())
+    """Start the local stack, deploy changes and push contracts/."""
+    found = start(progress_printer())
     terminal.out().print(
         terminal.facts(
             [
@@ -41,19 +41,19 @@ def up() -> None:
 
 
 def down() -> None:
-    """Stop the local stack; its data stays."""
-    stack.down(home(), teller())
+    """Stop the local stack; keep its data."""
+    stack.down(home(), progress_printer())
 
 
 def status(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show addresses, buckets, the health of every part, and counts by state."""
+    """Show addresses, buckets, the health of each part and ingestions by state."""
     found = find(context.obj, running=False)
     document = _status(found)
     if as_json:
-        typer.echo(documents.text(document))
+        typer.echo(json_output.text(document))
         return
     counts = document["counts"] or {}
     named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
@@ -62,12 +62,12 @@ def status(
 
 
 def start(tell: Tell) -> Stack:
-    """The local stack, up and with this checkout's contracts."""
+    """Start the local stack, push this checkout's contracts, and return the stack."""
     return stack.up(home(), ROOT, lambda env: _push(env, ROOT / "contracts", tell), tell)
 
 
-def teller() -> Tell:
-    """Tells what is being done, with the seconds since it was made, to standard error."""
+def progress_printer() -> Tell:
+    """Return a function that prints a step and the seconds so far to standard error."""
     began, console = time.monotonic(), terminal.err()
     return lambda text: console.print(f"{time.monotonic() - began:6.1f} s  {text}", style="dim")
 
@@ -97,7 +97,7 @@ def _counts(adapters: Adapters) -> dict[str, int]:
 
 
 def _health(adapters: Adapters) -> dict[str, str]:
-    """Each system that AWS has no state of ours for, asked the least it can be asked."""
+    """Return the health of each system, by its cheapest request."""
     questions: dict[str, Callable[[], object]] = {
         "nessie": lambda: adapters.catalog.head(MAIN),
         "ledger": lambda: adapters.ledger.known(["none"]),

@@ -1,4 +1,4 @@
-"""The console script `lakegate`: its commands, and how errors reach a person."""
+"""The console script `lakegate`: its commands, and how it prints errors."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,6 @@ import typer
 from typer.core import TyperGroup
 
 from cli import (
-    change,
     contracts,
     demo,
     deploy,
@@ -29,22 +28,30 @@ from lakegate.errors import LakegateError
 
 
 class _Commands(TyperGroup):
-    """The commands; an error that is meant for people ends in its sentence and exit code 1."""
+    """The commands; a LakegateError prints its message and exits with 1."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except LakegateError as error:
-            terminal.err().print(f"{error.message} ({error.code})", style="red", soft_wrap=True)
+            what, *remedy = error.message.split("\n", 1)
+            text = "\n".join([f"{what} ({error.code})", *remedy])
+            terminal.err().print(text, style="red", soft_wrap=True)
             raise typer.Exit(1) from error
 
+
+_EXIT_CODES = (
+    "Exit codes: 0 success, 1 error or problems found, 2 wrong usage."
+    " With --wait also: 3 rejected, 4 errored, 5 ignored."
+)
 
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
-    help="Lands files in an Iceberg lake by way of a branch, an audit and a merge.",
+    help="Check files on a branch before publishing.",
+    epilog=_EXIT_CODES,
 )
 
 
@@ -52,10 +59,11 @@ app = typer.Typer(
 def begin(
     context: typer.Context,
     stage: Annotated[
-        str, typer.Option(help="A deployment on AWS, by the stage in its stack's name.")
+        str,
+        typer.Option(help="Stage on AWS. Default: LAKEGATE_… variables, or else the local stack."),
     ] = "",
 ) -> None:
-    """Work on the local stack, on what LAKEGATE_… variables name, or on a stage on AWS."""
+    """Work on the local stack, on the deployment that LAKEGATE_… variables name, or on a stage."""
     context.obj = stage
 
 
@@ -71,7 +79,7 @@ for _command in (
     inspect.inspect,
     query.query,
     query.page,
-    change.change,
+    drop.change,
     failed.replay,
     failed.publish,
     failed.discard,

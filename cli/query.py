@@ -1,4 +1,4 @@
-"""`lakegate query`: SQL over main or a branch."""
+"""`lakegate query` and `page`: read tables by SQL or in a browser."""
 
 import json
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# pyarrow, duckdb and pyiceberg take a second to import, which no other command has to wait for.
+# pyarrow, duckdb and pyiceberg take a second to import, so other commands do not import them.
 
 _MOST_ROWS = 200
 
 
 def query(
     context: typer.Context,
-    sql: Annotated[str, typer.Argument(help="A SELECT over tables named <namespace>.<table>.")],
-    ref: Annotated[str, typer.Option(help="The branch to read.")] = MAIN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, all rows.")] = False,
+    sql: Annotated[str, typer.Argument(help="One SELECT over tables named <namespace>.<table>.")],
+    ref: Annotated[str, typer.Option(help="Branch to read.")] = MAIN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all rows as JSON.")] = False,
 ) -> None:
-    """Ask main, or another branch, a question in SQL (duckdb's)."""
+    """Query main or a branch (DuckDB SQL)."""
     with find(context.obj).reader(ref).answer(sql) as answer:
         if as_json:
             _print_json(answer)
@@ -35,7 +35,7 @@ def query(
 
 
 def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
-    """The rows of an answer, one batch of them in memory at a time."""
+    """Yield the rows of an answer, with one batch in memory at a time."""
     for batch in answer:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -70,17 +70,15 @@ def _is_number(kind: "pa.DataType") -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
-# `lakegate page`: the quality page, served on this machine alone.
+# `lakegate page`: serve the quality page on this machine only.
 
 
 def page(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where to serve it.")] = 8501,
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open it in a browser as well.")
-    ] = True,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8501,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
 ) -> None:
-    """Serve the quality page: what landed, what failed and why, and what is in the tables."""
+    """Serve the quality page: ingestions, failed checks and tables."""
     from dashboard.serving import serve  # a second to import, which no other command waits for
 
     serve(Choice.of(context.obj), port, open_browser=open_)

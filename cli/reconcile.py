@@ -1,4 +1,4 @@
-"""`lakegate reconcile`: every landed object's end, and whether main has what was published."""
+"""`lakegate reconcile`: compare landed objects, ledger and main; `ledger`: rebuild the ledger."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from access.deployment import find
-from cli import documents, terminal
+from cli import json_output, terminal
 from functions.model.ingestion import Ingestion, State
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
@@ -22,24 +22,24 @@ _MOST_SHOWN = 50
 
 def reconcile(
     context: typer.Context,
-    table: Annotated[str, typer.Option(help="Only what concerns this table.")] = "",
+    table: Annotated[str, typer.Option(help="Only this table.")] = "",
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="Look for every data file, not only for a few.")
+        bool, typer.Option("--thorough", help="Look up every data file instead of a sample.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Look at every commit, not only since the last run.")
+        bool, typer.Option("--full", help="Check all commits, not only those since the last run.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check that nothing is lost or doubled; where something is, say what, and end with 1."""
+    """Check that no file is lost and no row doubled; exits 1 on problems."""
     found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
-    tell(found, as_json=as_json)
+    report(found, as_json=as_json)
 
 
-def tell(found: Reconciliation, *, as_json: bool) -> None:
-    """Print what was found; exit code 1 if it is not all right."""
+def report(found: Reconciliation, *, as_json: bool) -> None:
+    """Print the result; exit with 1 on problems."""
     if as_json:
-        typer.echo(documents.text(document(found)))
+        typer.echo(json_output.text(document(found)))
     else:
         _show(found)
     if found.problems:
@@ -47,7 +47,7 @@ def tell(found: Reconciliation, *, as_json: bool) -> None:
 
 
 def document(found: Reconciliation) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Return the result for `--json`."""
     return {
         "right": not found.problems,
         "landed": found.landed,
@@ -66,14 +66,12 @@ def _show(found: Reconciliation) -> None:
     if found.balances:
         terminal.out().print(_tables(found.balances))
     if found.since:
-        terminal.out().print(f"commits since {found.since} were looked at; --full looks at all")
+        terminal.out().print(f"checked commits since {found.since}; --full checks all")
     _print_findings(found.remarks, Text("! ", "yellow"))
     _print_findings(found.problems, Text("✗ ", "bold red"))
     ends = " + ".join(end.value for end in End if end is not End.NOT_TAKEN_IN)
     if not found.problems:
-        terminal.out().print(
-            f"all right: landing = {ends}, and main has the rows that were published"
-        )
+        terminal.out().print(f"no problems: landing = {ends}, and main has all published rows")
 
 
 def _ends(found: Reconciliation) -> RenderableType:
@@ -124,9 +122,9 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
     }
 
 
-# `lakegate ledger rebuild`: what to do when the ledger is lost.
+# `lakegate ledger rebuild`: restore a lost ledger.
 
-ledger = typer.Typer(no_args_is_help=True, help="Mend the ledger.")
+ledger = typer.Typer(no_args_is_help=True, help="Repair the ledger.")
 
 
 @ledger.command("rebuild")
@@ -135,27 +133,27 @@ def rebuild_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Restore what the ledger lost, from main's log, branches, audit reports and job runs.
+    """Restore lost ledger entries from main's log, branches, audit reports and job runs.
 
-    What the ledger has stays as it is, so this can be done at any time, and again where it failed.
+    Keeps existing entries: safe to run at any time, and again after a failure.
     """
     found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
-        typer.echo(documents.text([documents.of_ingestion(each) for each in found]))
+        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
     else:
-        terminal.out().print(told(found, dry_run=dry_run), soft_wrap=True)
+        terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
 
 
-def told(found: Sequence[Ingestion], *, dry_run: bool) -> str:
-    """What was restored, by state, and what happens next."""
+def restored_summary(found: Sequence[Ingestion], *, dry_run: bool) -> str:
+    """Describe the restored ingestions by state, and the next steps."""
     if not found:
-        return "Nothing was lost that left a trace."
+        return "No lost ingestion found."
     states = Counter(ingestion.state for ingestion in found)
     counted = ", ".join(f"{states[state]:,} {state}" for state in State if states[state])
     if dry_run:
         return f"{len(found):,} ingestions would be restored: {counted}."
     return (
-        f"{len(found):,} ingestions are restored: {counted}.\n"
-        "The sweep finishes what is due, and takes in files that left no trace. Look with "
-        "`lakegate status` and `lakegate runs`."
+        f"{len(found):,} ingestions restored: {counted}.\n"
+        "The sweep finishes open work and ingests files that left no trace.\n"
+        "Check with `lakegate status` and `lakegate runs`."
     )

@@ -1,4 +1,4 @@
-"""`lakegate rotate`: new tokens for Nessie, and where one leaked a new key."""
+"""`lakegate rotate`: create new tokens for Nessie, and a new key after a leak."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import typer
 
 from access.deployment import ROOT, home
 from cli import terminal
-from cli.local_stack import Tell, teller
+from cli.local_stack import Tell, progress_printer
 from functions.health.nessie_checks import NessieProbe
 from infra import nessie_tokens
 from infra.aws.secrets import SecretKeyring, give_key
@@ -23,49 +23,52 @@ from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError, Transient
 
 _NEW_TOKENS = (
-    "What runs goes on: the old tokens hold until their own end. Functions take the new ones when"
-    " the old are refused, job runs when they start."
+    "Running work continues: old tokens stay valid until they expire. Functions read the new ones"
+    " when the old are refused, job runs when they start."
 )
 _NEW_KEY = (
-    "The old tokens have ended. A function that still has one is answered 401 and reads the new"
-    " one; a job run that has one fails and is run again; messages wait in their queues. Nothing is"
-    " lost. Whoever was given a token, as the reader's, needs the new one."
+    "The old tokens are invalid. A function that still has one gets a 401 and reads the new one; a"
+    " job run that has one fails and is retried; messages wait in their queues. Nothing is lost."
+    " Give the new tokens to all other clients, for example the reader's."
 )
 _OWN_NESSIE = (
-    "Nessie is your own. Start it anew with the setting below (`quarkus.oidc.public-key`): until"
-    " then it refuses the new tokens, and accepts those that leaked."
+    "Nessie is your own. Restart it with the setting below (`quarkus.oidc.public-key`): until then"
+    " it refuses the new tokens and accepts the leaked ones."
 )
 _FOREIGN = (
-    "Lakegate has no key to sign tokens of stage {0} with, so somebody else made them: put their"
-    " new ones into the secrets {1}. Where Nessie is Lakegate's, `lakegate deploy` makes a key."
+    "Lakegate has no signing key for stage {0}, so it did not create its tokens.\n"
+    "Put new tokens into the secrets {1}. If Nessie is Lakegate's, `lakegate deploy` creates a key."
 )
-_UNREACHED = "Nessie cannot be asked from here whether it accepts them: `lakegate doctor` can."
+_UNREACHED = "Nessie is not reachable from here. Check the tokens with `lakegate doctor`."
 
 
 @dataclass(frozen=True)
 class Rotated:
-    """What a rotation left; `own_nessie` says that a person must give Nessie the key."""
+    """The new keys; `own_nessie` means that the user must set the public key in Nessie."""
 
     keys: Keys
     nessie: str
     own_nessie: bool = False
 
 
-# Told how long tokens live, and whether there is to be a new key.
+# Takes the tokens' lifetime, and whether to create a new key.
 Rotate = Callable[[timedelta, bool], Rotated]
 
 
 def rotate(
     context: typer.Context,
     key: Annotated[
-        bool, typer.Option("--key", help="A new key as well: a token leaked, all old ones end.")
+        bool,
+        typer.Option(
+            "--key", help="Also create a new key, after a leak: all old tokens become invalid."
+        ),
     ] = False,
     days: Annotated[
-        int, typer.Option(help="How long the tokens hold.", min=1, max=365)
+        int, typer.Option(help="Days until the tokens expire.", min=1, max=365)
     ] = nessie_tokens.LIFE.days,
 ) -> None:
-    """Make and store new tokens for Nessie; safe to repeat, also where it was interrupted."""
-    tell = teller()
+    """Create and store new tokens for Nessie; safe to repeat after an interruption."""
+    tell = progress_printer()
     stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
     rotated = _of_stage(stage, tell) if stage else _of_stack(tell)
     done = rotated(timedelta(days=days), key)
@@ -109,20 +112,24 @@ def _of_stage(name: str, tell: Tell) -> Rotate:
 
 
 def _stage_here() -> str:
-    """The stage that the environment describes. Raises LakegateError."""
+    """Return the stage that the environment names. Raises LakegateError."""
     if name := os.environ.get("LAKEGATE_STAGE"):
         return name
-    raise LakegateError("MISSING_SETTING", "which stage? `lakegate --stage STAGE rotate`")
+    raise LakegateError(
+        "MISSING_SETTING", "the stage is unknown\nName it: `lakegate --stage STAGE rotate`"
+    )
 
 
 def _verified(done: Rotated) -> str:
-    """What Nessie says to the new tokens. Raises LakegateError TOKEN_REFUSED."""
-    ask = NessieProbe(done.nessie).standing
+    """Say whether Nessie accepts the new tokens. Raises LakegateError TOKEN_REFUSED."""
+    ask = NessieProbe(done.nessie).token_status
     try:
         refused = [role for role, token in done.keys.tokens.items() if ask(token).reading != 200]
     except Transient:
         return _UNREACHED
     if refused:
-        message = f"Nessie refuses the new tokens of {', '.join(refused)}: it has another key"
-        raise LakegateError("TOKEN_REFUSED", f"{message}. `lakegate rotate --key` gives it a new")
+        message = f"Nessie refuses the new tokens of {', '.join(refused)}: it has a different key"
+        raise LakegateError(
+            "TOKEN_REFUSED", f"{message}\nGive it a new key with `lakegate rotate --key`."
+        )
     return "Nessie accepts each of them."

@@ -1,4 +1,4 @@
-"""A sample of data, looked at with duckdb: what is in each of its columns."""
+"""Profile a sample of data with duckdb: its format, and the values of each column."""
 
 import gzip
 import math
@@ -14,9 +14,9 @@ import pyarrow.orc
 from access.check_sql import quoted
 from lakegate.errors import LakegateError
 
-# What was seen in the columns of a sample.
+# Profiles of columns.
 
-# What text can look like, each narrower than those after it that it could be mistaken for.
+# Shapes of text; each is narrower than the later ones that also match it.
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"
 _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 SHAPES: Mapping[str, str] = {
@@ -41,14 +41,14 @@ _MOST_VALUES = 20
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was seen of a column.
+class ColumnProfile:
+    """The values of a column in the sample.
 
-    `type` is duckdb's. `shape` is what all its texts look like, a key of SHAPES or "". `low` and
-    `high` are its least and greatest number, None where they are no finite numbers. `first` and
-    `last` are its least and greatest value as text, `digits` and `scale` the most that stand
-    before and after a point. `values` are all of them where they are few. `parts` are the fields of
-    a structure, or the one item of a list, of which only names and types are known.
+    `type` is duckdb's. `shape` is the key of SHAPES that all texts match, or "". `low` and `high`
+    are the least and greatest number, None if not finite. `first` and `last` are the least and
+    greatest value as text. `digits` and `scale` are the most digits before and after a point.
+    `values` lists all values if there are few. `parts` are the fields of a structure or the item of
+    a list, with name and type only.
     """
 
     name: str
@@ -66,29 +66,31 @@ class Seen:
     digits: int = 0
     scale: int = 0
     values: tuple[str, ...] = ()
-    parts: "tuple[Seen, ...]" = ()
+    parts: "tuple[ColumnProfile, ...]" = ()
 
 
 def columns_of(
     connection: duckdb.DuckDBPyConnection, shapes: Mapping[str, tuple[str, ...]]
-) -> tuple[Seen, ...]:
-    """What is in each column of the view `sample`; `shapes` are those that its text may have.
+) -> tuple[ColumnProfile, ...]:
+    """Profile each column of the view `sample`; `shapes` limits the shapes of a column's text.
 
-    One query for its numbers, one for the values of those with few."""
+    One query reads the numbers, another the values of columns with few of them.
+    """
     found = connection.sql("FROM sample")
     types = dict(zip(found.columns, found.types, strict=True))
-    wanted = [_measures(n, str(type_), shapes.get(n, FORMS)) for n, type_ in types.items()]
-    row = connection.sql(f"SELECT {', '.join(wanted)} FROM sample").fetchall()[0]
-    seen = [
-        _seen(name, type_, shapes.get(name, FORMS), measured)
+    selected = [_measures(n, str(type_), shapes.get(n, FORMS)) for n, type_ in types.items()]
+    row = connection.sql(f"SELECT {', '.join(selected)} FROM sample").fetchall()[0]
+    profiles = [
+        _profile(name, type_, shapes.get(name, FORMS), measured)
         for (name, type_), measured in zip(types.items(), row, strict=True)
     ]
-    few = [s.name for s in seen if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
+    few = [s.name for s in profiles if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
     lists = [f"list_sort(list(DISTINCT {quoted(name)}))" for name in few]
-    told = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
-    values = dict(zip(few, told, strict=True))
+    row = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
+    values = dict(zip(few, row, strict=True))
     return tuple(
-        replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None)) for s in seen
+        replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None))
+        for s in profiles
     )
 
 
@@ -114,21 +116,25 @@ def _measures(name: str, type_: str, shapes: Iterable[str]) -> str:
     return "{" + ", ".join(f"'{key}': {sql}" for key, sql in measures.items()) + "}"
 
 
-def _seen(name: str, type_: Any, shapes: Iterable[str], measured: dict[str, Any]) -> Seen:
+def _profile(
+    name: str, type_: Any, shapes: Iterable[str], measured: dict[str, Any]
+) -> ColumnProfile:
     given, rows = measured.pop("given"), measured.pop("rows")
     fits = zip(shapes, measured.pop("fits", ()), strict=False)
     measured |= {end: _finite(measured.get(end)) for end in ("low", "high")}
-    told: dict[str, Any] = {key: value for key, value in measured.items() if value is not None}
+    present: dict[str, Any] = {key: value for key, value in measured.items() if value is not None}
     shape = next((shape for shape, all_fit in fits if all_fit), "")
-    return Seen(name, str(type_), rows, rows - given, shape=shape, parts=_parts(type_), **told)
+    return ColumnProfile(
+        name, str(type_), rows, rows - given, shape=shape, parts=_parts(type_), **present
+    )
 
 
-def _parts(type_: Any) -> tuple[Seen, ...]:
-    """The fields of a structure, or the item of a list."""
+def _parts(type_: Any) -> tuple[ColumnProfile, ...]:
+    """Return the fields of a structure, or the item of a list."""
     if type_.id not in ("struct", "list", "array", "map"):
         return ()
     children = type_.children[:1] if type_.id == "array" else type_.children
-    return tuple(Seen(n, str(part), 0, 0, 0, parts=_parts(part)) for n, part in children)
+    return tuple(ColumnProfile(n, str(part), 0, 0, 0, parts=_parts(part)) for n, part in children)
 
 
 def _finite(value: float | None) -> float | None:
@@ -146,7 +152,7 @@ def _is_number(type_: str) -> bool:
 
 
 def text(value: object) -> str:
-    """A text as SQL reads it, whatever characters it has."""
+    """Return a SQL literal of a text."""
     return "'" + str(value).replace("'", "''") + "'"
 
 
@@ -157,18 +163,18 @@ _JSON_NUMBERS = ("BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT", "DOUBLE")
 
 @dataclass(frozen=True)
 class Sample:
-    """A file's format and the options to read it, both as a contract has them, and its columns."""
+    """A file's format and reader options as in a contract, and the profiles of its columns."""
 
     format: str
     options: Mapping[str, str]
     rows: int
-    columns: tuple[Seen, ...]
+    columns: tuple[ColumnProfile, ...]
 
 
 def sample(file: Path) -> Sample:
-    """Look at a file: parquet, CSV, TSV, JSON (lines or one array), ORC, and gzip of text.
+    """Profile a file: parquet, ORC, CSV, TSV or JSON (lines or one array), also gzipped text.
 
-    Raises LakegateError UNREADABLE when it is none of these, or cannot be read, and NO_ROWS.
+    Raises LakegateError UNREADABLE for any other or a broken file, and NO_ROWS.
     """
     try:
         with duckdb.connect() as connection:
@@ -177,17 +183,17 @@ def sample(file: Path) -> Sample:
             connection.execute(f"CREATE VIEW sample AS {source}")
             columns = columns_of(connection, shapes)
             if not columns or not columns[0].rows:
-                raise LakegateError("NO_ROWS", f"{file} has no rows, which tell nothing")
+                raise LakegateError("NO_ROWS", f"{file} has no rows")
             return Sample(format_, options, columns[0].rows, columns)
     except (duckdb.Error, pa.ArrowException, OSError, EOFError) as error:
-        raise LakegateError("UNREADABLE", f"{file} cannot be read: {error}") from error
+        raise LakegateError("UNREADABLE", f"cannot read {file}: {error}") from error
 
 
 _Opened = tuple[str, dict[str, str], str, dict[str, tuple[str, ...]]]
 
 
 def _opened(connection: duckdb.DuckDBPyConnection, file: Path) -> _Opened:
-    """Format, options, the query of the rows, and what the texts of columns may be read as."""
+    """Return format, options, the query of the rows, and the possible shapes of text columns."""
     name = file.name.removesuffix(".gz").lower()
     head = _head(file)
     if head.startswith(b"PAR1"):
@@ -196,7 +202,7 @@ def _opened(connection: duckdb.DuckDBPyConnection, file: Path) -> _Opened:
         connection.register("orc", pyarrow.orc.read_table(file))
         return "orc", {}, "FROM orc", {}
     if head.startswith(b"Obj\x01"):
-        message = f"{file} is Avro, from which no contract can be drafted yet: give it as parquet"
+        message = f"{file} is Avro, which cannot be sampled yet\nConvert it to parquet."
         raise LakegateError("UNREADABLE", message)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and not name.endswith("sv"):
         return _json(connection, file)
@@ -228,19 +234,19 @@ def _csv(connection: duckdb.DuckDBPyConnection, file: Path) -> _Opened:
 
 
 def _null_word(connection: duckdb.DuckDBPyConnection, read: str) -> str:
-    """The word that stands for null, which is none where empty cells do."""
+    """Return the word that means null, "" if empty cells do."""
     columns = [quoted(name) for name in connection.sql(read).columns]
     counts = [
         " + ".join(f"count_if({column} = {text(word)})" for column in columns) for word in _NULLS
     ]
     empty = " + ".join(f"count_if({column} IS NULL)" for column in columns)
-    told = connection.sql(f"SELECT {', '.join(counts)}, {empty} {read}").fetchall()[0]
-    *words, nulls = (count or 0 for count in told)
+    row = connection.sql(f"SELECT {', '.join(counts)}, {empty} {read}").fetchall()[0]
+    *words, nulls = (count or 0 for count in row)
     return _NULLS[words.index(max(words))] if max(words) and not nulls else ""
 
 
 def _json(connection: duckdb.DuckDBPyConnection, file: Path) -> _Opened:
-    """Numbers as they are written, and texts that duckdb takes for moments, are read as text."""
+    """Read numbers as written, and texts that duckdb converts to dates or times as text."""
     found = connection.sql(f"FROM read_json({text(file)}, sample_size=-1)")
     types = dict(zip(found.columns, map(str, found.types), strict=True))
     shapes: dict[str, tuple[str, ...]]

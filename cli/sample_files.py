@@ -1,15 +1,20 @@
-"""Made-up parcels: typed columns, and the same rows for the same numbers on every machine."""
+"""Generate files of made-up parcels: typed columns, the same rows on every machine."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv, parquet
+
+from cli.fault_injection import Fault, break_bytes, with_column_faults, with_row_faults
+from lakegate.errors import LakegateError
 
 TABLE = "shop.parcels"
 _CONTRACT = Path(__file__).with_suffix(".yaml")
@@ -40,10 +45,10 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """One file's rows: how many, in which of the seed's files (from 1), and which share is null.
+class FileSpec:
+    """The rows of one file: how many, the file's number (from 1), the seed and the share of nulls.
 
-    Of columns that may be null `null_rate` of the values are, from 0 to 1.
+    `null_rate` is from 0 to 1 and concerns nullable columns only.
     """
 
     rows: int
@@ -53,22 +58,76 @@ class Wanted:
 
 
 def contract(format_: str) -> str:
-    """The text of the contract that the parcels keep, for files of one format."""
+    """Return the text of the parcels' contract, for files of one format."""
     return _CONTRACT.read_text(encoding="utf-8").replace("value: parquet", f"value: {format_}")
 
 
-def parcels(wanted: Wanted) -> Iterator[pa.Table]:
-    """One file's rows, some at a time.
+def parcels(spec: FileSpec) -> Iterator[pa.Table]:
+    """Yield one file's rows in parts.
 
-    Each part is drawn by itself, from the seed and its place: no number depends on those before.
+    Each part is drawn from the seed and its position, independent of the parts before it.
     """
-    for first in range(0, wanted.rows, _BATCH):
-        yield _part(wanted, first, min(_BATCH, wanted.rows - first))
+    for first in range(0, spec.rows, _BATCH):
+        yield _part(spec, first, min(_BATCH, spec.rows - first))
 
 
-def _part(wanted: Wanted, first: int, count: int) -> pa.Table:
-    draw = np.random.default_rng([wanted.seed, wanted.file, first])
-    ids = (wanted.seed * 1_000 + wanted.file) * 1_000_000_000 + first + np.arange(count)
+def write(
+    made: Mapping[Path, FileSpec], faults: frozenset[Fault], written: Callable[[int], None]
+) -> None:
+    """Write files, the last one with faults; call `written` with the rows of each part.
+
+    A file's suffix is its format. Raises LakegateError CANNOT_WRITE.
+    """
+    last = list(made)[-1]
+    for file, spec in made.items():
+        wrong = faults if file == last else frozenset()
+        try:
+            for count in _written(file, _rows(spec, wrong)):
+                written(count)
+            break_bytes(file, wrong)
+        except OSError as error:
+            message = f"cannot write {file}: {error.strerror or error}"
+            raise LakegateError("CANNOT_WRITE", message) from error
+
+
+def write_contract(folder: Path, format_: str) -> Path:
+    """Write the parcels' contract into a folder, for files of one format.
+
+    Raises LakegateError CANNOT_WRITE.
+    """
+    file = folder / f"{TABLE}.yaml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(contract(format_), encoding="utf-8")
+    except OSError as error:
+        message = f"cannot write {file}: {error.strerror or error}"
+        raise LakegateError("CANNOT_WRITE", message) from error
+    return file
+
+
+def _rows(spec: FileSpec, faults: frozenset[Fault]) -> Iterator[pa.Table]:
+    for number, part in enumerate(parcels(spec)):
+        yield with_column_faults(part if number else with_row_faults(part, faults), faults)
+
+
+def _written(file: Path, parts: Iterator[pa.Table]) -> Iterator[int]:
+    """Write the parts; yield the number of rows of each part after writing it."""
+    first = next(parts)
+    with _writer(file, first.schema) as writer:
+        for part in chain((first,), parts):
+            writer.write_table(part)
+            yield part.num_rows
+
+
+def _writer(file: Path, schema: pa.Schema) -> csv.CSVWriter | parquet.ParquetWriter:
+    if file.suffix == ".csv":
+        return csv.CSVWriter(file, schema, write_options=csv.WriteOptions(quoting_style="needed"))
+    return parquet.ParquetWriter(file, schema)
+
+
+def _part(spec: FileSpec, first: int, count: int) -> pa.Table:
+    draw = np.random.default_rng([spec.seed, spec.file, first])
+    ids = (spec.seed * 1_000 + spec.file) * 1_000_000_000 + first + np.arange(count)
     grams = draw.integers(50, _HEAVIEST, count, endpoint=True)
     sent = _FIRST_DAY + draw.integers(0, 300 * _DAY, count)
     columns = {
@@ -85,7 +144,7 @@ def _part(wanted: Wanted, first: int, count: int) -> pa.Table:
         "note": pa.array(draw.choice(_NOTES, count)),
     }
     for name in _NULLABLE:
-        nulls = draw.permutation(count) < int(count * wanted.null_rate)  # never more than asked for
+        nulls = draw.permutation(count) < int(count * spec.null_rate)
         columns[name] = pc.if_else(pa.array(nulls), None, columns[name])
     return pa.table([columns[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA)
 

@@ -1,4 +1,4 @@
-"""Slack's messages, fetched from the local stand-in and made readable on a terminal."""
+"""`lakegate slack`: show the local Slack's messages, and press their buttons."""
 
 import html
 import time
@@ -29,15 +29,15 @@ _STYLES = {
 
 
 def message_about(address: str, ingestion: str) -> Mapping[str, Any]:
-    """The newest message that the stand-in at `address` got about an ingestion.
+    """Return the newest message of the local Slack at `address` about an ingestion.
 
-    With it come the `replies` in its thread. What was told a moment ago may still be in the queue
-    of alerts, so it is waited for. Raises LakegateError NO_MESSAGE when none comes.
+    Includes the `replies` in its thread. Waits, as the alert may still be in its queue. Raises
+    LakegateError NO_MESSAGE if none arrives.
     """
     deadline = time.monotonic() + _PATIENCE
     while not (about := _about(every := _messages(address), ingestion)):
         if time.monotonic() > deadline:
-            message = f"Slack got no message about the ingestion {ingestion}"
+            message = f"no Slack message about ingestion {ingestion} arrived"
             raise LakegateError("NO_MESSAGE", message)
         time.sleep(_PAUSE)
     replies = [m for m in every if m.get("thread_ts") == about[-1]["ts"]]
@@ -58,7 +58,7 @@ def _messages(address: str) -> list[Mapping[str, Any]]:
 
 
 def panel(message: Mapping[str, Any]) -> Panel:
-    """A message as its channel shows it, near enough, with what its thread says in short."""
+    """Render a message like its channel does, with its thread's replies in short."""
     blocks = [_block(block) for block in message["blocks"]]
     replies = [Text(f"↳ {html.unescape(m['text'])}\n", "dim") for m in message.get("replies", [])]
     where = "thread in " if message.get("thread_ts") else ""
@@ -88,32 +88,38 @@ def _marked(words: str) -> Text:
     return made.append(html.unescape(words[end:]) + "\n")
 
 
-# `lakegate slack press`: somebody presses a button in the local Slack.
+# `lakegate slack press`: press a button in the local Slack.
 
-_SECONDS = 120  # the local Slack tells the app more than once, and a busy machine is slow
+_SECONDS = 120  # the local Slack retries requests to the app
 
-slack = typer.Typer(no_args_is_help=True, help="Play people in the local Slack.")
+slack = typer.Typer(no_args_is_help=True, help="Press buttons in the local Slack.")
 
 
 @slack.callback()
-def people() -> None:
-    """Play people in the local Slack."""
+def group() -> None:
+    """Press buttons in the local Slack."""
 
 
 @slack.command()
 def press(
     context: typer.Context,
-    identity: Annotated[str, typer.Argument(metavar="ID", help="An id, or its beginning.")],
-    button: Annotated[Verb, typer.Argument(help="Which button of its alert.")],
-    person: Annotated[str, typer.Option("--as", help="Who presses it; ada may.")] = "ada",
-    reason: Annotated[str, typer.Option(help="What they write into the form.")] = "",
+    identity: Annotated[
+        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
+    ],
+    button: Annotated[Verb, typer.Argument(help="Button of its alert.")],
+    person: Annotated[
+        str, typer.Option("--as", help="Slack user who presses it; ada has permission.")
+    ] = "ada",
+    reason: Annotated[str, typer.Option(help="Text for the form.")] = "",
 ) -> None:
-    """Press a button of a failed file's newest alert, and fill in the form where one opens."""
+    """Press a button of a failed file's newest alert; fill in the form if one opens."""
     if context.obj:
-        raise LakegateError("NOT_LOCAL", "only in the local Slack can people be played")
+        raise LakegateError(
+            "NOT_LOCAL", "buttons can be pressed in the local Slack only\nLeave out --stage."
+        )
     ingestion = identified(find().adapters().ledger, identity)
     if not ingestion.has_failed:
-        raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail: no alert is about it")
+        raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail, so it has no alert")
     address = stack.read(home()).slack
     asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
     before = _ask(address, "_person", {"as": person})
@@ -129,12 +135,12 @@ def press(
 
 
 def _alert(address: str, ingestion: str) -> str:
-    """The time of the newest message with buttons for an ingestion. Raises LakegateError."""
-    message_about(address, ingestion)  # which may still be on its way
+    """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
+    message_about(address, ingestion)  # waits for it
     messages = _ask(address, "messages", None)
     times = [m["ts"] for m in messages if ingestion in str(m["blocks"]) and _has_buttons(m)]
     if not times:
-        message = "no alert about it has buttons: it is settled"
+        message = "its alert has no buttons any more: it is resolved"
         raise LakegateError("NO_BUTTONS", message)
     return str(times[-1])
 
@@ -143,19 +149,19 @@ def _has_buttons(message: dict[str, Any]) -> bool:
     return any(block["type"] == "actions" for block in message["blocks"])
 
 
-def _ask(address: str, what: str, asked: dict[str, Any] | None) -> Any:
-    """What the local Slack answers. Raises Transient SLACK_UNAVAILABLE."""
+def _ask(address: str, what: str, payload: dict[str, Any] | None) -> Any:
+    """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
     url = f"{address}/{what}"
     try:
         if what in ("messages", "_person"):
-            return requests.get(url, asked, timeout=_SECONDS).json()
-        return requests.post(url, json=asked, timeout=_SECONDS).json()
+            return requests.get(url, payload, timeout=_SECONDS).json()
+        return requests.post(url, json=payload, timeout=_SECONDS).json()
     except (requests.RequestException, ValueError) as error:
         raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
 
 
 def _require_ok(answer: dict[str, Any]) -> dict[str, Any]:
     if not answer["ok"]:
-        message = f"Slack shows that it did not work ({answer['error']}): press again"
+        message = f"the local Slack answered {answer['error']}\nPress the button again."
         raise LakegateError("NOT_PRESSED", message)
     return answer

@@ -1,4 +1,4 @@
-"""`lakegate snowflake ddl`: what Snowflake is to be told once, so that it can follow main."""
+"""`lakegate snowflake ddl`: print the SQL that sets up Snowflake to read main."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ from lakegate.errors import LakegateError
 
 _ROLE_ARN = re.compile(r"arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
 
-snowflake = typer.Typer(no_args_is_help=True, help="Have Snowflake follow main.")
+snowflake = typer.Typer(no_args_is_help=True, help="Set up Snowflake to read main.")
 
 
 @dataclass(frozen=True)
 class Names:
-    """What things are to be called in Snowflake, and the role of AWS's that it reads as."""
+    """The names of Snowflake objects, and the AWS role that Snowflake reads as."""
 
     place: Place
     role: str
@@ -32,30 +32,36 @@ class Names:
 def _role_arn(given: str) -> str:
     if not _ROLE_ARN.fullmatch(given):
         example = "arn:aws:iam::123456789012:role/snowflake"
-        raise typer.BadParameter(f"{given!r} is not the ARN of a role, such as {example}")
+        raise typer.BadParameter(f"{given!r} is not the ARN of an IAM role, such as {example}")
     return given
 
 
 @snowflake.callback()
 def begin() -> None:
-    """A group of commands, though it has one."""
+    """Set up Snowflake to read main."""
 
 
 @snowflake.command("ddl")
 def ddl_command(
     context: typer.Context,
     aws_role: Annotated[
-        str, typer.Option(help="ARN of the role that Snowflake reads as.", callback=_role_arn)
+        str, typer.Option(help="ARN of the IAM role that Snowflake reads as.", callback=_role_arn)
     ],
-    table: Annotated[list[str] | None, typer.Option(help="A table; default: all of them.")] = None,
-    database: Annotated[str, typer.Option(help="The database, which must be there.")] = "LAKE",
-    schema: Annotated[str, typer.Option(help="One for all; default: one a namespace.")] = "",
-    role: Annotated[str, typer.Option(help="The role that Lakegate works in.")] = "LAKEGATE",
-    name: Annotated[str, typer.Option(help="Of the volume and the integration.")] = "LAKEGATE",
+    table: Annotated[
+        list[str] | None, typer.Option(help="Table. Default: all tables with a contract.")
+    ] = None,
+    database: Annotated[str, typer.Option(help="Existing database.")] = "LAKE",
+    schema: Annotated[
+        str, typer.Option(help="One schema for all tables. Default: one per namespace.")
+    ] = "",
+    role: Annotated[str, typer.Option(help="Snowflake role that Lakegate uses.")] = "LAKEGATE",
+    name: Annotated[
+        str, typer.Option(help="Name of the volume and of the integration.")
+    ] = "LAKEGATE",
 ) -> None:
     """Print the SQL for external volume, catalog integration, schemas and tables; run nothing.
 
-    The tables begin with what main has now. Whoever runs the SQL reads it first.
+    The tables start with what main has now. Read the SQL before you run it.
     """
     adapters = find(context.obj).adapters()
     names = Names(Place(database, schema), role, name, aws_role)
@@ -64,10 +70,10 @@ def ddl_command(
 
 
 def ddl(names: Names, lake_bucket: str, metadata: Mapping[str, str]) -> Iterator[str]:
-    """The statements, in their order; `metadata` maps each table to its metadata file on main.
+    """Yield the statements in order; `metadata` maps each table to its metadata file on main.
 
-    Only the owner of an Iceberg table refreshes it, so the role makes the tables itself. Raises
-    Permanent NAME_TAKEN where two would be one.
+    Only the owner of an Iceberg table can refresh it, so the role creates the tables itself. Raises
+    Permanent NAME_TAKEN if two tables would have the same name.
     """
     sql.refuse_clashes(names.place, metadata)
     volume, role = sql.identifier(names.name), sql.identifier(names.role)
@@ -90,14 +96,14 @@ def ddl(names: Names, lake_bucket: str, metadata: Mapping[str, str]) -> Iterator
 
 
 def _metadata(adapters: Adapters, wanted: list[str]) -> dict[str, str]:
-    """Where the tables stand on main. Raises LakegateError NO_TABLE where one is not there."""
+    """Return the tables' metadata files on main. Raises LakegateError NO_TABLE."""
     tip = adapters.catalog.tip()
     tables = wanted or [stored.contract.table for stored in adapters.lake.contracts()]
     found = {table: adapters.catalog.metadata(tip.hash, table) for table in tables}
     missing = [table for table, file in found.items() if not file]
     if missing and wanted:
-        message = f"main has no table {', '.join(missing)}: publish a file of it first"
+        message = f"main has no table {', '.join(missing)}\nPublish a file of it first."
         raise LakegateError("NO_TABLE", message)
     if missing:
-        terminal.err().print(f"left out, for main has none of them yet: {', '.join(missing)}")
+        terminal.err().print(f"left out, not on main yet: {', '.join(missing)}")
     return {table: file for table, file in found.items() if file}

@@ -1,4 +1,4 @@
-"""How things look on a terminal: consoles, colours, and the tables of ingestions."""
+"""Render consoles, colours and tables on a terminal."""
 
 import sys
 from collections import Counter
@@ -45,24 +45,24 @@ _FINDING_MARKS = {
 
 
 def out() -> Console:
-    """Standard output, for results. A pipe is taken to be wide, so that nothing is cut off."""
+    """Return standard output, for results; a pipe counts as wide, so that no text is cut."""
     return _console(stderr=False)
 
 
 def err() -> Console:
-    """Standard error, for everything that is not the result."""
+    """Return standard error, for everything except results."""
     return _console(stderr=True)
 
 
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDE
-    # No markup: what files, keys and contracts say is shown as it is.
+    # No markup: text of files, keys and contracts is printed unchanged.
     return _Harmless(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 class _Harmless(Console):
-    """A console on which no text acts: whatever is printed, only rich's own styles do."""
+    """A console that escapes control characters in all text; only rich's own styles take effect."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -72,12 +72,12 @@ class _Harmless(Console):
 
 
 def coloured(state: State) -> Text:
-    """A state in its colour; what is in flight is yellow."""
+    """Return a state in its colour; states in flight are yellow."""
     return Text(state.value, _COLOURS.get(state, "yellow"))
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """An empty table in the house's look; `right` are the columns of numbers."""
+    """Return an empty table in the common style; `right` names the columns of numbers."""
     made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         justify: Any = "right" if column in right else "left"
@@ -86,8 +86,8 @@ def table(*columns: str, right: Iterable[str] = ()) -> Table:
 
 
 def runs(ingestions: Iterable[Ingestion]) -> Table:
-    """Ingestions, one a line."""
-    made = table("id", "state", "table", "file", "rows", "landed", "why", right=["rows"])
+    """Return a table of ingestions, one per line."""
+    made = table("id", "state", "table", "file", "rows", "landed", "reason", right=["rows"])
     for each in ingestions:
         made.add_row(
             each.id[:ID_PART],
@@ -102,14 +102,14 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
 
 
 def _why(ingestion: Ingestion) -> str:
-    """Return why it was not published, and by whom it is superseded."""
+    """Return why an ingestion was not published, and which one supersedes it."""
     newer = ingestion.superseded_by[:ID_PART]
     code = ingestion.reason.code if ingestion.reason else ""
     return f"{code}, superseded by {newer}" if newer else code
 
 
 def source(ingestion: Ingestion) -> str:
-    """The key of the file, or the statement of the change, on one line."""
+    """Return the key of the file, or the statement of the change, on one line."""
     if not ingestion.change:
         return one_line(ingestion.landed.key)
     text = " ".join(ingestion.change.statement.split())
@@ -117,7 +117,7 @@ def source(ingestion: Ingestion) -> str:
 
 
 def checks(results: Iterable[Mapping[str, Any]]) -> Table:
-    """Those checks that say something of the file, with what was expected and found."""
+    """Return a table of the checks that did not pass, with expected and found values."""
     made = table("", "check", "columns", "expected", "found")
     for check in results:
         status = Status(check["status"])
@@ -133,32 +133,32 @@ def checks(results: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def samples(report: AuditReport) -> Iterable[RenderableType]:
-    """A few of the rows that break each failed check."""
+    """Yield a few of the rows that break each failed check."""
     for result in report.failed:
         if result.samples:
             yield Text(f"rows that break {result.id}", "bold")
             yield _rows(result.samples[:_MOST_SAMPLES])
 
 
-def cost(report: AuditReport) -> RenderableType:
-    """What the job run's steps took, and of how many checks each tier knew the answer."""
+def cost(report: AuditReport, *, verbose: bool) -> RenderableType:
+    """Return each step's time and data; if `verbose`, also how many checks each tier answered."""
     numbers = ("seconds", "Spark jobs", "rows read", "bytes read", "shuffled")
     made = table("step of the job run", *numbers, right=numbers)
     for step in report.steps:
         counts = (step.jobs, step.rows, step.bytes, step.shuffled)
         made.add_row(step.name, f"{step.seconds:.2f}", *(f"{count:,}" for count in counts))
-    tiers = Counter(result.tier for result in report.checks if result.tier)
-    told = ", ".join(f"{tiers[tier]} by {tier}" for tier in Tier if tiers[tier])
-    return Group(made, Text(f"answered: {told}", "dim")) if told else made
+    tiers = Counter(result.tier for result in report.checks if result.tier) if verbose else {}
+    answered = ", ".join(f"{tiers[tier]} by {tier}" for tier in Tier if tiers.get(tier))
+    return Group(made, Text(f"answered: {answered}", "dim")) if answered else made
 
 
 def check_counts(counted: Mapping[str, int]) -> str:
-    """How many checks ended how: `34 pass, 3 fail`."""
+    """Return the number of checks by status: `34 pass, 3 fail`."""
     return ", ".join(f"{counted[status]} {status}" for status in Status if counted.get(status))
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
-    """Names and values, one pair a line; pairs without a value are left out."""
+    """Return names and values, one pair per line; empty values are left out."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim")
     made.add_column(overflow="fold")
@@ -169,13 +169,13 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
 
 
 def health(parts: Mapping[str, str]) -> Table:
-    """The parts and whether they are up."""
+    """Return the parts with their health."""
     states = {k: Text(v, "green" if v == "up" else "bold red") for k, v in parts.items()}
     return facts(states.items())
 
 
 def findings(found: Iterable[Finding]) -> Table:
-    """What was looked at, each with its mark; under a fault, what to do about it."""
+    """Return a table of findings with their marks; a problem is followed by its fix."""
     made = table("", "check", "found")
     for each in found:
         colour = _FINDING_COLOURS.get(each.status, "")
@@ -187,23 +187,23 @@ def findings(found: Iterable[Finding]) -> Table:
 
 
 def counts(by_state: Mapping[str, int]) -> Table:
-    """How many ingestions are in each state; states without any are left out."""
+    """Return the number of ingestions in each state; states without any are left out."""
     return facts((name, Text(f"{many:,}")) for name, many in by_state.items() if many)
 
 
 def cell(value: object) -> Text:
-    """A value of the data in a table; null is not mistaken for a text."""
+    """Return a data value for a table; null looks different from the text "null"."""
     return Text("null", "dim") if value is None else Text(str(value))
 
 
 def _found(check: Mapping[str, Any]) -> str:
-    """What was found, or why nothing was."""
+    """Return the value found, or the reason why there is none."""
     unasked = check["status"] in (Status.ERROR, Status.SKIPPED)
     return f"{check['found']}: {check['message']}" if unasked else str(check["found"])
 
 
 def _rows(rows: Sequence[Mapping[str, str | None]]) -> Table:
-    file = ADDRESS[0]  # too long to be shown; the report has it whole
+    file = ADDRESS[0]  # shortened here; the report has the full address
     shown = [{**r, file: Path(r.get(file) or "").name} if file in r else r for r in rows]
     made = table(*shown[0])
     for row in shown:
@@ -212,5 +212,5 @@ def _rows(rows: Sequence[Mapping[str, str | None]]) -> Table:
 
 
 def _clock(time: str) -> str:
-    """A time of the ledger (ISO 8601) as the machine's own wall clock shows it."""
+    """Return a time of the ledger (ISO 8601) in the machine's time zone."""
     return f"{datetime.fromisoformat(time).astimezone():%Y-%m-%d %H:%M:%S}" if time else ""

@@ -18,7 +18,8 @@ from dashboard.actions_plan import (
 )
 from dashboard.formatting import code, count
 from dashboard.session import Opened, show_error
-from functions.model.ingestion import ALERTED, Ingestion, standing
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
 from lakegate.text import visible
@@ -152,7 +153,7 @@ def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tupl
         session.opened.clear()
         return error.message, _AGAIN
     try:
-        return error.message, standing(opened.adapters.ledger.get(ingestion.id))
+        return error.message, status_text(opened.adapters.ledger.get(ingestion.id))
     except LakegateError:
         return (error.message,)
 

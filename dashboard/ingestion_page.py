@@ -15,7 +15,8 @@ from dashboard.formatting import code, count, duration, harmless, moment
 from dashboard.ingestion import Account, Step, account, facts, rows, sample_rows, total
 from dashboard.overview import Window, bounds
 from dashboard.session import Opened
-from functions.model.ingestion import Ingestion, State, standing
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import visible
@@ -138,7 +139,7 @@ def _head(known: Account) -> None:
 
 def _under_way(one: Ingestion) -> None:
     if not one.ended:
-        st.text(visible(f"It has not ended yet: {standing(one)}."))
+        st.text(visible(f"It has not ended yet: {status_text(one)}."))
         st.button("Reload", icon=":material/refresh:", help="Look again how far it is")
 
 

@@ -1,4 +1,4 @@
-"""Lambda: what can only be seen and done from inside the network."""
+"""Lambda: examine and seed a deployment from inside its network."""
 
 import os
 from dataclasses import asdict
@@ -21,7 +21,7 @@ from functions.telemetry import logger
 from functions.wiring import adapters
 from lakegate.errors import LakegateError, Permanent
 
-# A probe that does not answer soon is reported.
+# Report a probe that does not answer soon.
 _IMPATIENT = Config(
     retries={"mode": "standard", "max_attempts": 2},
     connect_timeout=5,
@@ -32,29 +32,30 @@ _IMPATIENT = Config(
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
-    """Do what the event asks for, and answer what came of it.
+    """Do what the event asks for, and return the result.
 
-    `{"do": "seed"}` gives main what it lacks, and answers what that was. `{"do": "examine"}`
-    answers a list of findings; `expected` in it may name versions, as Expected does.
+    `{"do": "seed"}` seeds main and returns what it added. `{"do": "examine"}` returns a list of
+    findings; its `expected` may name versions, as Expected does.
     """
     match event:
         case {"do": "seed"}:
             return asdict(seed(adapters()))
         case {"do": "examine"}:
             return [asdict(finding) for finding in _examine(event.get("expected", {}))]
-    raise Permanent("UNKNOWN_REQUEST", f"ask for `seed` or `examine`, not for {event!r}")
+    message = f"unknown request {event!r}: use {{'do': 'seed'}} or {{'do': 'examine'}}"
+    raise Permanent("UNKNOWN_REQUEST", message)
 
 
 def _examine(expected: dict[str, str]) -> list[Finding]:
     try:
         return examine(probes(), Expected(**expected))
     except LakegateError as error:
-        fix = "deploy again: the stack tells the functions their settings"
+        fix = "deploy again: the stack sets the functions' settings"
         return [fail("settings", error.message, fix)]
 
 
 def probes() -> Probes:
-    """What an examination in this Lambda's environment works with; no secret is read for it yet."""
+    """Return the probes of this Lambda's environment; no secret is read yet."""
     settings = Settings.of(os.environ)
     names = ("s3", "sqs", "dynamodb", "emr-serverless")
     vault = boto3.client("secretsmanager", config=_IMPATIENT)

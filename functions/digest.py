@@ -1,4 +1,4 @@
-"""Lambda: the weekly schedule. Tells people what happened in the week before."""
+"""Lambda: the weekly schedule. Posts a digest of the last week."""
 
 import os
 from datetime import datetime
@@ -15,9 +15,9 @@ from lakegate import times
 
 
 def review(adapters: Adapters, channel: str) -> int:
-    """Have people told in a channel ("" for the default one); returns how many files landed.
+    """Queue the digest for a channel ("" for the default one); return how many files landed.
 
-    Done again for the same week, it is told once.
+    A repeated digest of the same week is posted once.
     """
     now = datetime.fromisoformat(adapters.now())
     recent = list(adapters.ledger.landed(times.text(now - WEEK - GRACE), times.text(now)))
@@ -31,5 +31,5 @@ def review(adapters: Adapters, channel: str) -> int:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Answer how many files landed, for whoever invokes it by hand."""
+    """Return how many files landed, for a manual invocation."""
     return {"landed": review(adapters(), DigestSettings.of(os.environ).digest_channel)}

@@ -1,4 +1,4 @@
-"""Lambda: the daily schedule. Discards what failed longer ago than the policy keeps it."""
+"""Lambda: the daily schedule. Discards failed ingestions after their retention time."""
 
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +13,7 @@ from functions.wiring import adapters
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Answer how many went, and of how many something is left for the next time."""
+    """Return how many branches expired, and how many of them are incomplete."""
     now = adapters()
     count = {"expired": 0, "left": 0}
     for each in expire(now, now.settings.keep_days):

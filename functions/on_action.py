@@ -1,7 +1,7 @@
-"""Lambda: the address that Slack calls when somebody presses a button. Queues what they want.
+"""Lambda: the URL that Slack calls when a button is pressed. Queues the requested action.
 
-Outside the deployment's network, and open to the internet: it believes nothing that Slack has not
-signed. Its imports are few, as Slack waits 3 seconds also for one that starts cold.
+It runs outside the deployment's network and is open to the internet, so it accepts only requests
+signed by Slack. It imports little, as Slack waits 3 seconds, including a cold start.
 """
 
 import os
@@ -13,20 +13,20 @@ from botocore.config import Config
 from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
-from functions.notifications.interactions import ActionQueue, Reception, url_handler
+from functions.notifications.interactions import ActionQueue, Endpoint, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.settings import ActionSettings
 
-# What does not answer at once answers too late.
+# A slow answer would come too late for Slack.
 _CONFIG = Config(retries={"total_max_attempts": 2}, connect_timeout=1, read_timeout=1)
 
 
 @cache
-def reception() -> Reception:
-    """What this Lambda's environment answers with, made once an instance."""
+def endpoint() -> Endpoint:
+    """Return the endpoint of this Lambda's environment, created once."""
     settings = ActionSettings.of(os.environ)
     secret = Secret(boto3.client("secretsmanager", config=_CONFIG), settings.slack_token_secret)
-    return Reception(
+    return Endpoint(
         users=settings.users,
         team=settings.slack_team,
         secret=secret,
@@ -36,4 +36,4 @@ def reception() -> Reception:
     )
 
 
-handler = url_handler(reception)
+handler = url_handler(endpoint)

@@ -1,6 +1,6 @@
-"""Lambda: the queue of alerts. Posts them to Slack and to the e-mail topic.
+"""Lambda: the queue of alerts. Posts them to Slack and to the SNS topic.
 
-Outside the deployment's network, for Slack is on the internet.
+It runs outside the deployment's network, because Slack is on the internet.
 """
 
 import os
@@ -12,7 +12,7 @@ from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
 from functions.notifications.email import Topic
-from functions.notifications.notify import AlertChannels, tell
+from functions.notifications.notify import AlertChannels, notify
 from functions.notifications.slack import LogAlerts, SlackAlerts, bot_token
 from functions.notifications.threads import Threads
 from functions.settings import AlertSettings, SlackSettings
@@ -24,8 +24,8 @@ _DAY, _WEEK = 86_400, 7
 
 
 @cache
-def alert_channels() -> AlertChannels:
-    """What this Lambda's environment has people told with, made once an instance."""
+def channels() -> AlertChannels:
+    """Return the alert channels of this Lambda's environment, created once."""
     settings = AlertSettings.of(os.environ)
     table = boto3.resource("dynamodb", config=CONFIG).Table(settings.threads_table)
     window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
@@ -50,4 +50,4 @@ def _slack(settings: SlackSettings) -> SlackAlerts | None:
     return SlackAlerts(client, settings.slack_channel, token.after)
 
 
-handler = sqs_handler(tell, alert_channels)
+handler = sqs_handler(notify, channels)

@@ -1,4 +1,4 @@
-"""Lambda: the queue of EMR's job run changes. Publishes what passed, alerts on failures."""
+"""Lambda: the queue of EMR's job run changes. Publishes passed ingestions, alerts on failures."""
 
 from functions.adapters.all import Adapters
 from functions.pipeline.audit_history import record_recent
@@ -9,12 +9,12 @@ from functions.wiring import adapters
 
 
 def job_run(adapters: Adapters, body: str) -> None:
-    """Conclude the job run whose change of state an EventBridge event tells."""
+    """Complete the job run whose change of state an EventBridge event reports."""
     conclude(adapters, ended_run(body))
 
 
 def job_run_judged(adapters: Adapters, body: str) -> None:
-    """Only judge the job run: what passed waits, and is published together with the others."""
+    """Only record the job run's verdict, so that passed ingestions are published together."""
     judge(adapters, ended_run(body))
 
 

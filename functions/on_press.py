@@ -1,4 +1,4 @@
-"""Lambda: the queue of actions. Carries out what people pressed a button for."""
+"""Lambda: the queue of actions. Executes the actions of pressed buttons."""
 
 from functions.operations.slack_actions import act
 from functions.sqs_handler import sqs_handler

@@ -10,15 +10,18 @@ from lakegate.text import one_line
 
 
 def upload(adapters: Adapters, body: str) -> None:
-    """Take in each landed object that an S3 event notification names.
+    """Start an ingestion for each landed object that an S3 event notification names.
 
-    Raises Permanent FOREIGN_BUCKET, and takes in none, where one landed elsewhere.
+    Raises Permanent FOREIGN_BUCKET, and starts none, if an object is in another bucket.
     """
     found = landed_objects(body)
     for landed in found:
         if landed.bucket != adapters.settings.landing_bucket:
-            message = f"only what lands in {adapters.settings.landing_bucket} is taken in"
-            raise Permanent("FOREIGN_BUCKET", f"{message}, and not {one_line(landed.uri)}")
+            message = (
+                f"cannot ingest {one_line(landed.uri)}: it is not in the landing bucket "
+                f"{adapters.settings.landing_bucket}"
+            )
+            raise Permanent("FOREIGN_BUCKET", message)
     for landed in found:
         take_in(adapters, landed)
 

@@ -1,35 +1,69 @@
-"""What a deployment sets: the environment, read once into a value."""
+"""The settings of a deployment, read from environment variables."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 
-Of = TypeVar("Of")
+
+class FromEnvironment:
+    """A base for dataclasses whose fields are read from variables `LAKEGATE_<NAME>`."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Return the settings in an environment.
+
+        Raises Permanent MISSING_SETTING, naming every missing variable, or BAD_SETTING for a
+        variable that must be a whole number and is not.
+        """
+        settings: Any = cls
+        given = {
+            field.name: environment.get(f"LAKEGATE_{field.name.upper()}", "")
+            for field in fields(settings)
+        }
+        needed = {field.name for field in fields(settings) if field.default is MISSING}
+        missing = sorted(f"LAKEGATE_{name.upper()}" for name in needed if not given[name])
+        if missing:
+            raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
+        numbers = {field.name for field in fields(settings) if field.type is int}
+        values: dict[str, Any] = {
+            name: _number(name, text) if name in numbers else text
+            for name, text in given.items()
+            if text
+        }
+        return cls(**values)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        message = f"LAKEGATE_{name.upper()} must be a whole number, not {text!r}"
+        raise Permanent("BAD_SETTING", message) from error
 
 
 @dataclass(frozen=True)
-class Settings:
-    """A deployment's settings, each from the variable `LAKEGATE_<NAME>`; secrets by name only.
+class Settings(FromEnvironment):
+    """A deployment's settings; secrets by name only.
 
     `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
     `alert_dead_letters`, `announcement_queue`, `upload_dead_letters` and `job_run_dead_letters` are
-    queue addresses.
-    `alert_topic` is an SNS topic that is told, too, "" without one. `clean_up_role_arn` is the
-    role that may delete in the lake; without it that is done as oneself.
-    `max_crashes` is how many runs of one ingestion may fail without a report before people are
-    told,
-    `max_branches` how many fresh branches it may take in all.
-    `job_worker_cores`, `job_worker_memory` (the JVM's, as in 14g) and `job_max_executors` are the
-    size of one job run. Its log goes to EMR's own storage and to the CloudWatch log group
-    `job_log_group`, if any. `emr_attempts` is how often EMR tries a run; more than once, it also
-    tries again what was rejected.
-    `grace_seconds` is how long the sweep leaves events time to do the work, `overdue_minutes` how
-    long an audited file may wait for main before people are told, `keep_days` how long failed
-    branches are kept. `page_url` is the quality page's address, "" without one. The `limits`
-    are settings like these, each from its own variable.
+    queue addresses. `alert_topic` is an additional SNS topic for alerts, "" without one.
+    `clean_up_role_arn` is the role that may delete in the lake bucket; without it the caller's role
+    deletes.
+
+    `max_crashes` is how many runs of one ingestion may fail without a report before it is errored,
+    `max_branches` how many fresh branches it may use in all. `job_worker_cores`,
+    `job_worker_memory` (the JVM's, as in 14g) and `job_max_executors` are the size of one job run.
+    Its log goes to EMR's own storage and to the CloudWatch log group `job_log_group`, if any.
+    `emr_attempts` is how often EMR tries a run; above one, it also retries rejected ones.
+
+    `grace_seconds` is how long the sweep waits for events, `overdue_minutes` how long an audited
+    file may wait for main before an alert, `keep_days` how long failed branches are kept.
+    `page_url` is the quality page's address, "" without one. The `limits` are read from their own
+    variables.
     """
 
     landing_bucket: str
@@ -63,21 +97,17 @@ class Settings:
     limits: Limits = DEFAULTS
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "Settings":
-        """The settings in an environment.
-
-        Raises Permanent MISSING_SETTING, naming every variable that must be set and is not, or
-        BAD_SETTING when one must be a whole number and is not.
-        """
-        return replace(from_environment(cls, environment), limits=Limits.of(environment))
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Return the settings in an environment, with their limits."""
+        return replace(super().of(environment), limits=Limits.of(environment))
 
 
 @dataclass(frozen=True)
-class SlackSettings:
-    """Where alerts are shown, each from the variable `LAKEGATE_<NAME>`.
+class SlackSettings(FromEnvironment):
+    """The Slack workspace for alerts.
 
-    `slack_token_secret` is a secret's name: without it alerts go to the log. `slack_url` replaces
-    Slack's own address. Without `slack_users`, who may press them, there are no buttons.
+    `slack_token_secret` is a secret's name; without it alerts go to the log. `slack_url` replaces
+    Slack's address. `slack_users` may press buttons; without them there are no buttons.
     """
 
     slack_token_secret: str = ""
@@ -85,18 +115,13 @@ class SlackSettings:
     slack_url: str = ""
     slack_users: str = ""
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "SlackSettings":
-        """The settings in an environment."""
-        return from_environment(cls, environment)
-
 
 @dataclass(frozen=True)
-class ActionSettings:
-    """Who may press buttons in Slack, each from the variable `LAKEGATE_<NAME>`.
+class ActionSettings(FromEnvironment):
+    """The permissions for buttons in Slack.
 
-    `action_queue` is a queue's address. `slack_users` are the ids of those who may, with commas
-    between them. `slack_team` is the workspace that they must be in, "" where any will do.
+    `action_queue` is a queue's address. `slack_users` are the ids of the permitted users, separated
+    by commas. `slack_team` is their workspace, "" for any.
     """
 
     slack_token_secret: str
@@ -105,24 +130,19 @@ class ActionSettings:
     slack_team: str = ""
     slack_url: str = ""
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "ActionSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return from_environment(cls, environment)
-
     @property
     def users(self) -> frozenset[str]:
-        """Those who may."""
+        """Return the ids of the permitted users."""
         return frozenset(filter(None, map(str.strip, self.slack_users.split(","))))
 
 
 @dataclass(frozen=True)
-class AlertSettings:
-    """How alerts are told, each from the variable `LAKEGATE_<NAME>`.
+class AlertSettings(FromEnvironment):
+    """The threads and topic of alerts.
 
-    `threads_table` remembers what was told, a week longer than failed branches are kept, which is
-    `keep_days`. For `repeat_minutes` what has the same cause goes into one thread. `alert_topic` is
-    an SNS topic's ARN, "" without one.
+    `threads_table` records notifications for a week longer than `keep_days`, for which failed
+    branches are kept. Alerts with the same cause share a thread for `repeat_minutes`. `alert_topic`
+    is an SNS topic's ARN, "" without one.
     """
 
     threads_table: str
@@ -130,79 +150,33 @@ class AlertSettings:
     repeat_minutes: int = 60
     keep_days: int = 30
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "AlertSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return from_environment(cls, environment)
-
 
 @dataclass(frozen=True)
-class DigestSettings:
-    """Where the weekly digest goes, from LAKEGATE_DIGEST_CHANNEL; "" is the default channel."""
+class DigestSettings(FromEnvironment):
+    """The channel of the weekly digest, from LAKEGATE_DIGEST_CHANNEL; "" is the default channel."""
 
     digest_channel: str = ""
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "DigestSettings":
-        """The settings in an environment."""
-        return from_environment(cls, environment)
-
 
 @dataclass(frozen=True)
-class CheckupSettings:
-    """What the checkup is told besides, each from the variable `LAKEGATE_<NAME>`.
-
-    `stage` is the deployment's; the others are the addresses of queues.
-    """
+class CheckupSettings(FromEnvironment):
+    """Further settings of the checkup: the deployment's `stage`, and addresses of queues."""
 
     stage: str
     upload_queue: str
     job_run_queue: str
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "CheckupSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return from_environment(cls, environment)
-
     def token_secret(self, role: str) -> str:
-        """The name of the secret with the Nessie token of a role."""
+        """Return the name of the secret with the Nessie token of a role."""
         return f"lakegate/{self.stage}/nessie/{role}"
 
 
-def from_environment(kind: type[Of], environment: Mapping[str, str]) -> Of:
-    """The value of a dataclass whose fields are settings. Raises as Settings.of does."""
-    known: Any = kind
-    given = {f.name: environment.get(f"LAKEGATE_{f.name.upper()}", "") for f in fields(known)}
-    needed = {f.name for f in fields(known) if f.default is MISSING}
-    missing = sorted(f"LAKEGATE_{name.upper()}" for name in needed if not given[name])
-    if missing:
-        raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
-    numbers = {f.name for f in fields(known) if f.type is int}
-    values: dict[str, Any] = {
-        name: _number(name, text) if name in numbers else text
-        for name, text in given.items()
-        if text
-    }
-    return kind(**values)
-
-
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        message = f"LAKEGATE_{name.upper()} must be a whole number, not {text!r}"
-        raise Permanent("BAD_SETTING", message) from error
-
-
-# What a deployment sets for those who read what it publishes.
-
-
 @dataclass(frozen=True)
-class ReaderSettings:
-    """Which readers are told of an ingestion's end, each from the variable `LAKEGATE_<NAME>`.
+class ConsumerSettings(FromEnvironment):
+    """The consumers to notify of an ingestion's final state.
 
     `event_bus` is the name of EventBridge's bus; `glue_queue` and `snowflake_queue` are the
-    addresses of the queues of those warehouses that are set up.
+    addresses of the refresh queues that are set up.
     """
 
     stage: str
@@ -210,15 +184,10 @@ class ReaderSettings:
     glue_queue: str = ""
     snowflake_queue: str = ""
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "ReaderSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return from_environment(cls, environment)
-
 
 @dataclass(frozen=True)
-class GlueSettings:
-    """How AWS Glue is brought along, each from the variable `LAKEGATE_<NAME>`.
+class GlueSettings(FromEnvironment):
+    """The settings for AWS Glue.
 
     `glue_database_prefix` begins the databases' names; `glue_dead_letters` is a queue's address.
     """
@@ -226,20 +195,15 @@ class GlueSettings:
     glue_database_prefix: str
     glue_dead_letters: str
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "GlueSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return from_environment(cls, environment)
-
 
 @dataclass(frozen=True)
-class SnowflakeSettings:
-    """How Snowflake is brought along, each from the variable `LAKEGATE_<NAME>`.
+class SnowflakeSettings(FromEnvironment):
+    """The settings for Snowflake.
 
-    `snowflake_secret` is the name of the secret with the login, `snowflake_marks` of the DynamoDB
-    table with the positions; `snowflake_dead_letters` is a queue's address. `snowflake_tables` are
-    those that Snowflake has, separated by commas; without any they are all. `function_timeout` is
-    how many seconds the function may take.
+    `snowflake_secret` is the name of the secret with the login, `snowflake_marks` that of the
+    DynamoDB table with the leases; `snowflake_dead_letters` is a queue's address.
+    `snowflake_tables` limits the refreshed tables (separated by commas); empty means all.
+    `function_timeout` is the function's timeout in seconds.
     """
 
     lake_bucket: str
@@ -249,12 +213,7 @@ class SnowflakeSettings:
     function_timeout: int
     snowflake_tables: str = ""
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "SnowflakeSettings":
-        """The settings in an environment. Raises as Settings.of does."""
-        return from_environment(cls, environment)
-
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that are named."""
+        """Return the names of the tables; empty for all."""
         return tuple(filter(None, map(str.strip, self.snowflake_tables.split(","))))

@@ -1,4 +1,4 @@
-"""A Lambda handler for a queue of messages."""
+"""Create a Lambda handler for an SQS queue."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,29 +22,29 @@ Work = Callable[[Adapters, str], None]
 Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
 
-def _nothing(adapters: Any, body: str) -> None:
-    """Nothing needs to be done first."""
+def _no_preparation(adapters: Any, body: str) -> None:
+    """Do nothing before the work."""
 
 
-def _nothing_more(adapters: Any) -> None:
-    """Nothing is left to do at last."""
+def _no_conclusion(adapters: Any) -> None:
+    """Do nothing after the work."""
 
 
 def sqs_handler(
     work: Callable[[With, str], None],
     adapters: Callable[[], With],
-    first: Callable[[With, str], None] = _nothing,
-    last: Callable[[With], None] = _nothing_more,
+    first: Callable[[With, str], None] = _no_preparation,
+    last: Callable[[With], None] = _no_conclusion,
 ) -> Handler:
-    """A Lambda handler that does `work` for the body of each message of a batch.
+    """Return a Lambda handler that does `work` for the body of each message of a batch.
 
-    It answers which messages must be delivered again; the others are done. `adapters` is asked for
-    each message, so that one that cannot be made yet fails the messages and not the Lambda.
-    `first` is done for every message before `work` is for any; what fails there is left to `work`.
-    `last` is done once after them, and fails no message.
+    It returns the messages to deliver again. `adapters` is called for each message, so that its
+    failure fails messages and not the Lambda. `first` runs for every message before any `work`; its
+    failures are ignored, as `work` repeats them. `last` runs once at the end, and its failure fails
+    no message.
     """
 
-    def work_off(record: SQSRecord) -> None:
+    def process(record: SQSRecord) -> None:
         try:
             work(adapters(), record.body)
         except Exception:
@@ -56,11 +56,11 @@ def sqs_handler(
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         for record in event["Records"]:
-            with suppress(Exception):  # the work itself raises it again, and tells it
+            with suppress(Exception):  # `work` raises and logs it again
                 first(adapters(), record["body"])
         answer = process_partial_response(
             event=event,
-            record_handler=work_off,
+            record_handler=process,
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
@@ -73,5 +73,5 @@ def sqs_handler(
 def _finish(last: Callable[[With], None], adapters: Callable[[], With]) -> None:
     try:
         last(adapters())
-    except Exception:  # noqa: BLE001 - whatever it is, the messages are worked off
-        logger.exception("what was to be done last is left to the sweep")
+    except Exception:  # noqa: BLE001 - the messages are processed
+        logger.exception("the last step failed; the sweep will do it")

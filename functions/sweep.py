@@ -1,4 +1,4 @@
-"""Lambda: the schedule. Finishes ingestions whose events were lost, and redelivers dead letters."""
+"""Lambda: the schedule. Completes ingestions whose events were lost; redelivers dead letters."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.adapters.sqs import DeadLetter, DeadLetters, Queued
+from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.on_job_run import (
@@ -33,26 +33,26 @@ from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, ingestion_id
 
 _CHUNK = 500
-_MOST_FORGOTTEN = 10_000  # the next sweep finds the others
+_MOST_UNKNOWN = 10_000  # the next sweep processes the others
 _T = TypeVar("_T")
 
 
 def sweep(adapters: Adapters) -> dict[str, int]:
-    """Do all that is overdue; returns how much was done, by kind, and how much failed.
+    """Do all overdue work; return how much was done, by kind, and how much failed.
 
-    What happened within the last `grace_seconds` is left to its events. One failure holds up
-    nothing else, whatever it is: it is logged, counted, and tried again by the next sweep.
+    The last `grace_seconds` are left to events. A failure does not stop the rest: it is logged,
+    counted, and retried by the next sweep.
     """
     now = datetime.fromisoformat(adapters.now())
     before = times.text(now - timedelta(seconds=adapters.settings.grace_seconds))
     uploads, job_runs = adapters.upload_dead_letters, adapters.job_run_dead_letters
     alerts = adapters.alert_dead_letters
     tasks = (
-        # First, so that no letter is about an ingestion that the ledger lost.
-        _each("forgotten", _forgotten(adapters, before), partial(take_in, adapters)),
+        # First, so that every dead letter's ingestion is in the ledger.
+        _each("forgotten", _missed(adapters, before), partial(take_in, adapters)),
         _each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
-        _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _tell_again)),
+        _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
         _each("resumed", _due(adapters, before), partial(_resume, adapters)),
         _each("late", late_reports(adapters), partial(take_late, adapters)),
         _each("recorded", batches(adapters), partial(record, adapters)),
@@ -66,30 +66,30 @@ def sweep(adapters: Adapters) -> dict[str, int]:
     return done
 
 
-def _each(kind: str, things: Iterable[_T], work: Callable[[_T], object]) -> Iterator[str]:
-    """Do the work for each thing; yields `kind` for what was done, "failed" for what was not."""
+def _each(kind: str, items: Iterable[_T], work: Callable[[_T], object]) -> Iterator[str]:
+    """Do the work for each item; yield `kind` for a success, "failed" for a failure."""
     try:
-        for thing in things:
+        for item in items:
             try:
-                work(thing)
+                work(item)
                 yield kind
-            except Exception:  # noqa: BLE001 - whatever it is, the next thing can do without it
-                logger.exception("the sweep could not finish one", extra={"thing": str(thing)})
+            except Exception:  # noqa: BLE001 - the next item must not suffer
+                logger.exception("the sweep failed for one item", extra={"item": str(item)})
                 yield "failed"
-    except Exception:  # noqa: BLE001 - and so can the next kind
-        logger.exception("the sweep could not look for more", extra={"kind": kind})
+    except Exception:  # noqa: BLE001 - nor must the next kind
+        logger.exception("the sweep could not list more items", extra={"kind": kind})
         yield "failed"
 
 
-def _forgotten(adapters: Adapters, before: str) -> Iterator[LandedObject]:
-    """Landed objects, older than `before`, that the ledger never knew."""
-    found = list(islice(_unknown(adapters, before), _MOST_FORGOTTEN))
+def _missed(adapters: Adapters, before: str) -> Iterator[LandedObject]:
+    """Yield landed objects, older than `before`, that the ledger lacks."""
+    found = list(islice(_unknown(adapters, before), _MOST_UNKNOWN))
     lost = _counted(restore(adapters, found))
     yield from (landed for landed in found if ingestion_id(landed) not in lost)
 
 
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
-    """Ingestions with a step due since `before`; none that an event only began anew."""
+    """Yield ingestions with a step due since `before`, except those that it restored."""
     begun = []
     for listed in adapters.ledger.unfinished(before):
         if listed.state in NOT_STARTED:
@@ -101,10 +101,10 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
 
 
 def _counted(restored: Iterator[Ingestion]) -> set[str]:
-    """The ids of what the ledger had lost: to be resumed later, and not taken in as new."""
+    """Return the ids of restored ingestions, which are resumed later and not ingested again."""
     ids = {ingestion.id for ingestion in restored}
     if ids:
-        logger.error("the ledger had lost ingestions", extra={"restored": len(ids)})
+        logger.error("restored ingestions that the ledger lost", extra={"restored": len(ids)})
         metrics.add_metric("Restored", "Count", len(ids))
     return ids
 
@@ -119,34 +119,33 @@ def _unknown(adapters: Adapters, before: str) -> Iterator[LandedObject]:
 def _resume(adapters: Adapters, listed: Ingestion) -> None:
     with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
         try:
-            now = resume(
-                adapters, adapters.ledger.get(listed.id)
-            )  # the index that listed it lags behind
+            # Read again: the index that listed it lags behind.
+            now = resume(adapters, adapters.ledger.get(listed.id))
         except Exception as error:
             warn_overdue(adapters, adapters.ledger.get(listed.id), str(error))
             raise
-        warn_overdue(adapters, now, "another file of its table goes first")
+        warn_overdue(adapters, now, "another ingestion of its table has priority")
 
 
-def _tell_again(adapters: Adapters, body: str) -> None:
-    """Have people told what nobody could be told for days."""
-    queued = Queued.from_json(body)
+def _post_again(adapters: Adapters, body: str) -> None:
+    """Queue an alert again that could not be posted for days."""
+    queued = QueuedAlert.from_json(body)
     adapters.alerts.post(queued.channel, queued.alert)
 
 
-def _redeliver(adapters: Adapters, queue: DeadLetters, work: Work, letter: DeadLetter) -> None:
-    """Handle a dead letter once more; what cannot be handled at all is shown to people."""
+def _redeliver(adapters: Adapters, queue: DeadLetters, work: Work, message: DeadLetter) -> None:
+    """Process a dead letter again; alert on a message that cannot be processed at all."""
     try:
-        work(adapters, letter.body)
+        work(adapters, message.body)
     except Transient:
         raise
     except LakegateError as error:
-        adapters.alerts.post("", unreadable_event(queue.name, letter.body, error.message))
-    queue.forget(letter)
+        adapters.alerts.post("", unreadable_event(queue.name, message.body, error.message))
+    queue.delete(message)
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Answer how much was done, by kind, for whoever invokes it by hand."""
+    """Return how much was done, by kind, for a manual invocation."""
     return sweep(adapters())

@@ -1,4 +1,4 @@
-"""Log lines and metrics, as CloudWatch reads them; each line names the ingestion it is about."""
+"""Log lines and metrics for CloudWatch; each line names its ingestion."""
 
 from aws_lambda_powertools import Logger, Metrics
 

@@ -1,4 +1,4 @@
-"""The one place that wires: from the environment to the adapters that a Lambda works with."""
+"""Create all adapters from the environment."""
 
 import os
 import secrets
@@ -27,12 +27,12 @@ CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing
 
 @cache
 def adapters() -> Adapters:
-    """The adapters of this Lambda's environment, made once an instance."""
+    """Return the adapters of this Lambda's environment, created once."""
     return connect(Settings.of(os.environ))
 
 
 def connect(settings: Settings) -> Adapters:
-    """The adapters that the settings describe; AWS's own variables say which account."""
+    """Return the adapters for these settings; AWS's own variables select the account."""
     s3 = boto3.client("s3", config=CONFIG)
     sqs = boto3.client("sqs", config=CONFIG)
     dynamodb = boto3.resource("dynamodb", config=CONFIG)
@@ -63,7 +63,7 @@ def _now() -> str:
 
 
 def _clean_up(settings: Settings, s3: Any) -> Any:
-    """The S3 client that may delete in the lake."""
+    """Return the S3 client that may delete in the lake bucket."""
     if not settings.clean_up_role_arn:
         return s3
     given = boto3.client("sts", config=CONFIG).assume_role(

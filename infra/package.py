@@ -37,8 +37,8 @@ _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
 # Lambda's python3.11 has glibc 2.26. uv knows no platform between 2.17, for which pyroaring has no
-# wheel, and 2.28, for which cryptography is built too new; tests/e2e/test_stack.py checks what the
-# chosen files really need.
+# wheel, and 2.28, for which cryptography is built too new; tests/deploy/test_stack.py checks what
+# the chosen files really need.
 _PLATFORM = "x86_64-manylinux_2_28"
 _OLDER = {"cryptography": "x86_64-manylinux2014"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -107,7 +107,7 @@ def _listed(entry: Any, number: int) -> Listed:
 def _faults(key: str) -> Iterator[str]:
     """Return the faults of a key below a manifest's folder."""
     if key.startswith("/") or "://" in key:
-        yield "which is no key in its folder"
+        yield "which is not a key in its folder"
     if {"", ".", ".."} & set(key.split("/")):
         yield "which leads out of its folder or to none of its files"
     if key.rsplit("/", 1)[-1] == MANIFEST:

@@ -64,7 +64,9 @@ class Change:
             change = cls(**load_json(text))
             found = change.key
         except (TypeError, ValueError) as error:
-            raise Permanent("BAD_CHANGE", f"{key} is no change's text: {error!r}") from error
+            raise Permanent(
+                "BAD_CHANGE", f"{key} is not the text of a change: {error!r}"
+            ) from error
         if found != key:
             raise Permanent("BAD_CHANGE", f"the text of {key} is not the one that was asked for")
         return change

@@ -169,7 +169,7 @@ class _Translation:
         if char == "\\":
             return self._escape()
         if 0xD800 <= ord(char) <= 0xDFFF:
-            raise PatternUnsupported("half a surrogate pair is no character")
+            raise PatternUnsupported("half a surrogate pair is not a character")
         return ord(char)
 
     def _escape(self) -> int | str:
@@ -190,7 +190,7 @@ class _Translation:
             return unit
         low = _LOW_SURROGATE.match(self.pattern, self.at)
         if unit >= 0xDC00 or not low:
-            raise PatternUnsupported("half a surrogate pair is no character")
+            raise PatternUnsupported("half a surrogate pair is not a character")
         self.at += len(low[0])
         return 0x10000 + ((unit - 0xD800) << 10) + int(low[1], 16) - 0xDC00
 

@@ -229,7 +229,9 @@ class AuditReport:
         except KeyError as error:
             raise Permanent("BAD_REPORT", f"{named} lacks {error}") from error
         except (TypeError, ValueError, AttributeError) as error:
-            raise Permanent("BAD_REPORT", f"{named} is none of Lakegate's: {error}") from error
+            raise Permanent(
+                "BAD_REPORT", f"{named} is not an audit report of Lakegate: {error}"
+            ) from error
 
 
 def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult, ...]:

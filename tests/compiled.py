@@ -73,8 +73,8 @@ class Compiled:
         resource = self.resources[name]
         kind = resource["Type"]
         beginning, named = _ARNS.get(kind, (f"arn:aws:{kind}:us-east-1:{ACCOUNT}:", ""))
-        whole = f"{beginning}{self._name(name, named)}"
-        return f"{whole}:*" if kind == "AWS::Logs::LogGroup" else whole
+        arn = f"{beginning}{self._name(name, named)}"
+        return f"{arn}:*" if kind == "AWS::Logs::LogGroup" else arn
 
     def resolve(self, value: Any) -> Any:
         """Return a value of the template with CloudFormation's functions resolved."""

@@ -4,6 +4,8 @@ import os
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from infra.local.jars import SPARK
 
@@ -17,3 +19,24 @@ settings.load_profile("lakegate")
 def pytest_configure() -> None:
     """Have every Java that a test starts compile as the local Spark's does."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SPARK))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Have one worker run all tests of a folder with `--dist loadscope`: they share servers."""
+    return Folders(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+class Folders(LoadScopeScheduling):
+    """Gives a worker a whole folder of tests."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].rpartition("/")[0]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Raise UsageError for a test that none of the Makefile's lanes would run where it is."""
+    package = item.nodeid.removeprefix("tests/").partition("/")[0]
+    marks = {mark.name for mark in item.iter_markers()} & {"deploy", "spark", "stack"}
+    if (package == "unit" and marks) or ((package == "spark") is not (marks == {"spark"})):
+        raise pytest.UsageError(f"no lane of `make test` runs {item.nodeid}: move it")

@@ -33,7 +33,7 @@ def resource(name: str) -> dict[str, Any]:
 def defaults() -> dict[str, Any]:
     """Return the defaults of the two templates' parameters."""
     parameters = (each["Parameters"] for each in _both())
-    return {name: told.get("Default") for each in parameters for name, told in each.items()}
+    return {name: declared.get("Default") for each in parameters for name, declared in each.items()}
 
 
 def resources(kind: str) -> list[dict[str, Any]]:

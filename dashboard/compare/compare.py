@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from pyiceberg.types import NestedField, StringType
 
-from access.masking import concealment
+from access.failing_rows import concealment
 from dashboard.compare.figures import (
     Column,
     Comparison,

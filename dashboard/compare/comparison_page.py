@@ -16,8 +16,8 @@ from dashboard.ingestion import account
 from dashboard.session import Opened, show_error
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
-from functions.model.ingestion import ALERTED, Ingestion, State, standing
-from functions.model.ingestion_summary import IngestionSummary
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary, status_text
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
@@ -129,7 +129,7 @@ def _why(ingestion: Ingestion) -> str:
         return "it was discarded"
     if ingestion.state in ALERTED:
         return "somebody deleted it, although it was neither published nor discarded"
-    return standing(ingestion)
+    return status_text(ingestion)
 
 
 def _of_one_table(report: AuditReport) -> AuditReport:

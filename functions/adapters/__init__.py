@@ -1,1 +1,1 @@
-"""One module per outside system."""
+"""The outside systems: one module for each."""

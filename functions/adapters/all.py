@@ -1,4 +1,4 @@
-"""The outside systems that the story works on, as one value handed through it."""
+"""All adapters as one value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Adapters:
     """Every adapter and the settings.
 
-    `tables` makes its adapter when it is first asked: pyiceberg takes two seconds to import, and
-    only a refused merge needs it. `now` is the time, ISO 8601 in UTC with milliseconds; `token` a
-    few random letters, for a branch that its maker alone may know.
+    `tables` creates its adapter on the first call: pyiceberg takes two seconds to import, and only
+    a refused merge needs it. `now` returns the time (ISO 8601 in UTC with milliseconds), `token` a
+    few random letters that make a branch's name unique.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""Job runs of EMR Serverless."""
+"""Start and read job runs of EMR Serverless."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +15,9 @@ from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import AVRO, MAIN, PACKAGES, JobSpec
 from lakegate.landing import run_name
 
-# A job run of EMR Serverless, as a value.
-
 
 class RunState(StrEnum):
-    """EMR Serverless's states of a job run (user guide, "Job run states")."""
+    """The states of a job run in EMR Serverless (user guide, "Job run states")."""
 
     SUBMITTED = "SUBMITTED"
     QUEUED = "QUEUED"
@@ -33,32 +31,35 @@ class RunState(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether the run will not change its state again."""
+        """Return whether the state is final."""
         return self in (RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED)
 
 
 @dataclass(frozen=True)
 class JobRun:
-    """One job run; `details` is EMR's own word on its state, at most 256 characters."""
+    """A job run; `details` is EMR's explanation of its state, at most 256 characters."""
 
     id: str
     name: str
     state: RunState
     details: str = ""
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the run will not change its state again."""
+        return self.state.terminal
 
-# What one job run is submitted with: its code, Spark's settings and where its log goes.
-#
-# Everything is said in the job run itself: an application's own settings are nobody's to rely on.
-# GetJobRun shows all of it to whoever may ask, so no secret is here.
 
-# Where EMR has it, also with Spark 4 ("Using Apache Iceberg with EMR Serverless").
+# Each job run carries all of its configuration, because the application's own defaults may change.
+# GetJobRun shows it to everybody with read access, so it contains no secret.
+
+# The path on EMR, also with Spark 4 ("Using Apache Iceberg with EMR Serverless").
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 _STREAMS = {"SPARK_DRIVER": ["STDERR", "STDOUT"], "SPARK_EXECUTOR": ["STDERR", "STDOUT"]}
 
 
 def spark_submit(spec: JobSpec, settings: Settings) -> dict[str, Any]:
-    """The job driver of StartJobRun: entry point, the spec as its one argument, parameters."""
+    """Return the job driver of StartJobRun: entry point, job spec and Spark parameters."""
     code = settings.job_code
     flags = [f"--py-files {code}/{PACKAGES}"]
     flags += [f"--conf {name}={value}" for name, value in spark_settings(settings).items()]
@@ -70,10 +71,10 @@ def spark_submit(spec: JobSpec, settings: Settings) -> dict[str, Any]:
 
 
 def spark_settings(settings: Settings) -> dict[str, str]:
-    """What Spark must be told before it starts; the run itself tells it the rest.
+    """Return the Spark settings that must be known at start; the job sets the others.
 
-    Both s3:// and s3a:// are Hadoop's S3A there, as on one machine (EMR Release Guide, "Migration
-    Guide: EMRFS to S3A Filesystem"), with the run's own credentials.
+    On EMR, s3:// and s3a:// are both Hadoop's S3A, as in a local run (EMR Release Guide, "Migration
+    Guide: EMRFS to S3A Filesystem"), with the job role's credentials.
     """
     cores, memory = str(settings.job_worker_cores), settings.job_worker_memory
     return {
@@ -81,24 +82,24 @@ def spark_settings(settings: Settings) -> dict[str, str]:
         "spark.driver.memory": memory,
         "spark.executor.cores": cores,
         "spark.executor.memory": memory,
-        # A file that asks for too much memory fails its run, with that reason, and no executor.
+        # A file that needs too much memory fails its job run with that reason; executors survive.
         "spark.executor.killOnFatalError.depth": "0",
-        # A task that spins heeds no cancel: its executor is killed, and another one started.
+        # A busy loop ignores cancellation: its executor is killed and replaced.
         "spark.task.reaper.enabled": "true",
         "spark.task.reaper.killTimeout": "60s",
         "spark.dynamicAllocation.initialExecutors": "1",  # most files are small
         "spark.dynamicAllocation.maxExecutors": str(settings.job_max_executors),
         "spark.jars": f"{ICEBERG_JAR},{settings.job_code}/{AVRO}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        # Not Glue: the one catalog is Nessie.
+        # The only catalog is Nessie, not Glue.
         "spark.sql.catalogImplementation": "in-memory",
-        # Without it Spark believes a damaged page.
+        # Without it Spark accepts a corrupt page.
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     }
 
 
 def monitoring(settings: Settings) -> dict[str, Any]:
-    """Where the run's log goes: EMR's own storage, which its Spark UI reads, and a log group."""
+    """Return where logs go: EMR's own storage, which its Spark UI reads, and a log group."""
     own = {"managedPersistenceMonitoringConfiguration": {"enabled": True}}
     if not settings.job_log_group:
         return own
@@ -114,18 +115,18 @@ class UnknownRun(LakegateError):
 
 
 class Jobs:
-    """The EMR Serverless application that runs our jobs."""
+    """The EMR Serverless application that runs the jobs."""
 
     def __init__(self, client: Any, settings: Settings) -> None:
-        """`client` is boto3's `emr-serverless` client."""
+        """Use boto3's `emr-serverless` client."""
         self._client = client
         self._settings = settings
 
     def start(self, spec: JobSpec) -> str:
-        """Start the job run of one attempt, or find it started already; returns its id.
+        """Start the job run of one attempt and return its id; return the existing one if started.
 
-        Raises Permanent when EMR refuses the request itself, Transient otherwise: also where there
-        is no such application, which is a fault of the deployment and not of the file.
+        Raises Permanent when EMR refuses the request itself, Transient otherwise. A missing
+        application is Transient: the deployment is at fault, not the file.
         """
         name = run_name(spec.ingestion, spec.attempt)
         with _translated():
@@ -144,11 +145,11 @@ class Jobs:
         return str(run["jobRunId"])
 
     def get(self, run: str) -> JobRun:
-        """The job run as it is now. Raises UnknownRun."""
+        """Return the current state of a job run. Raises UnknownRun."""
         return _run(run, self._described(run))
 
     def runs(self, since: str = "") -> list[JobRun]:
-        """Every job run of the application that was created since that time (ISO 8601)."""
+        """Return every job run of the application created since a time (ISO 8601)."""
         given: dict[str, Any] = {"applicationId": self._settings.emr_application_id}
         if since:
             given["createdAtAfter"] = datetime.fromisoformat(since)
@@ -157,12 +158,14 @@ class Jobs:
             return [_run(found["id"], found) for page in pages for found in page["jobRuns"]]
 
     def spec(self, run: str) -> JobSpec:
-        """What a job run was told. Raises UnknownRun, or Permanent where it is no run of ours."""
+        """Return a job run's spec. Raises UnknownRun, or Permanent BAD_JOB_SPEC."""
         driver = self._described(run).get("jobDriver", {})
         try:
             return JobSpec.from_argument(*driver["sparkSubmit"]["entryPointArguments"])
         except (KeyError, TypeError, ValueError) as error:
-            message = f"job run {run} was told something else than our jobs are: {error!r}"
+            message = (
+                f"job run {run} was not started by Lakegate: its argument is invalid: {error!r}"
+            )
             raise Permanent("BAD_JOB_SPEC", message) from error
 
     def _described(self, run: str) -> dict[str, Any]:

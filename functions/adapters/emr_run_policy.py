@@ -1,9 +1,8 @@
-"""What one job run may do: the policy that narrows the job's role to one ingestion.
+"""The policy that narrows the job's role to one ingestion.
 
-A run may do what its role and this policy both allow (EMR Serverless User Guide, "Execution IAM
-policy"). What the role gives to every run alike, such as the one secret and the log group, is not
-told apart here once more: the text has 2,048 characters at most (API reference,
-JobRunExecutionIamPolicy).
+A job run may do what both its role and this policy allow (EMR Serverless User Guide, "Execution IAM
+policy"). The text has at most 2,048 characters (API reference, JobRunExecutionIamPolicy), so it
+does not repeat what the role gives to every run, such as the secret and the log group.
 """
 
 import json
@@ -17,7 +16,7 @@ from lakegate.jobspec import JobSpec
 
 MOST = 2048
 _LONGEST_PATH, _LONGEST_FOLDER = 120, 300
-# The API takes no others; how many characters IAM counts in one of these is nowhere said.
+# The API accepts no other characters. How IAM counts these is undocumented.
 _UNWRITABLE = re.compile(r"[^\x20-\x7e\xa0-\xff]+")
 _READ = ("s3:GetObject", "s3:GetObjectVersion")
 _WRITE = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload")
@@ -25,13 +24,13 @@ _ALIKE = ("s3:ListBucket", "secretsmanager:GetSecretValue", "logs:*")
 
 
 def run_policy(spec: JobSpec, settings: Settings) -> str:
-    """The policy of one job run, as JSON of at most MOST characters.
+    """Return the policy of one job run, as JSON of at most MOST characters.
 
-    It may read its landed object, the contract, baselines and the job's code, and write what bears
-    the ingestion's id: reports, staged copies, results and quarantine. In its table it may write;
-    where it audits again it only reads there. All tables it may read only if it has to. A name that
-    is too long, or has characters that a policy cannot have, is widened by `*`. For the tables of a
-    batch, where they are too many to be named, their namespaces stand, or all tables.
+    The run may read its landed object, the contract, baselines and the job's code. It may write
+    keys that contain the ingestion's id (reports, staged copies, results, quarantine) and its
+    table; a re-audit only reads the table. It reads all tables only if its contract requires it. A
+    name that is too long, or has characters that a policy cannot have, is widened by `*`. A batch
+    with too many tables gets their namespaces, or all tables.
     """
     if spec.parts:
         return next(text for text in _of_batch(spec, settings) if len(text) <= MOST)
@@ -41,7 +40,7 @@ def run_policy(spec: JobSpec, settings: Settings) -> str:
 
 
 def _of_batch(spec: JobSpec, settings: Settings) -> Iterator[str]:
-    """The policies that would do for a batch, the narrowest first: it reads its whole folder."""
+    """Yield the possible policies of a batch, narrowest first; it reads its whole folder."""
     bucket = f"{_s3(settings)}{spec.landed.bucket}/"
     landed = [f"{bucket}{literal(folder(spec.landed.key), _LONGEST_FOLDER)}*"]
     names = tables_of(spec.parts)
@@ -51,9 +50,9 @@ def _of_batch(spec: JobSpec, settings: Settings) -> Iterator[str]:
 
 
 def _tables(names: Iterable[str]) -> list[str]:
-    """Where tables lie; Nessie has every new one in a folder `<table>_<uuid>`.
+    """Return the locations of tables; Nessie creates each in a folder `<table>_<uuid>`.
 
-    No table's name has a hyphen, so that such a pattern fits no other one.
+    A table's name has no hyphen, so such a pattern matches no other table.
     """
     places = (literal(f"warehouse/{n.replace('.', '/')}", _LONGEST_PATH) for n in names)
     return [f"{place}{end}" for place in places for end in ("_????????-*", "/*")]
@@ -83,7 +82,7 @@ def _allow(actions: Sequence[str], resources: Sequence[str]) -> dict[str, Any]:
 
 
 def _landed(spec: JobSpec, settings: Settings, room: int) -> Sequence[str]:
-    """The landed object, and a control file beside it, in so many characters of JSON."""
+    """Return the landed object and a control file beside it, within `room` characters of JSON."""
     key, bucket = spec.landed.key, f"{_s3(settings)}{spec.landed.bucket}/"
     both = (bucket + literal(key), f"{bucket}{literal(key)}.control.*")
     if len(_compact(both)) <= room:
@@ -92,10 +91,10 @@ def _landed(spec: JobSpec, settings: Settings, room: int) -> Sequence[str]:
 
 
 def literal(text: str, most: int = 10_000) -> str:
-    """An IAM pattern that stands for this very text, in at most `most` characters of JSON.
+    """Return an IAM pattern for this exact text, in at most `most` characters of JSON.
 
-    Characters that are wildcards or begin a variable are escaped (IAM User Guide, "Policy
-    variables: special characters"); what cannot be written and what is too long becomes `*`.
+    Wildcards and characters that begin a variable are escaped (IAM User Guide, "Policy variables:
+    special characters"). Characters that cannot be written, and what exceeds the limit, become `*`.
     """
     pattern, size = "", 0
     for part in re.findall(rf"{_UNWRITABLE.pattern}|.", text):

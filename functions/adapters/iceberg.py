@@ -1,8 +1,7 @@
-"""Iceberg tables on Nessie's branches, changed by metadata alone.
+"""Change Iceberg tables on Nessie's branches by metadata alone.
 
-Re-appending on a fresh branch is what makes publishing free of conflicts: Nessie refuses to merge
-a branch whose table main has changed since, so the same data files are entered into main's newer
-table instead. No data file is read or written.
+Nessie refuses to merge a branch whose table main has changed since. Then the same data files are
+registered on a fresh branch in main's newer table. No data file is read or written.
 """
 
 from collections import Counter
@@ -52,8 +51,8 @@ from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
 from lakegate.tokens import TokenRefused
 
-_AT_ONCE = 8
-_PASSING = (
+_PARALLEL = 8
+_TRANSIENT = (
     RESTError,
     CommitFailedException,
     CommitStateUnknownException,
@@ -61,7 +60,7 @@ _PASSING = (
     ClientError,
     BotoCoreError,
     OSError,
-    ValidationError,  # an answer that is no catalog's
+    ValidationError,  # the answer is not a catalog's
 )
 
 
@@ -69,7 +68,7 @@ class Tables:
     """The tables that one token may change."""
 
     def __init__(self, nessie_uri: str, token: str | Secret, s3: Any) -> None:
-        """`nessie_uri` has no path; `token` is a token or its secret, `s3` boto3's client."""
+        """Use Nessie at `nessie_uri` (without a path) and boto3's `s3` client."""
         self._uri = nessie_uri
         self._bearer = Bearer(token)
         self._s3 = s3
@@ -78,15 +77,15 @@ class Tables:
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
     ) -> Mapping[Intent, LakegateError]:
-        """Enter the files that each of `sources` added to `table` into it on `target`, at once.
+        """Register in `table` on `target` the files that each of `sources` added, in one commit.
 
-        Returns the sources whose files could not be entered, and why: CannotRebase where the table
-        on `target` could not read them as they were written, or what the catalog answered. Raises
-        such an error where the table on `target` itself is the reason.
+        Returns the sources whose files could not be registered, and why: CannotRebase where the
+        table on `target` could not read the files as written, or the catalog's error. Raises such
+        an error where the table on `target` itself is the reason.
         """
         with self._translated():
             current = self._load(table, target)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(_PARALLEL) as pool:
             read = pool.map(lambda source: self._audited(table, source, current), sources)
             found = dict(zip(sources, read, strict=True))
         files = [each for each in found.values() if not isinstance(each, LakegateError)]
@@ -101,10 +100,10 @@ class Tables:
         return {s: each for s, each in found.items() if isinstance(each, LakegateError)}
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
-        """Enter what `source` added into `table` on `target` and take `removed` out, at once.
+        """Register what `source` added to `table` on `target` and remove `removed`.
 
         `removed` are addresses of data files. Raises CannotRebase where the table on `target` could
-        not read the files as they were written, FilesGone where it has not all of `removed`.
+        not read the files as written, FilesGone where it lacks some of `removed`.
         """
         with self._translated():
             current = self._load(table, target)
@@ -117,21 +116,21 @@ class Tables:
             _exchange(current, found, added)
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
-        """Enter data files into the tables of history on `target`, made where there are none.
+        """Register data files in the history tables on `target`; create missing tables.
 
-        One that is there already moves to its new partition, unless it was rewritten since.
-        Raises Permanent where another table has the name of one of these.
+        A file that is listed already moves to its new partition, unless it was rewritten since.
+        Raises Permanent where another table has the name of a history table.
         """
         with self._translated():
             catalog = self._catalog(target)
             for table in dict.fromkeys(entry.table for entry in entries):
                 current = opened(catalog, table, lake_bucket)
-                _enter(current, [entry for entry in entries if entry.table == table])
+                _register(current, [entry for entry in entries if entry.table == table])
 
     def make(self, tables: Iterable[HistoryTable], lake_bucket: str, target: str) -> None:
-        """Have tables of history be on `target`, empty where there are none.
+        """Create the missing history tables on `target`, empty.
 
-        Raises Permanent where another table has the name of one of these.
+        Raises Permanent where another table has the name of a history table.
         """
         with self._translated():
             for table in tables:
@@ -143,20 +142,20 @@ class Tables:
         try:
             with self._translated():
                 audited = self._load(table, f"{source.branch}@{source.hash}")
-                _check(audited, current)
+                _require_same_shape(audited, current)
                 return list(added(audited))
         except LakegateError as error:
             return error
 
     def files(self, metadata: str) -> TableFiles:
-        """All files of the table state that the file at the address `metadata` describes."""
+        """Return all files of the table state that a metadata file describes."""
         with self._translated():
             return self._reader.read(metadata)
 
     def rows(self, table: str, reference: str) -> TableRows:
-        """How many rows a table has at a branch, or at `main@<hash>`; none where there is no table.
+        """Return a table's row counts at a branch or `main@<hash>`; zero without a table.
 
-        Read from its list of manifests, and from those of its delete files.
+        The counts come from its manifest list and from the manifests of its delete files.
         """
         try:
             with self._translated():
@@ -168,9 +167,9 @@ class Tables:
             return TableRows()
 
     def change(self, table: str, before: str, after: str) -> TableChange:
-        """Return what became of a table between two references, as `main@<hash>`.
+        """Return how a table changed between two references, as `main@<hash>`.
 
-        Only the manifests are read that one of both has and the other has not.
+        It reads only the manifests that one state has and the other lacks.
         """
         with self._translated():
             old, new = self._manifests(table, before), self._manifests(table, after)
@@ -183,7 +182,7 @@ class Tables:
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """Yield the addresses of a table's data files, manifest by manifest.
 
-        With `most` only so many, from a few manifests that the reference determines.
+        With `most` it yields at most that many, from a sample of manifests seeded by the reference.
         """
         with self._translated():
             found = list(self._manifests(table, reference).values())
@@ -196,7 +195,7 @@ class Tables:
                 yield from chance.sample(paths, share)
 
     def _manifests(self, table: str, reference: str) -> dict[str, ManifestFile]:
-        """Return the manifests of a table by address; none where there is no table."""
+        """Return a table's manifests by address; empty for a missing table."""
         try:
             snapshot = self._load(table, reference).current_snapshot()
         except NoSuchTableError:
@@ -205,7 +204,10 @@ class Tables:
         return {manifest.manifest_path: manifest for manifest in found}
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
-        """The data files that a table lists more than once, by path; reads all its manifests."""
+        """Return the data files that a table lists more than once, by path.
+
+        It reads all manifests of the table.
+        """
         try:
             with self._translated():
                 return _doubled(self._load(table, reference))
@@ -232,21 +234,21 @@ class Tables:
             yield
         except UnauthorizedError as error:
             self._bearer.after(token)  # for the next try
-            raise TokenRefused(self._bearer.whose) from error
+            raise TokenRefused(self._bearer.name) from error
         except NoSuchTableError as error:
-            raise CannotRebase("TABLE_GONE", f"main's table is gone: {error}") from error
-        except _PASSING as error:
-            message = f"the catalog did not answer: {error}"
+            raise CannotRebase("TABLE_GONE", f"the table is not on main: {error}") from error
+        except _TRANSIENT as error:
+            message = f"the Iceberg catalog did not answer: {error}"
             raise Transient("CATALOG_UNAVAILABLE", message) from error
         except LakegateError:
             raise
-        except Exception as error:  # whatever pyiceberg meets in a table that others may change
-            message = f"its metadata cannot be worked on: {type(error).__name__}: {error}"
+        except Exception as error:  # others may have changed the table in any way
+            message = f"the table's metadata cannot be used: {type(error).__name__}: {error}"
             raise CannotRebase("TABLE_UNUSABLE", message) from error
 
 
-def _enter(current: Table, entries: Sequence[Entry]) -> None:
-    """Enter data files into one table, those that are there already instead of themselves."""
+def _register(current: Table, entries: Sequence[Entry]) -> None:
+    """Register data files in one table; those listed already replace their old entries."""
     again = {entry.file.path for entry in entries if entry.again}
     old = [file for file in _files(current) if file.file_path in again] if again else []
     there = {file.file_path for file in old}
@@ -255,39 +257,39 @@ def _enter(current: Table, entries: Sequence[Entry]) -> None:
 
 
 def _exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
-    """Take data files out of the table and enter others, in one commit."""
+    """Remove data files from the table and register others, in one transaction."""
     with table.transaction() as change:
         if old:
             with change.update_snapshot().overwrite() as removal:
                 for file in old:
                     removal.delete_data_file(file)
-        # A snapshot of its own: it also drops the manifests that the removal emptied.
+        # A separate snapshot also drops the manifests that the removal emptied.
         with change.update_snapshot().merge_append() as append:
             for file in new:
                 append.append_data_file(file)
 
 
 def _files(table: Table) -> Iterator[DataFile]:
-    """Every data file that a reader of the table reads."""
+    """Yield every data file that a query of the table reads."""
     snapshot = table.current_snapshot()
     manifests = snapshot.manifests(table.io) if snapshot else []
     read = [each for each in manifests if each.content == ManifestContent.DATA]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_PARALLEL) as pool:
         for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
             yield from (entry.data_file for entry in entries)
 
 
-def _check(audited: Table, current: Table) -> None:
+def _require_same_shape(audited: Table, current: Table) -> None:
     if audited.metadata.table_uuid != current.metadata.table_uuid:
-        raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
+        raise CannotRebase("TABLE_REPLACED", "the table on main was dropped and created again")
     if audited.spec() != current.spec():
-        raise CannotRebase("PARTITIONING_CHANGED", "main's table is partitioned differently now")
+        raise CannotRebase("PARTITIONING_CHANGED", "the partitioning of the table on main changed")
     if not reads_as_written(audited.schema(), current.schema()):
-        raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
+        raise CannotRebase("COLUMNS_CHANGED", "the columns of the table on main changed")
 
 
 def added(table: Table) -> Iterator[DataFile]:
-    """The data files that the table's newest commit added."""
+    """Yield the data files that the table's newest commit added."""
     snapshot = table.current_snapshot()
     if snapshot is None:
         return
@@ -299,9 +301,9 @@ def added(table: Table) -> Iterator[DataFile]:
 
 
 def _totals(table: Table) -> tuple[int, int, int]:
-    """The rows in data files, in position deletes and in equality deletes.
+    """Return the rows in data files, in position deletes and in equality deletes.
 
-    Not from the snapshot's summary: that is what its writer believed, and some have it wrong.
+    The snapshot's summary is not used: some writers get it wrong.
     """
     snapshot = table.current_snapshot()
     rows: Counter[DataFileContent] = Counter()
@@ -317,7 +319,7 @@ def _totals(table: Table) -> tuple[int, int, int]:
 
 
 def _change(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO) -> TableChange:
-    """Return what taking manifests out of a table and others in makes of it."""
+    """Return the change that removing and adding these manifests makes to a table."""
     rows, files = 0, Counter[str]()
     for sign, manifests in ((-1, old), (1, new)):
         for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):

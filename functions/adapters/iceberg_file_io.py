@@ -1,6 +1,7 @@
-"""pyiceberg's file access over boto3 alone: its own implementations need 170 MB of pyarrow.
+"""Give pyiceberg file access through boto3; its own implementations need 170 MB of pyarrow.
 
-The surface is pyiceberg's `FileIO`: whole files in memory, which metadata and manifests fit.
+It implements pyiceberg's `FileIO` and holds whole files in memory, as metadata and manifests are
+small.
 """
 
 import io
@@ -12,24 +13,24 @@ from botocore.exceptions import ClientError
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.typedef import Properties
 
-# All tables share one client: to make one takes longer than to read a table.
+# All tables share one client: creating one takes longer than reading a table.
 CLIENT = "lakegate.s3-client"
 
 
 class S3InputFile(InputFile):
-    """One object, read whole."""
+    """One object, read as a whole."""
 
     def __init__(self, location: str, client: Any) -> None:
-        """`client` is boto3's `s3` client."""
+        """Use boto3's `s3` client."""
         super().__init__(location)
         self._client = client
 
     def __len__(self) -> int:
-        """The object's size in bytes."""
+        """Return the object's size in bytes."""
         return int(self._client.head_object(**_address(self.location))["ContentLength"])
 
     def exists(self) -> bool:
-        """Whether the object is there."""
+        """Return whether the object is there."""
         try:
             self._client.head_object(**_address(self.location))
         except ClientError as error:
@@ -39,7 +40,7 @@ class S3InputFile(InputFile):
         return True
 
     def open(self, seekable: bool = True) -> InputStream:
-        """The object's bytes. Raises FileNotFoundError."""
+        """Return the object's bytes. Raises FileNotFoundError."""
         try:
             body = self._client.get_object(**_address(self.location))["Body"]
         except self._client.exceptions.NoSuchKey as error:
@@ -51,24 +52,24 @@ class S3OutputFile(OutputFile):
     """One object, written when its stream is closed."""
 
     def __init__(self, location: str, client: Any) -> None:
-        """`client` is boto3's `s3` client."""
+        """Use boto3's `s3` client."""
         super().__init__(location)
         self._client = client
 
     def __len__(self) -> int:
-        """The written object's size in bytes."""
+        """Return the written object's size in bytes."""
         return len(self.to_input_file())
 
     def exists(self) -> bool:
-        """Whether the object is there."""
+        """Return whether the object is there."""
         return self.to_input_file().exists()
 
     def to_input_file(self) -> S3InputFile:
-        """The same object, to be read."""
+        """Return the same object for reading."""
         return S3InputFile(self.location, self._client)
 
     def create(self, overwrite: bool = False) -> OutputStream:
-        """A stream whose bytes become the object; without `overwrite` only if it is new."""
+        """Return a stream whose bytes become the object; without `overwrite` it must be new."""
         condition = {} if overwrite else {"IfNoneMatch": "*"}
         return _Buffer(
             lambda body: self._client.put_object(**_address(self.location), Body=body, **condition)
@@ -79,16 +80,16 @@ class S3FileIO(FileIO):
     """Objects on S3 by their `s3://` addresses."""
 
     def __init__(self, properties: Properties) -> None:
-        """`properties` are the catalog's; CLIENT among them is boto3's `s3` client."""
+        """Use the catalog's `properties`; CLIENT among them is boto3's `s3` client."""
         super().__init__(properties)
         self._client = properties[CLIENT]
 
     def new_input(self, location: str) -> S3InputFile:
-        """An object to be read."""
+        """Return an object for reading."""
         return S3InputFile(location, self._client)
 
     def new_output(self, location: str) -> S3OutputFile:
-        """An object to be written."""
+        """Return an object for writing."""
         return S3OutputFile(location, self._client)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:

@@ -1,4 +1,4 @@
-"""Which files one state of an Iceberg table consists of, read from its metadata alone."""
+"""Read from metadata which files a table consists of, and its row counts."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,9 +34,9 @@ class TableFiles:
     """The addresses of all files that one state of a table reaches.
 
     `levels` go from the leaves to the root: data files (with deletes and statistics), manifests,
-    manifest lists, the metadata file. Whoever deletes in this order can begin again after a
-    crash: a file that is there still names all that is left under it. `missing` are those that
-    had to be read and are gone. `location` is the table's place, "" where that could not be read.
+    manifest lists, the metadata file. Deleting in this order can resume after a crash: a remaining
+    file still names everything left under it. `missing` are files that had to be read and are gone.
+    `location` is the table's location, "" where it could not be read.
     """
 
     location: str
@@ -45,22 +45,22 @@ class TableFiles:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The files of all levels."""
+        """Return the files of all levels."""
         return frozenset().union(*self.levels)
 
 
 class TableFilesReader:
-    """Reads each file once, however many states share it: none is ever written twice."""
+    """Reads each file once, even if several states share it: files never change."""
 
     def __init__(self, io: FileIO) -> None:
-        """`io` reads the files."""
+        """Read files through `io`."""
         self._io = io
         self._tables: dict[str, TableMetadata] = {}
         self._lists: dict[str, tuple[ManifestFile, ...]] = {}
         self._entries: dict[str, frozenset[str]] = {}
 
     def read(self, metadata: str) -> TableFiles:
-        """The files of the table state that the file at `metadata` describes."""
+        """Return the files of the table state that the file at `metadata` describes."""
         gone: set[str] = set()
         try:
             table = self._table(metadata)
@@ -98,7 +98,7 @@ class TableFilesReader:
         return self._lists[address]
 
     def _data(self, manifest: ManifestFile, gone: set[str]) -> frozenset[str]:
-        """The files that a manifest names, those it deletes included: an older state has them."""
+        """Return the files that a manifest names, including those it deletes."""
         path = manifest.manifest_path
         if path not in self._entries:
             try:
@@ -115,14 +115,15 @@ def _statistics(table: TableMetadata) -> Iterator[str]:
     yield from (each.statistics_path for each in table.partition_statistics)
 
 
-# Data files that jobs wrote for the tables of history, as pyiceberg enters them.
-
 _PARTITION = 1000  # where Iceberg's partition fields begin
 _TYPES: dict[str, PrimitiveType] = {"table_name": StringType(), "run_ts": TimestamptzType()}
 
 
 def opened(catalog: RestCatalog, table: HistoryTable, lake_bucket: str) -> Table:
-    """The table, made where there is none. Raises Permanent where another one has its name."""
+    """Return a history table; create a missing one.
+
+    Raises Permanent where another table has its name.
+    """
     wanted = Schema.model_validate_json(table.schema)
     try:
         found = catalog.load_table(table.name)
@@ -138,15 +139,15 @@ def opened(catalog: RestCatalog, table: HistoryTable, lake_bucket: str) -> Table
     ids = {field.name: field.field_id for field in found.schema().fields}
     own = found.spec() == _by_published(wanted)
     if not own or any(ids.get(f.name, f.field_id) != f.field_id for f in wanted.fields):
-        message = f"{table.name} on main is not the table that Lakegate makes: drop or rename it"
+        message = f"the table {table.name} on main was not made by Lakegate: drop or rename it"
         raise Permanent("TABLE_MISMATCH", message)
     return found
 
 
 def data_file(table: Table, entry: Entry) -> DataFile:
-    """The file as it stands in a manifest.
+    """Return the manifest entry of a data file.
 
-    It has bounds for what all of its rows have in common, so that readers can leave it out.
+    Its bounds cover the columns whose value all rows share, so that queries can skip the file.
     """
     schema = table.schema()
     bounds = {}
@@ -176,20 +177,17 @@ def _properties(schema: Schema) -> dict[str, str]:
     return {
         "format-version": "2",
         "commit.manifest-merge.enabled": "true",
-        # Files that Spark wrote have no field ids: their columns are found by name.
+        # Files that Spark wrote have no field ids: their columns are matched by name.
         "schema.name-mapping.default": create_mapping_from_schema(schema).model_dump_json(),
     }
 
 
-# How many rows a table has, as its metadata says.
-
-
 @dataclass(frozen=True)
 class TableRows:
-    """A table at one commit, by its manifests; no `uuid` where there is no table.
+    """A table's row counts at one commit, from its manifests; no `uuid` for a missing table.
 
-    `records` are the rows in its data files, `position_deletes` the rows of them that delete files
-    name; which rows its `equality_deletes` hide cannot be said without reading the data.
+    `records` counts the rows in its data files, `position_deletes` those that delete files name.
+    How many rows `equality_deletes` hide is unknown without reading the data.
     """
 
     uuid: str = ""
@@ -199,16 +197,16 @@ class TableRows:
 
     @property
     def live(self) -> int:
-        """The rows that a reader sees, as long as there are no equality deletes."""
+        """Return the visible rows, provided there are no equality deletes."""
         return self.records - self.position_deletes
 
 
 @dataclass(frozen=True)
 class TableChange:
-    """What became of a table from one commit to a later one, by its manifests.
+    """How a table changed from one commit to a later one, from its manifests.
 
-    `rows` is by how many live rows it grew. `added` and `removed` map the addresses of data files
-    to how often the table lists them more, or less, than before.
+    `rows` is the change in live rows. `added` and `removed` map the addresses of data files to how
+    many more, or fewer, times the table lists them.
     """
 
     rows: int = 0
@@ -218,7 +216,7 @@ class TableChange:
 
 @dataclass(frozen=True)
 class DoubledFile:
-    """A data file that a table lists more than once: a reader sees its `rows` that many `times`."""
+    """A data file that a table lists more than once: queries see its `rows` that many `times`."""
 
     path: str
     rows: int

@@ -37,7 +37,7 @@ _KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
 
 
 def to_item(ingestion: Ingestion) -> dict[str, Any]:
-    """The item that keeps an ingestion."""
+    """Return the item that keeps an ingestion."""
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
     item |= {**item.pop("unknown"), "schema": SCHEMA}
     landed = dataclasses.asdict(item.pop("landed"))
@@ -69,12 +69,12 @@ def size(ingestion: Ingestion) -> int:
 
 
 def from_item(item: dict[str, Any]) -> Ingestion:
-    """The ingestion that an item keeps; what an older release did not write has its default.
+    """Return the ingestion that an item keeps; what an older release did not write has its default.
 
     But what ended under a release that announced nothing is not to be announced any more. Raises
     Transient NEWER_RELEASE where the item is not to be understood.
     """
-    _require_understood(item)
+    _require_known_schema(item)
     fields = {_FIELDS[name]: value for name, value in item.items() if name in _FIELDS}
     fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
     fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
@@ -99,12 +99,15 @@ def from_item(item: dict[str, Any]) -> Ingestion:
     )
 
 
-def _require_understood(item: dict[str, Any]) -> None:
+def _require_known_schema(item: dict[str, Any]) -> None:
     schema = int(item.get("schema", SCHEMA))
     if schema > SCHEMA:
-        message = f"a newer release of lakegate wrote the ledger's item of {item['id']}"
-        message = f"{message} (schema {schema}; this release knows {SCHEMA} at most)"
-        raise Transient("NEWER_RELEASE", f"{message}: deploy that release, or a later one")
+        message = (
+            f"a newer release of lakegate wrote the ledger's item of {item['id']} "
+            f"(schema {schema}; this release knows {SCHEMA} at most): deploy that release, or a "
+            "later one"
+        )
+        raise Transient("NEWER_RELEASE", message)
 
 
 def _plain(value: Any) -> dict[str, Any]:

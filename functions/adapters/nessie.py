@@ -1,7 +1,7 @@
-"""The catalog's references: branches of Nessie, their merge into main, and main's log.
+"""Work on Nessie's references: branches, their merge into main, and main's log.
 
-pynessie serves branches and contents. It speaks API v1, whose merge carries neither message nor
-properties, so the one merge call goes to REST v2 (Nessie documentation, "REST API").
+pynessie serves branches and contents. It uses API v1, whose merge takes neither message nor
+properties, so the merge call goes to REST v2 (Nessie documentation, "REST API").
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,19 +32,20 @@ _PAGE = 100
 
 
 class MergeConflict(LakegateError):
-    """Main changed the table since the branch was cut: this branch can never be merged."""
+    """Main changed the table since the branch was created: this branch can never be merged."""
 
 
 class CannotRebase(LakegateError):
-    """Main's table cannot take the branch's files as they are: the job must run again."""
+    """The table on main cannot take the branch's files as they are: the job must run again."""
 
 
 class FilesGone(LakegateError):
-    """The table has not all of the data files that were named; `paths` are those it has not."""
+    """The table lacks some of the named data files; `paths` are those it lacks."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = frozenset(paths)
-        super().__init__("FILES_GONE", f"not in the table: {', '.join(sorted(self.paths))}")
+        names = ", ".join(sorted(self.paths))
+        super().__init__("FILES_GONE", f"the table no longer lists these data files: {names}")
 
 
 class UnknownBranch(LakegateError):
@@ -52,14 +53,14 @@ class UnknownBranch(LakegateError):
 
 
 class SetBack(LakegateError):
-    """Main lost the commit that the branch was cut at: a merge would bring back what it lost."""
+    """Main lost the commit that the branch was created at: a merge would restore what it lost."""
 
 
 class Catalog:
-    """Nessie, seen by the holder of one token."""
+    """Nessie, accessed with one token."""
 
     def __init__(self, uri: str, token: str | Secret) -> None:
-        """`uri` is the server's address without a path; `token` a bearer token, or its secret."""
+        """Connect to `uri`, which has no path, with a bearer token or the secret that holds it."""
         self._v2 = f"{uri}/api/v2"
         self._session = requests.Session()
         self._session.auth = self._bearer = Bearer(token)
@@ -68,8 +69,7 @@ class Catalog:
     def begin(self, namespace: str) -> bool:
         """Give main its first commit, without which nothing can be merged into it.
 
-        It makes a namespace. Returns False where main has a commit already, also where somebody
-        else was quicker.
+        The commit creates a namespace. Returns False where main has a commit already.
         """
         if self.begun():
             return False
@@ -84,15 +84,15 @@ class Catalog:
         return True
 
     def begun(self) -> bool:
-        """Whether main has a commit."""
+        """Return whether main has a commit."""
         with self._translated():
             return self.head(MAIN) != self._send("GET", "/config")["noAncestorHash"]
 
     def create_branch(self, name: str) -> str:
-        """Cut a branch off main's head; returns the hash it stands at.
+        """Create a branch at main's head; return its hash.
 
-        A branch that exists already is left as it is. But a fresh one has one maker: where it
-        exists, raises Transient BRANCH_TAKEN, and the next try draws another name.
+        An existing branch stays unchanged. A fresh branch must be new: if it exists, raises
+        Transient BRANCH_TAKEN, and the next try uses another name.
         """
         with self._translated():
             head = self._nessie.get_reference(MAIN).hash_
@@ -104,29 +104,29 @@ class Catalog:
                 return self.head(name)
 
     def head(self, branch: str) -> str:
-        """The hash that a branch stands at. Raises UnknownBranch."""
+        """Return a branch's current hash. Raises UnknownBranch."""
         with self._translated():
             return str(self._nessie.get_reference(branch).hash_)
 
     def tip(self) -> Tip:
-        """Where main stands now."""
+        """Return main's current head."""
         with self._translated():
             found = self._send("GET", f"/trees/{MAIN}", params={"fetch": "ALL"})["reference"]
         return Tip(str(found["hash"]), int(found["metadata"]["numTotalCommits"]))
 
     def branches(self, *prefixes: str) -> list[str]:
-        """The names of all branches that begin with one of `prefixes`, sorted."""
+        """Return the names of all branches that begin with one of `prefixes`, sorted."""
         begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
         query: dict[str, str | int] = {"filter": f"refType == 'BRANCH' && ({begins})"}
         return sorted(str(each["name"]) for each in self._pages("/trees", "references", query))
 
     def references(self) -> dict[str, str]:
-        """Every branch and every tag, with the hash that it stands at."""
+        """Return every branch and every tag with its hash."""
         found = self._pages("/trees", "references", {"max-records": _PAGE})
         return {str(each["name"]): str(each["hash"]) for each in found}
 
     def delete_branch(self, branch: str) -> None:
-        """Delete a branch, whatever it holds; a branch that is gone already is no error."""
+        """Delete a branch with all its commits; ignore a missing one."""
         try:
             with self._translated():
                 self._nessie.delete_branch(branch, self.head(branch))
@@ -138,15 +138,15 @@ class Catalog:
     ) -> str:
         """Merge what `branch` gained between the hashes `base` and `at` into main, as one commit.
 
-        Returns that commit's hash, or "" where main has it all already: merging the same hash again
-        is safe and changes nothing. Raises MergeConflict when main changed the same table since,
-        SetBack when main no longer has `base`, UnknownBranch when the branch is gone.
+        Returns that commit's hash, or "" where main has all of it already: merging the same hash
+        again is safe and changes nothing. Raises MergeConflict when main changed the same table
+        since, SetBack when main no longer has `base`, UnknownBranch when the branch is gone.
         """
         body = {
             "fromRefName": branch,
             "fromHash": at,
             "commitMeta": {"message": message, "authors": ["lakegate"], "properties": properties},
-            # A conflict is then told from a server that was too busy to commit: only that is a 409.
+            # Then only an overloaded server answers 409, and a conflict can be told from it.
             "isReturnConflictAsResult": True,
         }
         with self._translated():
@@ -154,7 +154,7 @@ class Catalog:
             path = f"/trees/{quote(MAIN)}@{head}/history/merge"
             if head != base:
                 _require_base(self._send("POST", path, json={**body, "isDryRun": True}), base, at)
-            # Main set back since then lacks `head`, and Nessie answers 404.
+            # If main was set back meanwhile it lacks `head`, and Nessie answers 404.
             merged = self._send("POST", path, json=body)
         if not merged["wasSuccessful"]:
             raise MergeConflict("MERGE_CONFLICT", _conflicts(merged))
@@ -168,31 +168,31 @@ class Catalog:
         )
 
     def log(self) -> Iterator[Commit]:
-        """Main's commits, newest first, read page by page as they are asked for."""
+        """Yield main's commits, newest first, reading pages on demand."""
         yield from map(Commit.of, self._history({"max-records": _PAGE}))
 
     def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
         """Yield main's commits, newest first, each with the names of what it put or dropped.
 
-        These are tables, and namespaces. Read page by page, as they are asked for.
+        These are tables and namespaces. Pages are read on demand.
         """
         for entry in self._history({"fetch": "ALL", "max-records": _PAGE}):
             yield Commit.of(entry), changed(entry)
 
     def changes(self, at: str, table: str) -> Iterator[Change]:
-        """The commits that lead to the hash `at`, newest first, each with what it made of `table`.
+        """Yield the commits that lead to the hash `at`, newest first, with their change of `table`.
 
-        A hash is known also when no branch leads to it any more. Raises UnknownBranch when it
-        is not.
+        The hash may be one that no branch reaches any more. Raises UnknownBranch for an unknown
+        hash.
         """
         query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             yield Change.of(entry, table)
 
     def metadata(self, at: str, table: str) -> str:
-        """The address of the table's metadata file at the hash `at`; "" where there is no table.
+        """Return the address of the table's metadata file at the hash `at`; "" for a missing table.
 
-        Raises UnknownBranch when the hash is not known.
+        Raises UnknownBranch for an unknown hash.
         """
         try:
             with self._translated():
@@ -207,7 +207,7 @@ class Catalog:
     def _pages(
         self, path: str, name: str, query: Mapping[str, str | int]
     ) -> Iterator[dict[str, Any]]:
-        """What lies under `name` in the pages of an answer, each asked for when it is needed."""
+        """Yield the entries under `name` in an answer's pages, each read on demand."""
         page: dict[str, str] = {}
         while True:
             with self._translated():
@@ -222,7 +222,7 @@ class Catalog:
         if answer.ok:
             return dict(answer.json())
         if answer.status_code == 401:
-            raise TokenRefused(self._bearer.whose)
+            raise TokenRefused(self._bearer.name)
         raise _refusal(answer)
 
     @contextmanager
@@ -230,17 +230,17 @@ class Catalog:
         try:
             yield
         except NessieUnauthorizedException as error:
-            raise TokenRefused(self._bearer.whose) from error
-        except NessieReferenceNotFoundException as error:  # a proxy's 404 says nothing of branches
+            raise TokenRefused(self._bearer.name) from error
+        except NessieReferenceNotFoundException as error:  # unlike a proxy's 404
             raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
         except NessieConflictException as error:
-            raise Transient("CATALOG_MOVED", f"a reference moved meanwhile: {error}") from error
+            raise Transient("CATALOG_MOVED", f"a branch moved meanwhile: {error}") from error
         except (NessieException, requests.RequestException) as error:
             raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
 
 
 class _Nessie(NessieClient):
-    """pynessie's client, which by itself would keep the token that it was made with."""
+    """pynessie's client, which otherwise would keep its first token for ever."""
 
     def __init__(self, endpoint: str, bearer: Bearer) -> None:
         super().__init__(build_config({"endpoint": endpoint, "auth": {"type": "none"}}))
@@ -252,13 +252,13 @@ class _NoContent(LakegateError):
 
 
 def branch_taken(name: str) -> Transient:
-    """Return the refusal of a fresh branch that is there already."""
-    message = f"another process made the branch {name}; the next try takes another name"
+    """Return the error for a fresh branch that exists already."""
+    message = f"another process created the branch {name}: the next try uses another name"
     return Transient("BRANCH_TAKEN", message)
 
 
 def _refusal(answer: requests.Response) -> LakegateError:
-    detail, code = _told(answer, "message") or answer.text[:200], _told(answer, "errorCode")
+    detail, code = _field(answer, "message") or answer.text[:200], _field(answer, "errorCode")
     if code == "CONTENT_NOT_FOUND":
         return _NoContent("NO_CONTENT", detail)
     if code == "REFERENCE_NOT_FOUND":
@@ -276,12 +276,12 @@ def _put(namespace: str) -> dict[str, Any]:
 
 
 def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
-    """Raise SetBack unless a merge would bring just what came after `base`, or nothing any more.
+    """Raise SetBack unless a merge would bring exactly what came after `base`, or nothing.
 
     Nessie merges all since the nearest commit that both sides have ("REST API", `MergeResponse`).
     """
     if tried["commonAncestor"] not in (base, at):
-        message = f"main lost the commit {base} that the branch was cut at: was main set back?"
+        message = f"main lost the commit {base} that the branch was created at: was main set back?"
         raise SetBack("MAIN_SET_BACK", message)
 
 
@@ -291,11 +291,11 @@ def _is_namespace(difference: dict[str, Any]) -> bool:
 
 def _conflicts(merged: dict[str, Any]) -> str:
     found = [each["conflict"]["message"] for each in merged["details"] if each.get("conflict")]
-    return f"changed in conflict: {', '.join(found)}"
+    return f"main changed the same table: {', '.join(found)}"
 
 
-def _told(answer: requests.Response, name: str) -> str:
-    """Return what Nessie's error says under a name, "" where it is no error of Nessie's."""
+def _field(answer: requests.Response, name: str) -> str:
+    """Return a field of Nessie's error document, "" where the answer has none."""
     try:
         return str(answer.json()[name])
     except (ValueError, KeyError, TypeError):

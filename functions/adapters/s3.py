@@ -1,4 +1,4 @@
-"""The lake bucket on S3, as far as it holds no tables: contracts, reports, baselines, changes."""
+"""Read and write the landing bucket, and the lake bucket outside its tables."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.checkpoint import KEY as CHECKPOINT
 from functions.model.checkpoint import Checkpoint
+from functions.model.contract_terms import ContractTerms
 from lakegate import times
 from lakegate.change import CHANGES, Change, parse_change_key
 from lakegate.contract.claims import could_claim
@@ -20,13 +21,11 @@ from lakegate.landing import LandedObject, object_version
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 
-# S3: its answers as values, and its refusals as errors of ours.
-
-_OVERWRITTEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+_PRECONDITION_FAILED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
 
 class Overwritten(Transient):
-    """Somebody else put another text there in between."""
+    """Another process overwrote the object meanwhile."""
 
 
 class Missing(LakegateError):
@@ -34,46 +33,50 @@ class Missing(LakegateError):
 
 
 def body_of(found: dict[str, Any], key: str, most: int) -> bytes:
-    """The bytes of an object that was got, at most so many. Raises Permanent TOO_LARGE."""
+    """Return an object's bytes. Raises Permanent TOO_LARGE above `most` bytes."""
     if found["ContentLength"] > most:
-        raise Permanent("TOO_LARGE", f"{key} has more than the {most:,} bytes that are read")
+        raise Permanent("TOO_LARGE", f"{key} is larger than the limit of {most:,} bytes")
     return bytes(found["Body"].read())
 
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Raise what S3 raises of `what` as Missing, Overwritten, or Transient STORAGE_UNAVAILABLE."""
+    """Raise S3's errors about `what` as Missing, Overwritten, or Transient STORAGE_UNAVAILABLE."""
     try:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] in ("NoSuchKey", "NoSuchVersion", "404"):
             raise Missing("MISSING_OBJECT", f"there is no object {what}") from error
-        if error.response["Error"]["Code"] in _OVERWRITTEN:
-            raise Overwritten("OVERWRITTEN", f"{what} is another by now") from error
+        if error.response["Error"]["Code"] in _PRECONDITION_FAILED:
+            raise Overwritten("OVERWRITTEN", f"{what} was overwritten meanwhile") from error
         raise Transient("STORAGE_UNAVAILABLE", f"S3 refused ({what}): {error}") from error
     except BotoCoreError as error:
         raise Transient("STORAGE_UNAVAILABLE", f"S3 did not answer ({what}): {error}") from error
 
 
-CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # how the keys of contracts begin and end
+CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # prefix and suffixes of contracts' keys
 _REPORTS = "reports/"
 _MOST_DELETED = 1000
-_LONGEST = 16 << 20  # bytes of what has no limit of its own
+_LONGEST = 16 << 20  # bytes of an object without a limit of its own
 
 
 @dataclass(frozen=True)
 class StoredContract:
-    """A contract and where its text lies in the lake bucket."""
+    """A contract and the version of its object in the lake bucket."""
 
     contract: Contract
     key: str
     version: str
 
+    def terms(self, *, is_change: bool) -> ContractTerms:
+        """Return what an ingestion of a file, or of a change, keeps of it."""
+        return ContractTerms.of(self.contract, self.key, self.version, is_change=is_change)
+
     @classmethod
     def read(
         cls, body: bytes, key: str, version: str, limits: Limits = DEFAULTS
     ) -> "StoredContract":
-        """The contract in an object's bytes. Raises ContractInvalid."""
+        """Return the contract in an object's bytes. Raises ContractInvalid."""
         try:
             return cls(parse(body.decode(), key, limits), key, version)
         except UnicodeDecodeError as error:
@@ -82,12 +85,12 @@ class StoredContract:
 
 
 def contract_key(table: str) -> str:
-    """Where a table's contract lies in the lake bucket."""
+    """Return the key of a table's contract in the lake bucket."""
     return f"{CONTRACTS}{table}.yaml"
 
 
 class Lake:
-    """What lies beside the tables in the lake bucket."""
+    """The objects beside the tables in the lake bucket."""
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class Lake:
         clean_up: Callable[[], Any] | None = None,
         limits: Limits = DEFAULTS,
     ) -> None:
-        """`client` is boto3's `s3` client; `clean_up` makes the one that deletes, if not this."""
+        """Use boto3's `s3` client; `clean_up` creates another client for deletions."""
         self._client = client
         self.limits = limits
         self._clean_up = clean_up or (lambda: client)
@@ -104,10 +107,10 @@ class Lake:
         self.bucket = bucket
 
     def contracts(self, key: str = "") -> list[StoredContract]:
-        """The contracts in force. Each version of a text is fetched and parsed once.
+        """Return the contracts in force; fetch and parse each version once.
 
-        Raises ContractInvalid when one of them cannot be used, Permanent TOO_LARGE. Where the key
-        of a landed object is given, a text is left out that is refused and cannot be of its table.
+        Raises ContractInvalid when one of them is invalid, Permanent TOO_LARGE. With the key of a
+        landed object, an invalid contract is skipped if it cannot be for that object's table.
         """
         found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
         listed = [at for at in found if at[0].endswith(YAML)]
@@ -116,21 +119,21 @@ class Lake:
         return list(self._parsed.values())
 
     def contract_at(self, key: str, version: str) -> StoredContract:
-        """The contract as it stood in one version of its text; "" is the one in force.
+        """Return one version of a contract; "" is the version in force.
 
         Raises Missing when that version is gone, ContractInvalid.
         """
         return self._contract(key, version)
 
     def put_contract(self, contract: Contract, text: str) -> str:
-        """Put a contract's text in force; returns its key."""
+        """Put a contract in force and return its key."""
         key = contract_key(contract.table)
         with translated(key):
             self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode())
         return key
 
     def put_change(self, change: Change) -> LandedObject:
-        """Put a change's text, or find it put already; returns what landed."""
+        """Store a change, unless it is stored already; return its landed object."""
         body = change.to_json().encode()
         try:
             with translated(change.key):
@@ -138,15 +141,15 @@ class Lake:
                     Bucket=self.bucket, Key=change.key, Body=body, IfNoneMatch="*"
                 )
         except Overwritten:
-            self.change(change.key)  # which raises where another one's put came to nothing
+            self.change(change.key)  # raises where the other put failed
         return change.landed(self.bucket)
 
     def change(self, key: str) -> Change:
-        """The change whose text lies under `key`. Raises Missing, or Permanent BAD_CHANGE."""
+        """Return the change stored under `key`. Raises Missing, or Permanent BAD_CHANGE."""
         return Change.from_json(self._read(key)[0], key)
 
     def changes(self) -> Iterator[LandedObject]:
-        """Every change that was ever asked for, as what landed."""
+        """Yield every stored change as a landed object."""
         for found in self._listed(CHANGES):
             with suppress(ValueError):
                 _, digest = parse_change_key(found["Key"])
@@ -156,11 +159,11 @@ class Lake:
                 )
 
     def report(self, key: str) -> AuditReport:
-        """The audit report at `key`. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
+        """Return an audit report. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
         return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
-        """What a table's published runs measured, and the etag of the document: "" for none.
+        """Return a table's baselines and their etag; "" where there are none.
 
         Raises Permanent BAD_BASELINES.
         """
@@ -173,7 +176,7 @@ class Lake:
             return Baselines(table), ""
 
     def put_baselines(self, baselines: Baselines, etag: str) -> None:
-        """Put them in the place of those with that etag. Raises Overwritten where others are."""
+        """Replace the baselines that have this etag. Raises Overwritten if they changed."""
         condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
         key = baselines_key(baselines.table)
         with translated(key):
@@ -181,7 +184,7 @@ class Lake:
             self._client.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
 
     def checkpoint(self) -> tuple[Checkpoint | None, str]:
-        """Return the last run of reconcile's checkpoint and its etag; None and "" without one.
+        """Return the checkpoint of the last reconcile run and its etag; None and "" without one.
 
         Raises Permanent BAD_CHECKPOINT.
         """
@@ -193,14 +196,14 @@ class Lake:
             return None, ""
 
     def put_checkpoint(self, checkpoint: Checkpoint, etag: str) -> None:
-        """Put it in the place of the one with that etag. Raises Overwritten where another is."""
+        """Replace the checkpoint that has this etag. Raises Overwritten if it changed."""
         condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
         body = checkpoint.to_json().encode()
         with translated(CHECKPOINT):
             self._client.put_object(Bucket=self.bucket, Key=CHECKPOINT, Body=body, **condition)
 
     def is_gone(self, address: str) -> bool:
-        """Return whether a data file at an address (`s3://…`) is not there."""
+        """Return whether no data file exists at an address (`s3://…`)."""
         bucket, _, key = address.removeprefix("s3://").partition("/")
         try:
             with translated(address):
@@ -210,7 +213,7 @@ class Lake:
         return False
 
     def reports(self) -> Iterator[str]:
-        """The keys of all audit reports."""
+        """Yield the keys of all audit reports."""
         return (each["Key"] for each in self._listed(_REPORTS))
 
     def _listed(self, prefix: str) -> Iterator[dict[str, Any]]:
@@ -222,9 +225,9 @@ class Lake:
                 yield from page.get("Contents", [])
 
     def delete_objects(self, keys: Sequence[str]) -> None:
-        """Delete objects, in the order given; one that is gone already is no error.
+        """Delete objects in the given order; ignore missing ones.
 
-        In a bucket that keeps versions each stays behind its delete marker, and can be had back.
+        A versioned bucket keeps each behind its delete marker, so it can be restored.
         """
         for start in range(0, len(keys), _MOST_DELETED):
             batch = [{"Key": key} for key in keys[start : start + _MOST_DELETED]]
@@ -250,14 +253,12 @@ class Lake:
         return StoredContract.read(body, key, wanted or version, self.limits)
 
     def _read(self, key: str, version: str = "", most: int = _LONGEST) -> tuple[bytes, str]:
-        """The bytes of an object, at most so many, and its version."""
+        """Return an object's bytes, at most `most`, and its version."""
         wanted = {"VersionId": version} if version else {}
         with translated(f"{key} (version {version})" if version else key):
             found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
             return body_of(found, key, most), found.get("VersionId", "")
 
-
-# The landing bucket on S3: what landed.
 
 _LONGEST_MANIFEST = 64 << 10
 _NOW = "9999"  # as a time
@@ -267,12 +268,12 @@ class Landing:
     """The landing bucket."""
 
     def __init__(self, client: Any, bucket: str) -> None:
-        """`client` is boto3's `s3` client."""
+        """Use boto3's `s3` client."""
         self._client = client
         self.bucket = bucket
 
     def landed(self) -> Iterator[LandedObject]:
-        """Every version of every key that landed; delete markers are not objects."""
+        """Yield every version of every key that landed; delete markers are not objects."""
         with translated(self.bucket):
             pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self.bucket)
             for page in pages:
@@ -280,12 +281,13 @@ class Landing:
                     yield self._landed(found)
 
     def newest(self, prefix: str, at: str = _NOW) -> dict[str, LandedObject]:
-        """The newest version of every key that begins so, by key; deleted ones are not there.
+        """Return the newest version of every key with this prefix, by key, without deleted keys.
 
-        `at` (ISO 8601, UTC) asks for what was there at that time by S3's clock, which tells whole
-        seconds, and of a multipart upload when it began. What was put or deleted in that very
-        second counts, so whatever was uploaded in order is found. At worst it is what followed at
-        once in its place: then whoever names that next is held for a duplicate, and people know.
+        `at` (ISO 8601, UTC) asks for the state at that time by S3's clock, which has whole seconds
+        and dates a multipart upload by its start. Changes within that second count, so an object
+        uploaded before is always found. In the worst case the result is the version that replaced
+        it within that second; then a later file that names it is held as a likely duplicate, and
+        its owner is alerted.
         """
         there: dict[str, dict[str, Any]] = {}
         gone: dict[str, dict[str, Any]] = {}
@@ -305,10 +307,10 @@ class Landing:
         }
 
     def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
-        """The text of a batch's manifest as it landed, and when that was by S3's clock.
+        """Return the text of a batch's manifest, and when it landed by S3's clock.
 
-        An event tells when S3 was done with the upload, so its time is not that of a listing.
-        Raises Missing where that version is gone, Permanent TOO_LARGE.
+        An event has the time when the upload was complete, which differs from a listing's. Raises
+        Missing where that version is gone, Permanent TOO_LARGE.
         """
         version = {} if landed.version == landed.etag else {"VersionId": landed.version}
         with translated(landed.uri):
@@ -317,7 +319,7 @@ class Landing:
             return body, times.text(found["LastModified"])
 
     def put(self, key: str, body: bytes) -> LandedObject:
-        """Put an object as an uploader would; returns what landed."""
+        """Put an object as an uploader does; return the landed object."""
         with translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
         etag = answer["ETag"].strip('"')
@@ -337,5 +339,5 @@ class Landing:
 
 
 def _rank(found: dict[str, Any]) -> tuple[bool, datetime]:
-    """How new an entry of a listing of versions is among those of its key."""
+    """Return the sort key of a version among those of its key; the newest is the largest."""
     return found["IsLatest"], found["LastModified"].replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""Whether a table's newer schema reads files that were written with an older one. Pure."""
+"""Decide whether a table's newer schema reads files written with an older one."""
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
@@ -16,11 +16,11 @@ from pyiceberg.types import (
 
 
 def reads_as_written(written: Schema, current: Schema) -> bool:
-    """Whether every value in the older files is there, under its name, in the newer schema.
+    """Return whether the newer schema has every value of the older files under its name.
 
-    Each field id, nested ones too, must be there with the same name and the same or a wider type
-    (Iceberg specification, "Schema evolution"). No column that the files lack may be required, nor
-    one in which they may have nulls.
+    Each field id, including nested ones, must exist with the same name and the same or a wider type
+    (Iceberg specification, "Schema evolution"). A column that the files lack, or that may be null
+    in them, must not be required.
     """
     return _reads(written.as_struct(), current.as_struct())
 
@@ -57,7 +57,7 @@ def _parts(type_: IcebergType) -> tuple[NestedField, ...]:
 
 
 def _is_wider(written: IcebergType, current: IcebergType) -> bool:
-    """Not pyiceberg's `promote`, which lets a decimal's scale change."""
+    """Unlike pyiceberg's `promote`, refuse a change of a decimal's scale."""
     match written, current:
         case (IntegerType(), LongType()) | (FloatType(), DoubleType()):
             return True

@@ -1,4 +1,4 @@
-"""Secrets Manager."""
+"""Read secrets from Secrets Manager, and send requests with a bearer token."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _SECONDS = 30.0
 
 
 class Secret:
-    """A secret whose text is kept, and read again once somebody refuses it: it may have changed."""
+    """A cached secret that is read again after its text was refused, as it may have changed."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Secret:
         monotonic: Callable[[], float] = time.monotonic,
         part: Callable[[str], str] = str,
     ) -> None:
-        """`client` is boto3's `secretsmanager` client; `part` takes what is wanted of the text."""
+        """Use boto3's `secretsmanager` client; `part` extracts the wanted part of the text."""
         self.name = name
         self._part = part
         self._client = client
@@ -35,15 +35,15 @@ class Secret:
         self._wait_until = 0.0
 
     def text(self) -> str:
-        """What the secret holds. Raises Transient SECRET_UNAVAILABLE."""
+        """Return the secret's text. Raises Transient SECRET_UNAVAILABLE."""
         with self._lock:
             return self._text or self._read()
 
     def after(self, refused: str) -> str:
-        """What to try in place of a text that was refused: itself where there is nothing newer.
+        """Return the text to try after `refused`; `refused` itself if it is still current.
 
-        Where there is not, the secret is not read again for half a minute, however often its text
-        is refused. Raises Transient SECRET_UNAVAILABLE.
+        In that case the secret is not read again for half a minute. Raises Transient
+        SECRET_UNAVAILABLE.
         """
         with self._lock:
             now = self._monotonic()
@@ -57,9 +57,9 @@ class Secret:
 
 
 def secret(client: Any, name: str) -> str:
-    """The text of the secret `name`; `client` is boto3's `secretsmanager` client.
+    """Return the text of the secret `name`; `client` is boto3's `secretsmanager` client.
 
-    Raises Transient SECRET_UNAVAILABLE: the message names the secret, never what it holds.
+    Raises Transient SECRET_UNAVAILABLE: the message has the secret's name, never its text.
     """
     try:
         return str(client.get_secret_value(SecretId=name)["SecretString"])
@@ -68,31 +68,28 @@ def secret(client: Any, name: str) -> str:
         raise Transient("SECRET_UNAVAILABLE", message) from error
 
 
-# Requests with a bearer token that may be replaced while the function lives.
-
-
 class Bearer(AuthBase):
-    """The token of each request; one that is refused is followed by the secret's newer one."""
+    """Bearer authentication that repeats a refused request with the secret's newer token."""
 
     def __init__(self, token: str | Secret) -> None:
-        """`token` is a token, or the secret that holds it."""
+        """Use a token, or the secret that holds it."""
         self._token = token
 
     @property
-    def whose(self) -> str:
-        """What a person knows the token by."""
+    def name(self) -> str:
+        """Return a description of the token for messages."""
         return f"the token in {self._token.name}" if isinstance(self._token, Secret) else "a token"
 
     def text(self) -> str:
-        """The token to send now. Raises Transient SECRET_UNAVAILABLE."""
+        """Return the current token. Raises Transient SECRET_UNAVAILABLE."""
         return self._token.text() if isinstance(self._token, Secret) else self._token
 
     def after(self, refused: str) -> str:
-        """What to send in place of a token that was refused; itself where there is no other."""
+        """Return the token to try after `refused`; `refused` itself if there is no other."""
         return self._token.after(refused) if isinstance(self._token, Secret) else self._token
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Give the request its token."""
+        """Add the token to a request."""
         token = self.text()
         request.headers["Authorization"] = f"Bearer {token}"
         request.register_hook("response", partial(self._again, token))

@@ -1,4 +1,4 @@
-"""SQS: what no handler could work off, and what people are to be told."""
+"""Send and read messages of SQS: alerts, announcements and dead letters."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """One message; `receipt` is what deletes it."""
+    """A message of a dead-letter queue; `receipt` deletes it."""
 
     body: str
     receipt: str
@@ -31,21 +31,21 @@ class DeadLetters:
     """One dead-letter queue on SQS."""
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
         self.name = url.rsplit("/", 1)[-1]
 
     def read(self) -> Iterator[DeadLetter]:
-        """The messages that are waiting, each once; each stays until it is forgotten.
+        """Yield the waiting messages, each once; a message stays until `delete`.
 
-        SQS gives one that stayed again as soon as its visibility timeout ends: when no other is
-        left, the reading ends, or what cannot be worked off now would be read for ever.
+        SQS returns a message again as soon as its visibility timeout ends. Reading stops when it
+        returns only known ones, so that messages that fail again do not keep it going for ever.
         """
-        seen: set[str] = set()
-        while fresh := [each for each in self._received() if each["MessageId"] not in seen]:
-            for message in fresh:
-                seen.add(message["MessageId"])
+        known: set[str] = set()
+        while new := [each for each in self._received() if each["MessageId"] not in known]:
+            for message in new:
+                known.add(message["MessageId"])
                 yield DeadLetter(message["Body"], message["ReceiptHandle"])
 
     def _received(self) -> list[dict[str, Any]]:
@@ -53,15 +53,15 @@ class DeadLetters:
             answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10)
         return list(answer.get("Messages", []))
 
-    def forget(self, letter: DeadLetter) -> None:
-        """Delete a message that has been dealt with."""
+    def delete(self, message: DeadLetter) -> None:
+        """Delete a handled message."""
         with translated(self.name):
-            self._client.delete_message(QueueUrl=self._url, ReceiptHandle=letter.receipt)
+            self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt)
 
 
 @dataclass(frozen=True)
-class Queued:
-    """An alert on its way to people: to a channel ("" for the default one), or to the topic."""
+class QueuedAlert:
+    """An alert in the queue, for a channel ("" for the default one) or for the SNS topic."""
 
     channel: str
     alert: Alert
@@ -69,88 +69,88 @@ class Queued:
 
     @property
     def about(self) -> str:
-        """What makes it another one than all others."""
+        """Return the text that identifies the message; equal ones are duplicates."""
         return f"{self.to_topic} {self.channel} {self.alert.about or self.alert}"
 
     def to_json(self) -> str:
-        """It as a message's body."""
+        """Return it as a message's body."""
         to = {"channel": self.channel, "to_topic": self.to_topic}
         return json.dumps({**to, **asdict(self.alert)}, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, body: str) -> "Queued":
-        """What a message's body says; what an older release did not say is "".
+    def from_json(cls, body: str) -> "QueuedAlert":
+        """Return the alert in a message's body; fields that an older release lacks are "".
 
         Raises Permanent BAD_ALERT.
         """
         try:
-            told = json.loads(body)
-            channel, blocks = str(told["channel"]), tuple(told["blocks"])
-            known = {name: str(told[name]) for name in _TEXTS if name in told}
-            kind = Kind(told["kind"]) if told.get("kind") in list(Kind) else Kind.PLAIN
-            revision = int(told.get("revision", 0))
+            found = json.loads(body)
+            channel, blocks = str(found["channel"]), tuple(found["blocks"])
+            known = {name: str(found[name]) for name in _TEXTS if name in found}
+            kind = Kind(found["kind"]) if found.get("kind") in list(Kind) else Kind.PLAIN
+            revision = int(found.get("revision", 0))
             alert = Alert(blocks=blocks, kind=kind, revision=revision, **known)
-            return cls(channel, alert, bool(told.get("to_topic")))
+            return cls(channel, alert, bool(found.get("to_topic")))
         except (ValueError, TypeError, KeyError) as error:
-            raise Permanent("BAD_ALERT", f"this is no alert ({error!r}): {body[:300]}") from error
+            message = f"this message is not an alert ({error!r}): {body[:300]}"
+            raise Permanent("BAD_ALERT", message) from error
 
 
 class AlertQueue:
-    """What people are to be told; `on_alert` shows it to them, however long Slack is away.
+    """The alerts that `on_alert` posts, however long Slack is unavailable.
 
-    A queue of SQS's kind "FIFO": a channel's alerts keep their order, and the same alert given
-    twice within five minutes is in it once (Amazon SQS, "Exactly-once processing"). Warnings, of
-    which a busy table may cause many, have a group of their own: no failure waits for them.
-    What is for the topic is a message of its own, in a group of its own: it waits for no channel,
-    nor any for it.
+    A FIFO queue: a channel's alerts keep their order, and the same alert sent twice within five
+    minutes is queued once (Amazon SQS, "Exactly-once processing"). Warnings, of which a busy table
+    may cause many, have a separate group, so that no failure waits for them. An alert for the topic
+    is a separate message in a separate group: neither waits for the other.
     """
 
     def __init__(self, client: Any, url: str, *, has_topic: bool = False) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
         self._has_topic = has_topic
 
     def post(self, channel: str, alert: Alert) -> None:
-        """Have people told, in a channel ("" for the default one). Raises Transient."""
+        """Queue an alert for a channel ("" for the default one). Raises Transient."""
         if self._has_topic:
-            self._send(Queued(channel, alert, to_topic=True))
-        self._send(Queued(channel, alert))
+            self._send(QueuedAlert(channel, alert, to_topic=True))
+        self._send(QueuedAlert(channel, alert))
 
-    def _send(self, queued: Queued) -> None:
+    def _send(self, queued: QueuedAlert) -> None:
         kind = " warnings" if queued.alert.kind is Kind.WARNING else ""
         group = queued.about if queued.to_topic else f"{queued.channel}{kind}"
         with translated("alerts"):
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=queued.to_json(),
-                MessageGroupId=_digest(group),
-                MessageDeduplicationId=_digest(queued.about),
+                MessageGroupId=digest(group),
+                MessageDeduplicationId=digest(queued.about),
             )
 
 
 class AnnouncementQueue:
-    """What readers are to be told; `on_announcement` tells them."""
+    """The announcements that `on_announcement` sends to consumers."""
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
     def send(self, announcement: Announcement) -> None:
-        """Have readers told. Raises Transient QUEUE_UNAVAILABLE."""
+        """Queue an announcement. Raises Transient QUEUE_UNAVAILABLE."""
         with translated("announcements"):
             self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
 
 
-def _digest(text: str) -> str:
-    """Text of any kind and length as what SQS takes for an id."""
+def digest(text: str) -> str:
+    """Return a text of any length as an id that SQS accepts."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager
 def translated(queue: str) -> Iterator[None]:
-    """Raise what SQS raises as Transient QUEUE_UNAVAILABLE."""
+    """Raise SQS's errors as Transient QUEUE_UNAVAILABLE."""
     try:
         yield
     except (ClientError, BotoCoreError) as error:

@@ -1,4 +1,4 @@
-"""Telling readers of an ingestion's end: the warehouses' queues first, then EventBridge."""
+"""Notify consumers of an ingestion's final state: refresh queues first, then EventBridge."""
 
 import json
 from collections.abc import Iterable
@@ -7,21 +7,19 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.downstream.queues import GivenUp, RefreshQueue
+from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.model.announcement import Announcement, Refresh
 from functions.telemetry import logger, metrics
 from lakegate.errors import Permanent, Transient
-
-# EventBridge: announcements as events that anybody may put a rule on.
 
 SOURCE = "lakegate"
 
 
 class EventBus:
-    """One event bus."""
+    """One event bus of EventBridge."""
 
     def __init__(self, client: Any, name: str, stage: str) -> None:
-        """`client` is boto3's `events` client; `stage` is the deployment's name."""
+        """Use boto3's `events` client; `stage` is the deployment's name."""
         self._client = client
         self._name = name
         self._stage = stage
@@ -29,8 +27,8 @@ class EventBus:
     def put(self, announcement: Announcement) -> None:
         """Put the announcement on the bus. Raises Transient BUS_UNAVAILABLE.
 
-        Also what EventBridge refuses is tried again: an announcement is well-formed, so only
-        the bus or a right can be missing, and people can add them.
+        A refusal is retried as well: an announcement is well-formed, so only the bus or a
+        permission can be missing, and an administrator can add it.
         """
         entry = {
             "EventBusName": self._name,
@@ -41,82 +39,79 @@ class EventBus:
         try:
             answer = self._client.put_events(Entries=[entry])
         except (ClientError, BotoCoreError) as error:
-            message = f"EventBridge did not take an event for {self._name!r}: {error}"
+            message = f"EventBridge did not accept an event for the bus {self._name!r}: {error}"
             raise Transient("BUS_UNAVAILABLE", message) from error
         if answer["FailedEntryCount"]:
             refused = answer["Entries"][0]
             why = f"{refused.get('ErrorCode')}: {refused.get('ErrorMessage')}"
-            message = f"EventBridge refuses an event for {self._name!r}: {why}"
+            message = f"EventBridge refused an event for the bus {self._name!r}: {why}"
             raise Transient("BUS_UNAVAILABLE", message)
 
 
 def detail(announcement: Announcement, stage: str) -> str:
-    """The event's detail: the announcement, and which deployment makes it."""
+    """Return the event's detail: the announcement and the deployment's stage."""
     return json.dumps({"stage": stage, **json.loads(announcement.text())}, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
-class Readers:
-    """Who is told: `warehouses` are the queues of those that are set up."""
+class Consumers:
+    """The consumers to notify; `queues` are the refresh queues that are set up."""
 
     bus: EventBus
-    warehouses: tuple[RefreshQueue, ...]
+    queues: tuple[RefreshQueue, ...]
 
 
-def announce(readers: Readers, body: str) -> None:
-    """Tell every reader of the announcement in a message's body.
+def announce(consumers: Consumers, body: str) -> None:
+    """Notify every consumer of the announcement in a message's body.
 
-    Raises what they raise, and the message comes again: those that were told are told once more,
-    which changes nothing in a warehouse. So a bus that refuses holds up no warehouse, and a
-    warehouse that is away, which has a queue of its own, nobody at all.
+    On an error the message is delivered again, and consumers are notified again, which changes
+    nothing in them. The queues come first, so an unavailable bus delays no refresh. Each consumer
+    has its own queue, so an unavailable one delays no other.
     """
-    told = Announcement.read(body)
-    for refresh in _refreshes(told):
-        for warehouse in readers.warehouses:
-            warehouse.send(refresh)
-    readers.bus.put(told)
+    announcement = Announcement.read(body)
+    for refresh in _refreshes(announcement):
+        for queue in consumers.queues:
+            queue.send(refresh)
+    consumers.bus.put(announcement)
 
 
-def _refreshes(told: Announcement) -> Iterable[Refresh]:
-    """What warehouses are asked for: nothing where main did not move, or has no such table now."""
-    if told.metadata_location:
-        yield Refresh(told.table, told.position, told.metadata_location)
+def _refreshes(announcement: Announcement) -> Iterable[Refresh]:
+    """Yield the refresh of an announcement; none where main has no new metadata of the table."""
+    if announcement.metadata_location:
+        yield Refresh(announcement.table, announcement.position, announcement.metadata_location)
 
 
-# Bringing one warehouse to what was published, one refresh after the other.
-
-
-class Warehouse(Protocol):
-    """Somebody else's catalog that keeps a pointer to main's newest metadata of a table."""
+class Consumer(Protocol):
+    """A consumer whose catalog points to main's newest metadata of each table."""
 
     def refresh(self, refresh: Refresh) -> bool:
-        """Bring a table there, unless it is as far already: then nothing is done, and False told.
+        """Refresh a table; return False if it is up to date already.
 
-        It is never brought back. Raises Transient where trying again may help, Permanent where it
-        will not.
+        A refresh never moves a table back. Raises Transient where a retry may help, Permanent where
+        it will not.
         """
 
 
 @dataclass(frozen=True)
-class Refreshing:
-    """A warehouse, and where its refreshes wait that it refuses for good."""
+class ConsumerRefresh:
+    """A consumer, and the dead-letter queue for the refreshes that it refuses permanently."""
 
-    warehouse: Warehouse
-    given_up: GivenUp
+    consumer: Consumer
+    dead_letters: RefreshDeadLetters
 
 
-def bring(refreshing: Refreshing, body: str) -> None:
-    """Have the warehouse brought to where the refresh in a message's body says.
+def refresh(target: ConsumerRefresh, body: str) -> None:
+    """Refresh the consumer as a message's body requests.
 
-    What is refused for good goes to the dead-letter queue at once: it holds up no newer refresh of
-    its table, people are told by an alarm, and they can have it tried again. Raises Transient.
+    A permanently refused refresh goes to the dead-letter queue at once, so that it blocks no newer
+    one of its table. An alarm reports it, and it can be retried from there. Raises Transient.
     """
     try:
-        refresh = Refresh.read(body)
-        moved = refreshing.warehouse.refresh(refresh)
+        request = Refresh.read(body)
+        moved = target.consumer.refresh(request)
     except Permanent as refused:
-        logger.error("a refresh is given up", extra={"body": body, "why": str(refused)})
-        refreshing.given_up.keep(body)
+        logger.error("a consumer refused a refresh", extra={"body": body, "why": str(refused)})
+        target.dead_letters.keep(body)
         return
-    logger.info("refreshed" if moved else "was as far already", extra={"table": refresh.table})
+    logger.info("refreshed" if moved else "up to date already", extra={"table": request.table})
     metrics.add_metric("Refreshed", "Count", int(moved))

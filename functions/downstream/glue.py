@@ -1,9 +1,9 @@
-"""AWS Glue: tables in its catalog point to main's newest metadata, so that Athena reads them.
+"""Point tables of AWS Glue to main's newest metadata, so that Athena reads them.
 
-The metadata file is main's own; nothing is written beside it. What Glue says of a table (columns,
-location) is what pyiceberg's Glue catalog says where it registers one. That refuses a table which
-is there already, so the pointer is moved here, as a commit of Iceberg's moves it: with the version
-that Glue knew, which it compares (Iceberg documentation, "AWS", "Optimistic locking").
+The metadata file is main's own; nothing is copied. Columns and location are those that pyiceberg's
+Glue catalog sets when it registers a table. It refuses an existing table, so the pointer is moved
+here as Iceberg's commits do: with the previous version, which Glue compares (Iceberg documentation,
+"AWS", "Optimistic locking").
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,25 +21,25 @@ from lakegate.errors import Permanent, Transient
 POSITION, TABLE = "lakegate.position", "lakegate.table"
 _METADATA, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _REFUSED = ("InvalidInputException", "ValidationException", "ResourceNumberLimitExceededException")
-_KEPT = ("Description", "Owner", "Retention")  # of a table, as people may have set it
+_KEPT = ("Description", "Owner", "Retention")  # owners may have set these
 _IO = f"{S3FileIO.__module__}.{S3FileIO.__qualname__}"
 
 
 class Glue:
-    """The tables of Glue's databases `<prefix><namespace>`, all of small letters; see Warehouse."""
+    """The tables of Glue's databases `<prefix><namespace>` in lower case; a Consumer."""
 
     def __init__(self, client: Any, s3: Any, prefix: str) -> None:
-        """`client` is boto3's `glue` client, `s3` its `s3` client."""
+        """Use boto3's `glue` and `s3` clients."""
         self._client = client
         self._s3 = s3
         self._prefix = prefix
 
     def refresh(self, refresh: Refresh) -> bool:
-        """See Warehouse.refresh; a table that is not there is made, with its database.
+        """Refresh a table as Consumer requires; create a missing table and its database.
 
-        Raises Permanent FOREIGN_TABLE for a table that somebody else made and NAME_TAKEN for one
-        that follows another of main's, METADATA_GONE and BAD_METADATA where there is nothing to
-        point to, GLUE_REFUSED; Transient GLUE_UNAVAILABLE.
+        Raises Permanent FOREIGN_TABLE for a table that Lakegate did not create, NAME_TAKEN for one
+        that follows another table of main, METADATA_GONE and BAD_METADATA for unusable metadata,
+        GLUE_REFUSED; Transient GLUE_UNAVAILABLE.
         """
         namespace, _, name = refresh.table.lower().rpartition(".")
         database = f"{self._prefix}{namespace}"
@@ -62,7 +62,7 @@ class Glue:
         return dict(found["Table"])
 
     def _wanted(self, database: str, name: str, refresh: Refresh) -> dict[str, Any]:
-        """What Glue is to say of the table."""
+        """Return the table's definition for Glue."""
         catalog = _Registering()
         io = {"py-io-impl": _IO, CLIENT: self._s3}
         given: Any = catalog
@@ -74,46 +74,49 @@ class Glue:
         try:
             self._client.create_table(DatabaseName=database, TableInput=wanted)
         except self._client.exceptions.EntityNotFoundException:
-            about = "What Lakegate has published"
+            about = "Tables published by Lakegate"
             self._client.create_database(DatabaseInput={"Name": database, "Description": about})
             self._client.create_table(DatabaseName=database, TableInput=wanted)
 
     def _move(self, database: str, there: dict[str, Any], wanted: dict[str, Any]) -> None:
         before = {_PREVIOUS: there["Parameters"][_METADATA]}
-        told = {**there["Parameters"], **before, **wanted["Parameters"]}
+        parameters = {**there["Parameters"], **before, **wanted["Parameters"]}
         kept = {name: there[name] for name in _KEPT if there.get(name)}
         self._client.update_table(
             DatabaseName=database,
-            TableInput={**kept, **wanted, "Parameters": told},
+            TableInput={**kept, **wanted, "Parameters": parameters},
             VersionId=there["VersionId"],
-            SkipArchive=True,  # Glue keeps only so many, and main's log has them all
+            SkipArchive=True,  # Glue's archive is limited; main's log has all versions
         )
 
 
 class _Registering:
-    """Stands in for Glue's client while pyiceberg registers a table: keeps what it would create."""
+    """A stand-in for Glue's client that keeps the table which pyiceberg registers."""
 
     def __init__(self) -> None:
         self.input: dict[str, Any] = {}
 
     def create_table(self, *, DatabaseName: str, TableInput: Mapping[str, Any]) -> None:  # noqa: N803
-        """What pyiceberg creates a table with."""
+        """Keep the definition that pyiceberg creates."""
         self.input = {**TableInput}
 
     def get_table(self, *, DatabaseName: str, Name: str) -> dict[str, Any]:  # noqa: N803
-        """What it then reads again."""
+        """Return it, as pyiceberg reads it again."""
         return {"Table": {**self.input, "DatabaseName": DatabaseName, "Name": Name}}
 
 
 def _position(there: Mapping[str, Any], table: str) -> int:
-    """Where the table was brought to last. Raises Permanent where it does not follow this one."""
+    """Return the table's last position. Raises Permanent if it follows another table."""
     parameters = there.get("Parameters", {})
     where = f"{there['DatabaseName']}.{there['Name']}"
     if parameters.get(TABLE, table) != table:
         raise taken(table, parameters[TABLE], f"delete Glue's table {where}")
     if POSITION not in parameters or _METADATA not in parameters:
-        message = f"Lakegate did not make Glue's table {where}, and does not touch it"
-        raise Permanent("FOREIGN_TABLE", f"{message}: delete it there, or set another prefix")
+        message = (
+            f"Lakegate did not create Glue's table {where} and will not change it: delete it in "
+            "Glue, or set another prefix"
+        )
+        raise Permanent("FOREIGN_TABLE", message)
     return int(parameters[POSITION])
 
 
@@ -125,11 +128,11 @@ def _translated(refresh: Refresh) -> Iterator[None]:
         message = f"the metadata of {refresh.table} is gone: {refresh.metadata}"
         raise Permanent("METADATA_GONE", message) from error
     except (ValidationError, ValueError) as error:
-        message = f"{refresh.metadata} is no table's metadata: {error}"
+        message = f"{refresh.metadata} is not valid table metadata: {error}"
         raise Permanent("BAD_METADATA", message) from error
     except ClientError as error:
         if error.response["Error"]["Code"] in _REFUSED:
-            raise Permanent("GLUE_REFUSED", f"Glue refuses {refresh.table}: {error}") from error
+            raise Permanent("GLUE_REFUSED", f"Glue refused {refresh.table}: {error}") from error
         raise Transient("GLUE_UNAVAILABLE", f"Glue or S3 refused: {error}") from error
     except BotoCoreError as error:
         raise Transient("GLUE_UNAVAILABLE", f"Glue or S3 did not answer: {error}") from error

@@ -1,69 +1,63 @@
-"""SQS: what readers are to be told, and what warehouses are to be brought to."""
+"""Queue the refreshes of consumers."""
 
-import hashlib
 import uuid
 from typing import Any
 
-from functions.adapters.sqs import translated
+from functions.adapters.sqs import digest, translated
 from functions.model.announcement import Refresh
 from lakegate.errors import Permanent
 
 
 class RefreshQueue:
-    """What one warehouse is to be brought to.
+    """The queued refreshes of one consumer.
 
-    A queue of SQS's kind "FIFO": of one table no two refreshes are handed out at once, and what is
-    sent twice within five minutes is in it once (Amazon SQS, "Exactly-once processing").
+    A FIFO queue: it never hands out two refreshes of one table at once, and equal ones sent within
+    five minutes are queued once (Amazon SQS, "Exactly-once processing").
     """
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
     def send(self, refresh: Refresh) -> None:
-        """Have the warehouse brought there. Raises Transient QUEUE_UNAVAILABLE."""
+        """Queue a refresh. Raises Transient QUEUE_UNAVAILABLE."""
         with translated(self._url.rsplit("/", 1)[-1]):
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=refresh.text(),
-                MessageGroupId=_digest(refresh.table),
-                MessageDeduplicationId=_digest(f"{refresh.table} {refresh.position}"),
+                MessageGroupId=digest(refresh.table),
+                MessageDeduplicationId=digest(f"{refresh.table} {refresh.position}"),
             )
 
 
-class GivenUp:
-    """The dead letters of a RefreshQueue, where what a warehouse refuses for good is put at once.
+class RefreshDeadLetters:
+    """The dead-letter queue for the refreshes that a consumer refuses permanently.
 
-    From there people have it tried again (Amazon SQS, "Dead-letter queue redrive"), which leaves it
-    in its group: as in the RefreshQueue, of one table no two are then handed out at once.
+    An administrator can retry them from there (Amazon SQS, "Dead-letter queue redrive"). They stay
+    in their group, so two refreshes of one table are never handed out at once.
     """
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
     def keep(self, body: str) -> None:
-        """Keep a message's body, as often as it is refused. Raises Transient QUEUE_UNAVAILABLE."""
+        """Keep a message's body, even if it is kept already. Raises Transient QUEUE_UNAVAILABLE."""
         with translated(self._url.rsplit("/", 1)[-1]):
             self._client.send_message(
                 QueueUrl=self._url,
                 MessageBody=body,
-                MessageGroupId=_digest(_table(body)),
-                # SQS remembers ids for five minutes, also of what was taken out meanwhile.
+                MessageGroupId=digest(_table(body)),
+                # SQS remembers ids for five minutes, even those of deleted messages.
                 MessageDeduplicationId=uuid.uuid4().hex,
             )
 
 
 def _table(body: str) -> str:
-    """Whose refresh it is; what cannot be read is nobody's but its own."""
+    """Return the refresh's table; an unreadable body forms its own group."""
     try:
         return Refresh.read(body).table
     except Permanent:
         return body
-
-
-def _digest(text: str) -> str:
-    """Text of any kind and length as what SQS takes for an id."""
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Snowflake: its tables are had to read main's newest metadata, through its SQL API.
+"""Refresh Snowflake's tables to main's newest metadata through its SQL API.
 
-Snowflake documentation, "SQL API": a request is sent with an id of its own, so that one whose
-answer was lost can be sent again and is carried out once; it is asked not to wait for the end, and
-then for the end: 202 is that it goes on, 200 that it is done.
+Snowflake documentation, "SQL API": each request has an id, so that one whose answer was lost can be
+sent again and is executed once. Statements run asynchronously and are polled: 202 means running,
+200 done.
 """
 
 import time
@@ -15,15 +15,15 @@ from typing import Any
 import requests
 
 from functions.adapters.secrets import Secret
-from functions.downstream.refresh_lease import Marks
+from functions.downstream.refresh_lease import RefreshLeases
 from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import base_url, relative
 from functions.downstream.snowflake_sql import refresh as refresh_statement
 from functions.model.announcement import Refresh
 from lakegate.errors import LakegateError, Permanent, Transient
 
-_SECONDS = 30  # Snowflake then ends a statement, also one whose function died
-_APART = 30  # how far clocks may be from each other, and an answer from what it answers
+_SECONDS = 30  # Snowflake then cancels a statement, also after a crash here
+_CLOCK_SKEW = 30  # allowance for clocks and delayed answers
 _TIMEOUT = 10
 _PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
 _TRIES = 3
@@ -33,50 +33,53 @@ _REFUSED_ACCESS = (401, 403)
 
 
 class Snowflake:
-    """The tables of one login; see Warehouse."""
+    """The tables of one login; a Consumer."""
 
     def __init__(
         self,
         secret: Secret,
-        marks: Marks,
+        leases: RefreshLeases,
         lake_bucket: str,
         now: Callable[[], datetime],
         function_timeout: int,
         tables: Collection[str] = (),
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`tables` are those that Snowflake has, none for all; `secret` holds the login as JSON.
+        """Refresh only `tables` (empty for all); `secret` holds the login as JSON.
 
-        Whoever uses it works no longer than `function_timeout` seconds.
+        A caller runs at most `function_timeout` seconds.
         """
         self._secret = secret
-        self._marks = marks
+        self._leases = leases
         self._base = base_url(lake_bucket)
         self._now = now
-        self._leased = function_timeout + _SECONDS + _APART
+        self._lease_seconds = function_timeout + _SECONDS + _CLOCK_SKEW
         self._tables = frozenset(tables)
         self._pause = pause
         self._session = requests.Session()
         self._session.headers["User-Agent"] = "lakegate/1"
 
     def refresh(self, refresh: Refresh) -> bool:
-        """See Warehouse.refresh; a table that Snowflake is not to have is left alone.
+        """Refresh a table as Consumer requires; skip one that is not configured.
 
-        Raises Permanent SNOWFLAKE_REFUSED, as for a table that is not there, and OUTSIDE_VOLUME,
-        Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET, and what Marks do.
+        Raises Permanent SNOWFLAKE_REFUSED, for example for a missing table, and OUTSIDE_VOLUME;
+        Transient SNOWFLAKE_UNAVAILABLE, SNOWFLAKE_LOGIN_REFUSED and BAD_SECRET; and the errors of
+        RefreshLeases.
         """
         if self._tables and refresh.table not in self._tables:
             return False
         path = relative(refresh.metadata, self._base)
-        lease = self._marks.lease(refresh.table, refresh.position, self._now(), self._leased)
+        lease = self._leases.lease(
+            refresh.table, refresh.position, self._now(), self._lease_seconds
+        )
         if not lease:
             return False
         try:
             self._carry_out(refresh.table, path)
-        except Permanent:  # after anything else a statement may still go on
-            self._marks.free(lease)
+        except Permanent:  # after other errors the statement may still run
+            self._leases.free(lease)
             raise
-        self._marks.done(lease)
+        self._leases.done(lease)
         return True
 
     def _carry_out(self, table: str, path: str) -> None:
@@ -88,14 +91,14 @@ class Snowflake:
             if seconds is not None:
                 self._pause(seconds)
                 answer = self._send(login, "GET", f"/{handle}")
-        message = f"Snowflake did not get {table} refreshed in time; it will be tried again"
+        message = f"Snowflake did not refresh {table} in time: it will be retried"
         raise Transient("SNOWFLAKE_UNAVAILABLE", message)
 
     def _begun(self, table: str, path: str) -> tuple[Login, requests.Response]:
-        """Who asked for the refresh, and the answer.
+        """Start the refresh; return the login that was used and the answer.
 
-        A login that is refused is followed by the secret's newer one here alone: a statement that
-        goes on under the old one must end before there is another.
+        Only here is a refused login followed by the secret's newer one: a statement under the old
+        login must end before another begins.
         """
         text = self._secret.text()
         login = Login.read(text, self._secret.name)
@@ -109,7 +112,7 @@ class Snowflake:
         return login, self._submitted(login, table, path)
 
     def _submitted(self, login: Login, table: str, path: str) -> requests.Response:
-        """The answer to a statement, sent again under the same id where the answer was lost."""
+        """Send a statement, again under the same id if the answer was lost."""
         body = {
             "statement": refresh_statement(login.place, table, path),
             "timeout": _SECONDS,
@@ -117,14 +120,14 @@ class Snowflake:
             **({"role": login.role} if login.role else {}),
             **({"warehouse": login.warehouse} if login.warehouse else {}),
         }
-        asked = {"requestId": str(uuid.uuid4()), "async": "true"}
+        parameters = {"requestId": str(uuid.uuid4()), "async": "true"}
         for seconds in _PAUSES[: _TRIES - 1]:
             try:
-                return self._send(login, "POST", json=body, params=asked)
+                return self._send(login, "POST", json=body, params=parameters)
             except _Lost:
                 self._pause(seconds)
-                asked["retry"] = "true"
-        return self._send(login, "POST", json=body, params=asked)
+                parameters["retry"] = "true"
+        return self._send(login, "POST", json=body, params=parameters)
 
     def _send(self, login: Login, method: str, path: str = "", **more: Any) -> requests.Response:
         headers = {
@@ -143,11 +146,11 @@ class Snowflake:
 
 
 class _Lost(Transient):
-    """Snowflake may have carried out what it was asked for, or not."""
+    """It is unknown whether Snowflake executed the request."""
 
 
 class _LoginRefused(Transient):
-    """Snowflake does not know the login: people must put another into its secret."""
+    """Snowflake refused the login: an administrator must store another in its secret."""
 
 
 @contextmanager
@@ -159,28 +162,28 @@ def _translated() -> Iterator[None]:
 
 
 def _refusal(answer: requests.Response, secret: str) -> LakegateError:
-    status, (code, why) = answer.status_code, _told(answer)
+    status, (code, why) = answer.status_code, _error(answer)
     if status in _REFUSED_ACCESS:
-        message = f"Snowflake refuses the login in the secret {secret!r} ({why})"
-        return _LoginRefused("SNOWFLAKE_LOGIN_REFUSED", f"{message}: put a valid one there")
+        message = f"Snowflake refused the login in the secret {secret!r} ({why}): store a valid one"
+        return _LoginRefused("SNOWFLAKE_LOGIN_REFUSED", message)
     if status >= requests.codes.internal_server_error or status == requests.codes.too_many_requests:
         return _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake answered {status}: {why}")
     if status in _REFUSED and code not in _ENDED:
-        return Permanent("SNOWFLAKE_REFUSED", f"Snowflake refuses the statement ({code}): {why}")
+        return Permanent("SNOWFLAKE_REFUSED", f"Snowflake refused the statement ({code}): {why}")
     return Transient("SNOWFLAKE_UNAVAILABLE", f"Snowflake answered {status}: {why}")
 
 
 def _handle(answer: requests.Response) -> str:
-    """What a statement is asked for by; whatever else answers knows of none."""
+    """Return the handle to poll a statement by."""
     try:
         return str(uuid.UUID(answer.json()["statementHandle"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"Snowflake answered without a statement's handle: {answer.text[:200]}"
+        message = f"Snowflake answered without a statement handle: {answer.text[:200]}"
         raise Transient("SNOWFLAKE_UNAVAILABLE", message) from error
 
 
-def _told(answer: requests.Response) -> tuple[str, str]:
-    """The code and the message of an answer."""
+def _error(answer: requests.Response) -> tuple[str, str]:
+    """Return the code and the message of an answer."""
     try:
         document = answer.json()
         return str(document.get("code", "")), str(document.get("message", ""))

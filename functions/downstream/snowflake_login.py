@@ -1,4 +1,4 @@
-"""Who Lakegate is at Snowflake: a user with an RSA key, proven by a token that it signs.
+"""Authenticate to Snowflake as a user with an RSA key, by a signed token.
 
 Snowflake documentation, "SQL API: Authenticating to the server", "Using key-pair authentication".
 """
@@ -27,9 +27,9 @@ _NEEDED = ("account", "user", "private_key", "database")
 
 @dataclass(frozen=True)
 class Login:
-    """A user of an account, with its key; in which role and warehouse it works, and on what.
+    """A user of an account with its key, role, warehouse and place of tables.
 
-    `address` is the account's without a path.
+    `address` is the account's, without a path.
     """
 
     account: str
@@ -43,35 +43,37 @@ class Login:
     @classmethod
     @lru_cache(maxsize=2)  # the key is checked, which takes a tenth of a second
     def read(cls, secret: str, name: str) -> "Login":
-        """The login that a secret's JSON tells; `name` is the secret's.
+        """Return the login in a secret's JSON; `name` is the secret's.
 
-        Raises Transient BAD_SECRET, for people can mend it: the message never has what it holds.
+        Raises Transient BAD_SECRET, which never contains the secret's text.
         """
         try:
-            told = json.loads(secret)
-            missing = [key for key in _NEEDED if not told.get(key)]
-            password = (told.get("passphrase") or "").encode() or None
-            key = None if missing else load_pem_private_key(told["private_key"].encode(), password)
+            found = json.loads(secret)
+            missing = [key for key in _NEEDED if not found.get(key)]
+            password = (found.get("passphrase") or "").encode() or None
+            key = None if missing else load_pem_private_key(found["private_key"].encode(), password)
         except (ValueError, TypeError, AttributeError) as error:
-            what = f"JSON with {', '.join(_NEEDED)}, the key in PEM form"
-            message = f"the secret {name!r} must be {what} ({type(error).__name__})"
+            message = (
+                f"the secret {name!r} must be JSON with {', '.join(_NEEDED)}, the key in PEM form "
+                f"({type(error).__name__})"
+            )
             raise Transient("BAD_SECRET", message) from None
         if not isinstance(key, RSAPrivateKey):
             lacks = f"lacks {', '.join(missing)}" if missing else "holds no RSA key"
             raise Transient("BAD_SECRET", f"the secret {name!r} {lacks}")
         return cls(
-            account=str(told["account"]),
-            user=str(told["user"]),
-            role=str(told.get("role", "")),
-            warehouse=str(told.get("warehouse", "")),
-            place=Place(str(told["database"]), str(told.get("schema", ""))),
-            address=str(told.get("url", "")) or _address(str(told["account"])),
+            account=str(found["account"]),
+            user=str(found["user"]),
+            role=str(found.get("role", "")),
+            warehouse=str(found.get("warehouse", "")),
+            place=Place(str(found["database"]), str(found.get("schema", ""))),
+            address=str(found.get("url", "")) or _address(str(found["account"])),
             key=key,
         )
 
     def token(self, now: datetime) -> str:
-        """A bearer token that is good for some minutes."""
-        # Of an account's locator the region is no part of the name.
+        """Return a bearer token that is valid for some minutes."""
+        # The name excludes the region of an account's locator.
         subject = f"{self.account.partition('.')[0]}.{self.user}".upper()
         claims = {
             "iss": f"{subject}.{self.fingerprint}",
@@ -83,12 +85,12 @@ class Login:
 
     @property
     def fingerprint(self) -> str:
-        """The public key's, as Snowflake shows it: RSA_PUBLIC_KEY_FP of DESCRIBE USER."""
+        """Return the public key's fingerprint, which DESCRIBE USER shows as RSA_PUBLIC_KEY_FP."""
         public = self.key.public_key()
         der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         return f"SHA256:{base64.b64encode(hashlib.sha256(der).digest()).decode()}"
 
 
 def _address(account: str) -> str:
-    """Addresses have no underscores (Snowflake, "Account identifiers")."""
+    """Return the account's address, which has no underscores (Snowflake, "Account identifiers")."""
     return f"https://{account.replace('_', '-').lower()}.snowflakecomputing.com"

@@ -1,6 +1,6 @@
-"""Snowflake's statements, with every name and text quoted (Snowflake, "Identifier requirements").
+"""Write Snowflake's statements, with every name and text quoted ("Identifier requirements").
 
-Names are in capitals, as Snowflake has those that are written without quotes.
+Names are in capitals, as Snowflake stores unquoted names.
 """
 
 from collections.abc import Iterable
@@ -11,43 +11,46 @@ from lakegate.errors import Permanent
 
 @dataclass(frozen=True)
 class Place:
-    """Where in Snowflake tables are; without a `schema` each namespace has one of its own.
+    """The database of tables; without a `schema` each namespace has its own schema.
 
-    In one for all the namespace begins a table's name, and a `$`, which no name of Lakegate's has,
-    ends it: so no two tables are one, but for capitals.
+    In a shared schema a table's name begins with its namespace and a `$`, which no name in Lakegate
+    has. So different tables get different names, apart from case.
     """
 
     database: str
     schema: str = ""
 
     def table(self, name: str) -> str:
-        """What Snowflake calls Lakegate's table `namespace.table`."""
+        """Return Snowflake's name of the table `namespace.table`."""
         namespace, _, table = name.rpartition(".")
         own = f"{namespace}${table}" if self.schema else table
         return f"{self.schema_of(namespace)}.{identifier(own.upper())}"
 
     def schema_of(self, namespace: str) -> str:
-        """What it calls the schema of a namespace."""
+        """Return Snowflake's name of a namespace's schema."""
         return f"{identifier(self.database)}.{identifier(self.schema or namespace.upper())}"
 
 
 def refuse_clashes(place: Place, tables: Iterable[str]) -> None:
-    """Raises Permanent NAME_TAKEN where Snowflake would take two tables for one."""
+    """Raise Permanent NAME_TAKEN where two tables have the same name in Snowflake."""
     known: dict[str, str] = {}
     for table in sorted(tables):
         other = known.setdefault(place.table(table), table)
         if other != table:
-            message = f"{other} and {table} are one table to Snowflake, {place.table(table)}"
-            raise Permanent("NAME_TAKEN", f"{message}: name one of them in another way")
+            message = (
+                f"{other} and {table} have the same name in Snowflake, {place.table(table)}: "
+                "rename one of them"
+            )
+            raise Permanent("NAME_TAKEN", message)
 
 
 def refresh(place: Place, table: str, path: str) -> str:
-    """Have a table read the metadata file at a path relative to its external volume."""
+    """Return the statement that refreshes a table to a metadata file, relative to its volume."""
     return f"ALTER ICEBERG TABLE {place.table(table)} REFRESH {text(path)}"
 
 
 def volume(name: str, lake_bucket: str, aws_role: str) -> str:
-    """Let Snowflake read the lake, and write nothing, as a role of AWS's."""
+    """Return the statement that lets Snowflake read, and not write, the lake with an AWS role."""
     where = [
         f"NAME = {text('lake')}",
         f"STORAGE_PROVIDER = {text('S3')}",
@@ -59,18 +62,18 @@ def volume(name: str, lake_bucket: str, aws_role: str) -> str:
 
 
 def integration(name: str) -> str:
-    """Have tables be what their metadata files say."""
+    """Return the statement for a catalog integration that reads metadata files."""
     made = f"CREATE CATALOG INTEGRATION IF NOT EXISTS {identifier(name)}"
     return f"{made}\n  CATALOG_SOURCE = OBJECT_STORE TABLE_FORMAT = ICEBERG ENABLED = TRUE"
 
 
 def schema(place: Place, namespace: str) -> str:
-    """Have a place for the tables of a namespace."""
+    """Return the statement that creates the schema of a namespace."""
     return f"CREATE SCHEMA IF NOT EXISTS {place.schema_of(namespace)}"
 
 
 def iceberg_table(place: Place, table: str, path: str, volume: str, integration: str) -> str:
-    """Have a table that reads a metadata file, named as `refresh` does."""
+    """Return the statement that creates a table from a metadata file, relative to its volume."""
     return (
         f"CREATE ICEBERG TABLE IF NOT EXISTS {place.table(table)}\n"
         f"  EXTERNAL_VOLUME = {text(volume)} CATALOG = {text(integration)}\n"
@@ -79,26 +82,26 @@ def iceberg_table(place: Place, table: str, path: str, volume: str, integration:
 
 
 def relative(metadata: str, base: str) -> str:
-    """The address of a metadata file relative to an external volume's base, which ends with `/`.
+    """Return a metadata file's address relative to the external volume's base, which ends in `/`.
 
-    Raises Permanent OUTSIDE_VOLUME where it does not lie there.
+    Raises Permanent OUTSIDE_VOLUME where it lies elsewhere.
     """
     if not metadata.startswith(base):
-        message = f"{metadata} is not under {base}, so Snowflake cannot read it"
+        message = f"{metadata} is outside Snowflake's external volume {base}: move the table there"
         raise Permanent("OUTSIDE_VOLUME", message)
     return metadata.removeprefix(base)
 
 
 def base_url(lake_bucket: str) -> str:
-    """The base of the external volume: where all tables of the lake are."""
+    """Return the external volume's base, which contains all tables of the lake."""
     return f"s3://{lake_bucket}/warehouse/"
 
 
 def identifier(name: str) -> str:
-    """A name in double quotes: within them only a double quote means something."""
+    """Return a name in double quotes, with its double quotes doubled."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text in single quotes: within them a quote and a backslash mean something."""
+    """Return a text in single quotes, with quotes and backslashes escaped."""
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

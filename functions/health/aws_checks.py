@@ -1,4 +1,4 @@
-"""How what AWS keeps for the deployment should stand."""
+"""Check how AWS resources of the deployment are configured."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ _SKEW = 30.0
 
 
 def of_settings(settings: Settings, stage: str) -> list[Finding]:
-    """The settings fit together: all of one stage, the job's code from the lake bucket."""
+    """Check that the settings fit together: one stage, job code in the lake bucket."""
     uri = urlsplit(settings.nessie_uri)
     tokens = {settings.job_token_secret, settings.nessie_token_secret}
     faults = {
-        f"Nessie's address {settings.nessie_uri} is none without a path": (
+        f"Nessie's address {settings.nessie_uri} is not an address without a path": (
             uri.scheme not in ("http", "https") or not uri.netloc or uri.path not in ("", "/")
         ),
         f"the job's code is not in the lake bucket {settings.lake_bucket}": (
@@ -52,11 +52,11 @@ def of_settings(settings: Settings, stage: str) -> list[Finding]:
         ),
     }
     found = [fail("settings", fault, _REDEPLOY) for fault, is_so in faults.items() if is_so]
-    return found or [ok("settings", f"are complete, and all of stage {stage}")]
+    return found or [ok("settings", f"are complete, all of stage {stage}")]
 
 
 def of_bucket(check: str, found: Bucket, *, is_lake: bool) -> list[Finding]:
-    """A bucket keeps versions, encrypts, and is for TLS and its owner alone; a lake stays whole."""
+    """Check a bucket: versioned, encrypted, TLS only, private; a lake without deletes."""
     faults = {
         "keeps no versions": found.versioning != "Enabled",
         "is not encrypted by default": not found.encryption,
@@ -69,23 +69,23 @@ def of_bucket(check: str, found: Bucket, *, is_lake: bool) -> list[Finding]:
 
 
 def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
-    """All that lands is told to the upload queue."""
+    """Check that every landed object is reported to the upload queue."""
     check = "landing bucket's events"
     mine = [each for each in found if each.queue_arn == queue_arn]
     if not mine:
-        told = ", ".join(each.queue_arn for each in found) or "nobody"
-        message = f"what lands is told to {told}, and not to {queue_arn}"
-        return fail(check, message, "deploy again: the stack has the bucket notify its queue")
+        targets = ", ".join(each.queue_arn for each in found) or "nobody"
+        message = f"the bucket notifies {targets}, and not {queue_arn}"
+        return fail(check, message, "deploy again: the stack configures the bucket's events")
     if any("s3:ObjectCreated:*" in each.events and not each.is_filtered for each in mine):
         return ok(check, "go to the upload queue")
-    return fail(check, "only some of what lands is told to the upload queue", _REDEPLOY)
+    return fail(check, "only some landed objects reach the upload queue", _REDEPLOY)
 
 
 def of_ledger(found: Table) -> list[Finding]:
-    """The ledger's table is ordered as the functions ask it."""
+    """Check the key and indexes of the ledger's table."""
     wrong = []
     if found.keys.attributes != ("id",):
-        fix = "make the table anew as the template has it, then `lakegate ledger rebuild`"
+        fix = "create the table again as in the template, then `lakegate ledger rebuild`"
         wrong.append(fail("ledger", f"its key is {', '.join(found.keys.attributes)}, not id", fix))
     for name, wanted in INDEXES.items():
         index = found.indexes.get(name)
@@ -100,45 +100,45 @@ def of_ledger(found: Table) -> list[Finding]:
 
 
 def of_queue(found: Queue) -> Finding:
-    """A queue is not behind, and has somewhere for what cannot be worked off."""
-    check, told = f"queue {found.name}", f"{found.waiting:,} waiting, {found.in_flight:,} in work"
+    """Check that a queue is not behind and has a dead-letter queue."""
+    check, load = f"queue {found.name}", f"{found.waiting:,} waiting, {found.in_flight:,} in flight"
     if not found.dead_letters_arn:
-        return fail(check, "has no dead-letter queue: what fails is lost", _REDEPLOY)
+        return fail(check, "has no dead-letter queue: failed messages are lost", _REDEPLOY)
     if found.waiting > _MANY:
         fix = "see that its function runs and does not fail; raise its concurrency if it is slow"
-        return warn(check, told, fix)
-    return ok(check, told)
+        return warn(check, load, fix)
+    return ok(check, load)
 
 
 def of_dead_letters(found: Queue) -> Finding:
-    """No message was given up."""
+    """Check that a dead-letter queue is empty."""
     check, many = f"queue {found.name}", found.waiting + found.in_flight
     if not many:
         return ok(check, "empty")
-    fix = (
-        "read in the functions' logs why they failed; what the sweep cannot handle it tells people"
-    )
-    return warn(check, f"{many:,} messages could not be worked off", fix)
+    fix = "read the cause in the functions' logs; the sweep alerts on what it cannot process"
+    return warn(check, f"{many:,} messages could not be processed", fix)
 
 
 def of_application(found: Application, expected_label: str) -> list[Finding]:
-    """The EMR application can run jobs, of the release that the job is made for."""
+    """Check that the EMR application can run jobs of the required release."""
     check, wrong = "EMR application", []
     if found.state not in _READY:
-        fix = "make it with infra/platform.yml, and deploy again with its new id"
+        fix = "create it with infra/platform.yml, and deploy again with its new id"
         wrong.append(fail(check, f"{found.id} is {found.state}", fix))
     elif found.state != "STARTED" and not found.auto_start:
-        fix = "start it, or turn on that it starts by itself (AutoStartConfiguration)"
-        wrong.append(fail(check, f"{found.id} is {found.state} and does not start by itself", fix))
+        fix = "start it, or turn on its automatic start (AutoStartConfiguration)"
+        wrong.append(
+            fail(check, f"{found.id} is {found.state} and does not start automatically", fix)
+        )
     if expected_label and found.release_label != expected_label:
         fix = f"deploy the platform with EmrRelease {expected_label}"
-        message = f"runs {found.release_label}; the job is made for {expected_label}"
+        message = f"runs {found.release_label}; the job requires {expected_label}"
         wrong.append(fail(check, message, fix))
     return wrong or [ok(check, f"{found.id} is {found.state}, {found.release_label}")]
 
 
 def of_job_code(there: Mapping[str, bool]) -> Finding:
-    """The job's files are where its runs look for them."""
+    """Check that the job's files are where its runs expect them."""
     missing = [address for address, is_there in there.items() if not is_there]
     if missing:
         fix = "deploy again: that uploads the job's code"
@@ -147,11 +147,11 @@ def of_job_code(there: Mapping[str, bool]) -> Finding:
 
 
 def of_clocks(now: datetime, others: Mapping[str, datetime]) -> Finding:
-    """Nobody's clock is off by so much that tokens and signatures are refused."""
+    """Check that no clock is so wrong that tokens and signatures are refused."""
     skews = {name: (date - now).total_seconds() for name, date in others.items()}
     off = [f"{name}'s by {skew:+.0f} s" for name, skew in skews.items() if abs(skew) > _SKEW]
     if off:
-        fix = "have the machine that is off set its clock by NTP"
+        fix = "synchronize the wrong clock by NTP"
         return fail("clocks", f"differ: {', '.join(off)}", fix)
     return ok("clocks", f"agree within {_SKEW:.0f} s with {' and '.join(others)}")
 
@@ -172,7 +172,7 @@ def _refuses_deletes(policy: str) -> bool:
 
 
 def _denials(policy: str) -> list[dict[str, Any]]:
-    """The statements that refuse something to anybody."""
+    """Return the statements that deny everybody something."""
     statements = _list(json.loads(policy).get("Statement", [])) if policy else []
     return [s for s in statements if s.get("Effect") == "Deny" and _is_anybody(s.get("Principal"))]
 

@@ -1,4 +1,4 @@
-"""AWS, asked how what belongs to the deployment is set up; nothing is changed."""
+"""Read the configuration of the deployment's AWS resources; change nothing."""
 
 import json
 from collections.abc import Iterator
@@ -20,23 +20,23 @@ _NOT_SET = (
 
 
 class AwsProbe:
-    """An account and a region, as one role sees them."""
+    """The resources of an account and a region, as one role sees them."""
 
     def __init__(self, s3: Any, sqs: Any, dynamodb: Any, emr: Any) -> None:
-        """All are boto3 clients."""
+        """Use boto3's clients."""
         self._s3 = s3
         self._sqs = sqs
         self._dynamodb = dynamodb
         self._emr = emr
 
     def date(self, bucket: str) -> datetime:
-        """The time by S3's clock, in whole seconds."""
+        """Return the time by S3's clock, in whole seconds."""
         with _translated(bucket):
             answer = self._s3.head_bucket(Bucket=bucket)
             return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
 
     def bucket(self, name: str) -> Bucket:
-        """A bucket's settings."""
+        """Return a bucket's settings."""
         with _translated(name):
             rules = self._asked("get_bucket_encryption", name, "ServerSideEncryptionConfiguration")
             blocked = self._asked("get_public_access_block", name, "PublicAccessBlockConfiguration")
@@ -52,7 +52,7 @@ class AwsProbe:
             )
 
     def notifications(self, bucket: str) -> list[Notification]:
-        """Which queues a bucket tells of what lands."""
+        """Return the queues that a bucket notifies of landed objects."""
         with _translated(bucket):
             found = self._s3.get_bucket_notification_configuration(Bucket=bucket)
         return [
@@ -61,7 +61,7 @@ class AwsProbe:
         ]
 
     def has_object(self, bucket: str, key: str) -> bool:
-        """Whether the object can be read."""
+        """Return whether the object can be read."""
         with _translated(f"s3://{bucket}/{key}"):
             try:
                 self._s3.head_object(Bucket=bucket, Key=key)
@@ -72,7 +72,7 @@ class AwsProbe:
         return True
 
     def table(self, name: str) -> Table:
-        """The keys of a DynamoDB table and of its indexes."""
+        """Return the keys of a DynamoDB table and of its indexes."""
         with _translated(name):
             found = self._dynamodb.describe_table(TableName=name)["Table"]
         indexes = found.get("GlobalSecondaryIndexes", [])
@@ -82,7 +82,7 @@ class AwsProbe:
         )
 
     def queue(self, url: str) -> Queue:
-        """How many messages a queue has, and where those go that cannot be worked off."""
+        """Return how many messages a queue has, and its dead-letter queue."""
         with _translated(url):
             asked = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         found = asked["Attributes"]
@@ -96,7 +96,7 @@ class AwsProbe:
         )
 
     def application(self, id_: str) -> Application:
-        """An EMR Serverless application."""
+        """Return an EMR Serverless application."""
         with _translated(id_):
             found = self._emr.get_application(applicationId=id_)["application"]
         return Application(
@@ -110,7 +110,7 @@ class AwsProbe:
         return self._asked("get_bucket_policy", bucket, "Policy") or ""
 
     def _asked(self, operation: str, bucket: str, name: str) -> Any:
-        """One of a bucket's settings; None where it was never set."""
+        """Return one of a bucket's settings; None where it was never set."""
         try:
             return getattr(self._s3, operation)(Bucket=bucket).get(name)
         except ClientError as error:

@@ -1,4 +1,4 @@
-"""The examination from inside the network: what is looked at, and by which rule it is judged."""
+"""Examine a deployment from inside its network."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from functions.settings import CheckupSettings, Settings
 from lakegate.audit_tables import TABLES
 from lakegate.jobspec import JOB_FILES
 
-_NETWORK = "see that the functions' subnets and security group reach it (infra/platform.yml)"
-_RIGHTS = "deploy again, so that CheckupRole may look; then see that the network leads there"
+_NETWORK = "check that the functions' subnets and security group reach it (infra/platform.yml)"
+_RIGHTS = "deploy again, so that CheckupRole has access; then check the network route"
 
 
 @dataclass(frozen=True)
 class Probes:
-    """What an examination works with; `catalog` and `secret` take a token and a secret's name."""
+    """The probes and settings of an examination; `catalog` takes a token, `secret` a name."""
 
     settings: Settings
     own: CheckupSettings
@@ -32,43 +32,47 @@ class Probes:
 
 @dataclass(frozen=True)
 class Expected:
-    """The versions that whoever asks has; "" for those that do not matter to them."""
+    """The versions that the caller expects; "" for any."""
 
     nessie: str = ""
     emr_release_label: str = ""
 
 
 def examine(probes: Probes, expected: Expected) -> list[Finding]:
-    """All that can be seen from inside the network, each with what to do about it."""
+    """Return all findings from inside the network, each with its remedy."""
     settings = aws_checks.of_settings(probes.settings, probes.own.stage)
     return settings + carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
 
 
 def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
     uri, nessie = probes.settings.nessie_uri, probes.nessie
-    yield Check("Nessie", lambda: nessie_checks.of_greeting(uri, nessie.greeting()), _NETWORK)
+    yield Check(
+        "Nessie",
+        lambda: nessie_checks.of_anonymous_answer(uri, nessie.anonymous_answer()),
+        _NETWORK,
+    )
     yield Check(
         "Nessie's version",
         lambda: [nessie_checks.of_version(nessie.version(), expected.nessie)],
         _NETWORK,
     )
     for role in nessie_checks.ROLES:
-        fix = "make the tokens with `lakegate rotate`; then see that Nessie is reached"
-        yield Check(f"{role}'s token", _token_look(probes, role), fix)
+        fix = "create the tokens with `lakegate rotate`; then check the route to Nessie"
+        yield Check(f"{role}'s token", _token_check(probes, role), fix)
     yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
 
 
-def _token_look(probes: Probes, role: str) -> Callable[[], list[Finding]]:
-    def look() -> list[Finding]:
+def _token_check(probes: Probes, role: str) -> Callable[[], list[Finding]]:
+    def run() -> list[Finding]:
         token = probes.secret(probes.own.token_secret(role))
-        standing = probes.nessie.standing(token)
+        token_status = probes.nessie.token_status(token)
         claims = Claims.of(token)
         return [
-            nessie_checks.of_token(role, claims, standing, probes.now()),
-            nessie_checks.of_rules(role, standing),
+            nessie_checks.of_token(role, claims, token_status, probes.now()),
+            nessie_checks.of_rules(role, token_status),
         ]
 
-    return look
+    return run
 
 
 def _main(probes: Probes) -> Finding:
@@ -83,7 +87,7 @@ def _main(probes: Probes) -> Finding:
 def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
     settings, aws = probes.settings, probes.aws
     for kind, name in (("landing", settings.landing_bucket), ("lake", settings.lake_bucket)):
-        yield Check(f"{kind} bucket", _bucket_look(aws, kind, name), _RIGHTS)
+        yield Check(f"{kind} bucket", _bucket_check(aws, kind, name), _RIGHTS)
     yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
     yield Check("ledger", lambda: aws_checks.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
     for url in (
@@ -92,30 +96,30 @@ def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
         settings.alert_queue,
         settings.announcement_queue,
     ):
-        yield Check(_queue(url), _queue_look(aws, url, aws_checks.of_queue), _RIGHTS)
+        yield Check(_queue(url), _queue_check(aws, url, aws_checks.of_queue), _RIGHTS)
     for url in (
         settings.upload_dead_letters,
         settings.job_run_dead_letters,
         settings.alert_dead_letters,
     ):
-        yield Check(_queue(url), _queue_look(aws, url, aws_checks.of_dead_letters), _RIGHTS)
+        yield Check(_queue(url), _queue_check(aws, url, aws_checks.of_dead_letters), _RIGHTS)
     yield Check(
         "EMR application",
         lambda: aws_checks.of_application(
             aws.application(settings.emr_application_id), expected.emr_release_label
         ),
-        "see that the application's id is right and that its endpoint is in the network",
+        "check the application's id, and that the network has its endpoint",
     )
     yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
     yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
 
 
-def _bucket_look(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
+def _bucket_check(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
     is_lake = kind == "lake"
     return lambda: aws_checks.of_bucket(f"{kind} bucket", aws.bucket(name), is_lake=is_lake)
 
 
-def _queue_look(
+def _queue_check(
     aws: AwsProbe, url: str, judge: Callable[..., Finding]
 ) -> Callable[[], list[Finding]]:
     return lambda: [judge(aws.queue(url))]
@@ -139,8 +143,8 @@ def _job_code(probes: Probes) -> Mapping[str, bool]:
 
 
 def _dates(probes: Probes) -> dict[str, datetime]:
-    """The times of those who tell it; Nessie does so only behind a proxy."""
-    nessie = probes.nessie.greeting().date
+    """Return the times of servers that report it; Nessie does so only behind a proxy."""
+    nessie = probes.nessie.anonymous_answer().date
     return {"S3": probes.aws.date(probes.settings.lake_bucket)} | (
         {"Nessie": nessie} if nessie else {}
     )

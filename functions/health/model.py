@@ -1,4 +1,4 @@
-"""What an examination finds: of each check how it stands, and what a person does about it."""
+"""Define findings of an examination, and the observed values that they are based on."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ from lakegate.errors import LakegateError
 
 
 class Status(StrEnum):
-    """How something stands; `warn` is what works now and will not, or may not, for long."""
+    """The status of a finding; `warn` works now but may soon fail."""
 
     OK = "ok"
     WARN = "warn"
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found; `fix` says in a sentence what to do, "" where all is well."""
+    """One finding; `fix` says what to do, "" where all is well."""
 
     check: str
     status: Status
@@ -33,32 +33,32 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """Something to look at; `fix` is for a person who learns that it cannot be looked at."""
+    """A check to run; `fix` is the remedy if it cannot be run."""
 
     name: str
-    look: Callable[[], Iterable[Finding]]
+    run: Callable[[], Iterable[Finding]]
     fix: str
 
 
 def ok(check: str, message: str) -> Finding:
-    """All is well."""
+    """Return the finding that all is well."""
     return Finding(check, Status.OK, message)
 
 
 def warn(check: str, message: str, fix: str) -> Finding:
-    """It works, and asks for a person all the same."""
+    """Return the finding that it works but needs attention."""
     return Finding(check, Status.WARN, message, fix)
 
 
 def fail(check: str, message: str, fix: str) -> Finding:
-    """It does not work."""
+    """Return the finding that it does not work."""
     return Finding(check, Status.FAIL, message, fix)
 
 
 def carry_out(checks: Sequence[Check]) -> list[Finding]:
-    """All that the checks find, in their order; they are carried out at the same time.
+    """Run the checks in parallel and return their findings in order.
 
-    One that cannot be carried out is a failed finding of its own and hides none of the others.
+    A check that cannot be run is a failed finding and hides none of the others.
     """
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
         return [finding for found in pool.map(_findings, checks) for finding in found]
@@ -66,24 +66,21 @@ def carry_out(checks: Sequence[Check]) -> list[Finding]:
 
 def _findings(check: Check) -> list[Finding]:
     try:
-        return list(check.look())
+        return list(check.run())
     except LakegateError as error:
         return [fail(check.name, f"cannot be checked: {error.message}", check.fix)]
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks can do without
-        # No more of it than its kind: what an unforeseen error tells might be a token.
-        logger.error("a check broke", extra={"check": check.name, "kind": type(error).__name__})
-        message = f"cannot be checked: it broke with {type(error).__name__}"
-        return [fail(check.name, message, "report this: it is a fault of the check itself")]
-
-
-# What an examination sees from inside the network, as values that judgements go by.
+    except Exception as error:  # noqa: BLE001 - the other checks must not suffer
+        # Only the error's type: its message might contain a token.
+        logger.error("a check failed", extra={"check": check.name, "kind": type(error).__name__})
+        message = f"cannot be checked: the check raised {type(error).__name__}"
+        return [fail(check.name, message, "report this: the check itself is faulty")]
 
 
 @dataclass(frozen=True)
-class Greeting:
-    """How Nessie answers one who asks for main without a token.
+class AnonymousAnswer:
+    """Nessie's answer to a request for main without a token.
 
-    `status` is HTTP's, `date` what its Date header says, if it sends one.
+    `status` is HTTP's, `date` the time in its Date header, if any.
     """
 
     status: int
@@ -92,8 +89,8 @@ class Greeting:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The HTTP statuses that a token gets: for reading main, and for trying to merge into it."""
+class TokenStatus:
+    """The HTTP statuses for a token: for reading main, and for trying to merge into it."""
 
     reading: int
     merging: int = 0
@@ -101,20 +98,20 @@ class Standing:
 
 @dataclass(frozen=True)
 class Claims:
-    """What a token says of itself, unverified; "" and None where it does not say."""
+    """A token's unverified claims; "" and None for missing ones."""
 
     user: str = ""
     expires: datetime | None = None
 
     @classmethod
     def of(cls, token: str) -> "Claims":
-        """The claims of a JWT (RFC 7519); empty for any other kind of token."""
+        """Return the claims of a JWT (RFC 7519); none for any other kind of token."""
         try:
             payload = token.split(".")[1]
-            told = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-            expires = told.get("exp")
+            claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+            expires = claims.get("exp")
             return cls(
-                str(told.get("upn", "")),
+                str(claims.get("upn", "")),
                 datetime.fromtimestamp(expires, UTC) if expires else None,
             )
         except (IndexError, binascii.Error, ValueError, AttributeError, TypeError, OverflowError):
@@ -123,7 +120,7 @@ class Claims:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket's settings: "" for each that is not set; `policy` is its JSON."""
+    """A bucket's settings, "" for each that is not set; `policy` is its JSON."""
 
     name: str
     versioning: str
@@ -134,7 +131,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Notification:
-    """Where a bucket sends which events; `is_filtered` says that it leaves some keys out."""
+    """A bucket's notification of a queue; `is_filtered` says that it skips some keys."""
 
     queue_arn: str
     events: frozenset[str]
@@ -143,7 +140,7 @@ class Notification:
 
 @dataclass(frozen=True)
 class Keys:
-    """The attributes that a table or an index is ordered by, and whether it can be used yet."""
+    """The key attributes of a table or an index; `is_active` says whether it is ready."""
 
     attributes: tuple[str, ...]
     is_active: bool = True
@@ -159,7 +156,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue; its messages wait, or are being worked on. "" without a dead-letter queue."""
+    """A queue with its waiting and in-flight messages; "" without a dead-letter queue."""
 
     name: str
     arn: str

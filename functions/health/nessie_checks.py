@@ -1,4 +1,4 @@
-"""How Nessie should stand: reachable, closed to strangers, each token to its own rights."""
+"""Check that Nessie is up, rejects anonymous requests, and gives each token its own rights."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from urllib.parse import quote
 import requests
 
 from functions.adapters.nessie import MAIN
-from functions.health.model import Claims, Finding, Greeting, Standing, fail, ok, warn
+from functions.health.model import AnonymousAnswer, Claims, Finding, TokenStatus, fail, ok, warn
 from lakegate.errors import Transient
 
 PUBLISHER = "publisher"
@@ -22,78 +22,82 @@ _SLOW = 2.0
 _ROTATE = "make new tokens with `lakegate rotate`"
 
 
-def of_greeting(uri: str, found: Greeting) -> Iterator[Finding]:
-    """Nessie answers, and not to somebody without a token."""
+def of_anonymous_answer(uri: str, found: AnonymousAnswer) -> Iterator[Finding]:
+    """Check that Nessie is up and rejects anonymous requests."""
     took = f"answers in {found.seconds * 1000:,.0f} ms at {uri}"
     if found.seconds > _SLOW:
         yield warn(
-            "Nessie", took, "give Nessie's tasks and its database more, or look at their load"
+            "Nessie",
+            took,
+            "give Nessie's tasks and its database more resources, or reduce their load",
         )
     else:
         yield ok("Nessie", took)
     if found.status == 401:
-        yield ok("Nessie's doors", "are closed to those without a token")
+        yield ok("Nessie's access", "anonymous requests are refused: closed")
     elif found.status < 400:
         fix = "turn on Nessie's authentication and authorization, as infra/platform.yml does"
-        yield fail("Nessie's doors", "are open: main is read without a token", fix)
+        yield fail(
+            "Nessie's access", "anonymous requests are open: main is readable without a token", fix
+        )
     else:
-        message = f"one without a token is answered {found.status} and not 401"
+        message = f"anonymous requests are answered {found.status} and not 401"
         fix = "check that this address is Nessie's own, and read Nessie's log"
-        yield fail("Nessie's doors", message, fix)
+        yield fail("Nessie's access", message, fix)
 
 
 def of_version(found: str, oldest: str) -> Finding:
-    """Nessie is at least as new as the version this release was tested with."""
+    """Check that Nessie is at least as new as the tested version."""
     check = "Nessie's version"
     if not found:
         fix = f"see that Nessie's image is {oldest or 'the documented one'} or newer"
-        return warn(check, "it does not tell its version", fix)
+        return warn(check, "Nessie does not report its version", fix)
     if oldest and _numbers(found) < _numbers(oldest):
         fix = f"deploy the platform with NessieVersion {oldest} or newer"
         return fail(check, f"is {found}, older than {oldest}", fix)
-    return ok(check, f"is {found}" + (f" ({oldest} or newer is asked for)" if oldest else ""))
+    return ok(check, f"is {found}" + (f" ({oldest} or newer is required)" if oldest else ""))
 
 
-def of_token(role: str, claims: Claims, standing: Standing, now: datetime) -> Finding:
-    """A role's token is its own, is accepted, and will be for a while."""
+def of_token(role: str, claims: Claims, token_status: TokenStatus, now: datetime) -> Finding:
+    """Check that a role's token is its own, is accepted, and does not expire soon."""
     check = f"{role}'s token"
     if claims.user and claims.user != f"lakegate-{role}":
         return fail(check, f"its secret holds the token of {claims.user}", _ROTATE)
     left = claims.expires - now if claims.expires else None
     if left is not None and left <= timedelta(0):
         return fail(check, f"expired {claims.expires:%Y-%m-%d %H:%M} UTC", _ROTATE)
-    if standing.reading == 401:
-        fix = f"{_ROTATE}; if it stays, Nessie's public key or clock is another than the tokens'"
+    if token_status.reading == 401:
+        fix = f"{_ROTATE}; if it stays, check Nessie's public key and clock"
         return fail(check, "Nessie does not accept it", fix)
-    if standing.reading != 200:
+    if token_status.reading != 200:
         fix = "compare Nessie's rules with those of infra/platform.yml, and read Nessie's log"
-        return fail(check, f"reading main with it is answered {standing.reading}", fix)
+        return fail(check, f"reading main with it is answered {token_status.reading}", fix)
     if left is None:
         return ok(check, "is accepted; it does not tell when it expires")
     until = f"is accepted, and expires {claims.expires:%Y-%m-%d %H:%M} UTC"
     return warn(check, until, _ROTATE) if left < RENEW_WITH_LEFT else ok(check, until)
 
 
-def of_rules(role: str, standing: Standing) -> Finding:
-    """Only the publisher may change main; for the others Nessie's own rules forbid it."""
-    check, status = f"{role} and main", standing.merging
+def of_rules(role: str, token_status: TokenStatus) -> Finding:
+    """Check that only the publisher may change main."""
+    check, status = f"{role} and main", token_status.merging
     fix = "give Nessie the rules of infra/platform.yml, with authorization turned on"
     if status in (0, 401) or status >= 500:
-        message = f"a merge could not be tried ({status or standing.reading})"
+        message = f"a merge could not be tried ({status or token_status.reading})"
         return fail(check, message, f"see the findings on Nessie and on {role}'s token")
     if role == PUBLISHER:
         refused = fail(check, "may not commit: nothing can be published", fix)
         return refused if status == 403 else ok(check, "may commit, as it must")
     if status == 403:
         return ok(check, "may not commit, as it must not")
-    return fail(check, "may commit: what no audit has passed could come to main", fix)
+    return fail(check, "may commit, so unaudited data could reach main", fix)
 
 
 def of_main(*, begun: bool, lacking: Sequence[str]) -> Finding:
-    """Main has its first commit, and the tables of results."""
+    """Check that main has its first commit and the tables of audit results."""
     fix = "run `lakegate deploy` (`lakegate up` on one machine): it seeds main"
     if not begun:
-        return fail("main", "has no commit yet, so that nothing can be merged into it", fix)
+        return fail("main", "has no commit yet, so nothing can be merged into it", fix)
     if lacking:
         return fail("main", f"lacks {' and '.join(lacking)}", fix)
     return ok("main", "is seeded, with its tables of results")
@@ -103,27 +107,27 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-# Nessie, asked what it lets whom do; nothing is changed.
-
 _TIMEOUT = 5
 _VERSION = re.compile(r"^  version: ['\"]?([0-9][\w.\-]*)", re.MULTILINE)
 
 
 class NessieProbe:
-    """The server at an address without a path."""
+    """A Nessie server; nothing is changed."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
 
-    def greeting(self) -> Greeting:
-        """How it answers one without a token."""
+    def anonymous_answer(self) -> AnonymousAnswer:
+        """Return how Nessie answers a request without a token."""
         began = time.monotonic()
         answer = self._ask("GET", "/api/v2/trees/main")
-        seconds, told = time.monotonic() - began, answer.headers.get("Date")
-        return Greeting(answer.status_code, seconds, parsedate_to_datetime(told) if told else None)
+        seconds, date = time.monotonic() - began, answer.headers.get("Date")
+        return AnonymousAnswer(
+            answer.status_code, seconds, parsedate_to_datetime(date) if date else None
+        )
 
     def version(self) -> str:
-        """Its version, "" where it does not tell.
+        """Return Nessie's version, "" where it is unknown.
 
         Only its description of the API has it (Nessie documentation, "Rest API").
         """
@@ -131,21 +135,21 @@ class NessieProbe:
         found = _VERSION.search(answer.text[:2000]) if answer.ok else None
         return found[1] if found else ""
 
-    def standing(self, token: str) -> Standing:
-        """What it answers to the holder of a token who reads main, and tries to merge into it.
+    def token_status(self, token: str) -> TokenStatus:
+        """Return the statuses for reading main, and for trying to merge into it.
 
-        Main is merged into itself and only as a dry run, so that nothing can come of it.
+        The trial merges main into itself as a dry run, so it changes nothing.
         """
         known = {"Authorization": f"Bearer {token}"}
         answer = self._ask("GET", "/api/v2/trees/main", known)
         if not answer.ok:
-            return Standing(answer.status_code)
+            return TokenStatus(answer.status_code)
         with _translated():
             head = answer.json()["reference"]["hash"]
         onto = quote(f"{MAIN}@{head}", safe="@")
         body = {"fromRefName": MAIN, "fromHash": head, "isDryRun": True}
         tried = self._ask("POST", f"/api/v2/trees/{onto}/history/merge", known, body)
-        return Standing(answer.status_code, tried.status_code)
+        return TokenStatus(answer.status_code, tried.status_code)
 
     def _ask(
         self, method: str, path: str, headers: dict[str, str] | None = None, body: Any = None
@@ -163,4 +167,4 @@ def _translated() -> Iterator[None]:
     except requests.RequestException as error:
         raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
     except (KeyError, TypeError) as error:
-        raise Transient("NOT_NESSIE", "what answers there is not Nessie's API") from error
+        raise Transient("NOT_NESSIE", "the server at Nessie's address is not Nessie") from error

@@ -1,1 +1,1 @@
-"""Values that the use cases decide on."""
+"""Frozen values that the use cases decide on."""

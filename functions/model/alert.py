@@ -9,9 +9,9 @@ Block = Mapping[str, Any]
 
 
 class Kind(StrEnum):
-    """What a message is: it decides where in a channel it is shown, and what can be done there.
+    """The kind of a message: it decides where in a channel it is shown, and with which actions.
 
-    `PLAIN` is that of a message whose sender, an older release, said nothing of the kind.
+    `PLAIN` is the kind of a message from an older release, which names none.
     """
 
     PLAIN = ""
@@ -27,14 +27,13 @@ class Kind(StrEnum):
 class Alert:
     """One message: `text` is what notifications show, `blocks` what the channel shows.
 
-    `about` names what happened: whoever tells it again, after a crash, gives it the same name.
-    `revision` is the ingestion's that it tells of, by which an older message is known; 0 where it
-    tells of no end.
-    `ingestion` is the one that it is about, "" where it is about none; `table` names each table of
-    a batch. `cause` is the same for all that has the same reason. `token` says what was seen of the
-    ingestion, as `seen` writes it; an answer's is "" once there is nothing more to be done. `page`
-    is the ingestion's address on the quality page, "" without one. `unreadable` names the rows that
-    would be left out if it were published, "" where there are none.
+    `about` names what happened; a repeated alert, after a crash, has the same name. `revision` is
+    the ingestion's, by which an older message is recognised; 0 for an alert without a final state.
+    `ingestion` is its id, if it is about one; `table` names each table of a batch. `cause` is the
+    same for all alerts with the same reason. `token` is the state token of the ingestion; an
+    answer's is "" once nothing more can be done. `page` is the ingestion's address on the quality
+    page. `unreadable` names the rows that would be left out if it were published. What does not
+    apply is "".
     """
 
     text: str

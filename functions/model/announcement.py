@@ -1,4 +1,4 @@
-"""What readers are told of an ingestion's end: a value, the same one in the queue and the event."""
+"""The announcement of an ingestion's final state to consumers, in the queue and as an event."""
 
 import json
 from collections.abc import Mapping
@@ -59,42 +59,42 @@ class Announcement:
 
     @classmethod
     def read(cls, text: str) -> "Announcement":
-        """The announcement in a message's body. Raises Permanent BAD_ANNOUNCEMENT.
+        """Return the announcement in a message's body. Raise Permanent BAD_ANNOUNCEMENT.
 
-        What a newer release added is left out.
+        Fields that a newer release added are left out.
         """
         try:
-            told = json.loads(text)
-            known = {field.name: told[field.name] for field in fields(cls) if field.name in told}
-            return cls(**{**known, "state": State(told["state"])})
+            found = json.loads(text)
+            known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
+            return cls(**{**known, "state": State(found["state"])})
         except (ValueError, TypeError, KeyError) as error:
             message = f"this is no announcement ({error!r}): {text[:300]}"
             raise Permanent("BAD_ANNOUNCEMENT", message) from error
 
     def text(self) -> str:
-        """The announcement as JSON."""
+        """Return the announcement as JSON."""
         return json.dumps({"schema": SCHEMA, **vars(self)}, ensure_ascii=False)
 
 
 def announcements(
     ingestion: Ingestion, tip: Tip | None = None, metadata: Mapping[str, str] | None = None
 ) -> list[Announcement]:
-    """What is told of an ingestion that ended: once of each of its tables.
+    """Return the announcements of an ingestion that ended: one for each of its tables.
 
-    Of one that was published, `metadata` maps each table to where it stands on main at `tip`.
+    If it was published, `metadata` maps each table to its metadata file on main at `tip`.
     """
-    standing = metadata or {}
+    locations = metadata or {}
     tables = ingestion.tables or ("",)
-    told = [_of_end(ingestion, table, tip, standing.get(table, "")) for table in tables]
-    return [_of_part(ingestion, each) for each in told] if ingestion.parts else told
+    found = [_of_end(ingestion, table, tip, locations.get(table, "")) for table in tables]
+    return [_of_part(ingestion, each) for each in found] if ingestion.parts else found
 
 
-def _of_part(ingestion: Ingestion, whole: Announcement) -> Announcement:
-    """What is told of one table of a batch."""
-    mine = [part for part in ingestion.parts if part.table == whole.table]
+def _of_part(ingestion: Ingestion, of_batch: Announcement) -> Announcement:
+    """Return the announcement of one table of a batch."""
+    mine = [part for part in ingestion.parts if part.table == of_batch.table]
     return replace(
-        whole,
-        id=f"{whole.id}-{whole.table}",
+        of_batch,
+        id=f"{of_batch.id}-{of_batch.table}",
         kind="batch",
         rows=sum(part.rows for part in mine),
         contract=f"{mine[0].contract_key}@{mine[0].contract_version}",
@@ -106,10 +106,10 @@ def _of_end(
 ) -> Announcement:
     reason, approval = ingestion.reason, ingestion.approval
     waits = ingestion.state is not State.PUBLISHED
-    again = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
+    approved = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
     version = ingestion.contract_version
     return Announcement(
-        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}{again}",
+        id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}{approved}",
         ingestion=ingestion.id,
         attempt=ingestion.attempt,
         state=ingestion.state,
@@ -133,7 +133,7 @@ def _of_end(
     )
 
 
-# What a warehouse is asked for after main moved: to read a table's newest metadata.
+# A request to a warehouse after main changed: read a table's newest metadata.
 
 
 @dataclass(frozen=True)
@@ -149,21 +149,21 @@ class Refresh:
 
     @classmethod
     def read(cls, text: str) -> "Refresh":
-        """The refresh in a message's body. Raises Permanent BAD_REFRESH."""
+        """Return the refresh in a message's body. Raise Permanent BAD_REFRESH."""
         try:
-            told = json.loads(text)
-            return cls(str(told["table"]), int(told["position"]), str(told["metadata"]))
+            found = json.loads(text)
+            return cls(str(found["table"]), int(found["position"]), str(found["metadata"]))
         except (ValueError, TypeError, KeyError) as error:
             message = f"this is no refresh ({error!r}): {text[:300]}"
             raise Permanent("BAD_REFRESH", message) from error
 
     def text(self) -> str:
-        """The refresh as a message's body."""
+        """Return the refresh as a message's body."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 def taken(table: str, other: str, remedy: str) -> Permanent:
-    """That a table's name is another one's already, and what frees it."""
+    """Return the error that two tables have one name in the warehouse, with the remedy."""
     message = f"{table} and {other} are one table to the warehouse, which has it follow {other}"
     return Permanent("NAME_TAKEN", f"{message}; to have it follow {table} instead, {remedy}")
 
@@ -172,9 +172,9 @@ def taken(table: str, other: str, remedy: str) -> Permanent:
 
 
 def announcement_schema() -> dict[str, Any]:
-    """What the detail of every event is like (JSON Schema, draft 2020-12).
+    """Return the JSON Schema of every event's detail (draft 2020-12).
 
-    What newer releases add is allowed.
+    Fields that newer releases add are allowed.
     """
     made = schema_of(Announcement, SCHEMA)
     stage = {"type": "string", "description": "The deployment that says so."}

@@ -1,4 +1,4 @@
-"""What reconcile found to be right, so that its next run begins from there."""
+"""The commit up to which reconcile found main right, where its next run begins."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _SCHEMA = "reconcile-checkpoint/1"
 
 @dataclass(frozen=True)
 class TableCount:
-    """A table at the checkpoint: its live rows, those published, and what others made of them."""
+    """A table at the checkpoint: its live rows, those published, and the changes by others."""
 
     rows: int
     published: int
@@ -23,7 +23,7 @@ class TableCount:
 class Checkpoint:
     """Main at `hash`, up to which all of main's log agreed with the ledger and the tables.
 
-    What the ledger called published before the time `since` (ISO 8601, UTC), that run found there.
+    Whatever the ledger called published before the time `since` (ISO 8601, UTC) was on main.
     """
 
     hash: str
@@ -36,13 +36,13 @@ class Checkpoint:
 
     @classmethod
     def from_json(cls, text: bytes) -> "Checkpoint":
-        """Return what `to_json` wrote. Raises Permanent BAD_CHECKPOINT."""
+        """Return the checkpoint that `to_json` wrote. Raise Permanent BAD_CHECKPOINT."""
         try:
-            told = json.loads(text)
-            if told["schema"] != _SCHEMA:
+            found = json.loads(text)
+            if found["schema"] != _SCHEMA:
                 raise ValueError(f"the schema is not {_SCHEMA}")
-            tables = {name: TableCount(**each) for name, each in told["tables"].items()}
-            return cls(str(told["hash"]), str(told["since"]), tables)
+            tables = {name: TableCount(**each) for name, each in found["tables"].items()}
+            return cls(str(found["hash"]), str(found["since"]), tables)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"{KEY} in the lake bucket is no checkpoint ({error}): delete it"
             raise Permanent("BAD_CHECKPOINT", message) from error

@@ -25,7 +25,7 @@ class Commit:
 
     @classmethod
     def of(cls, entry: dict[str, Any]) -> "Commit":
-        """The commit that an entry of a log tells of."""
+        """Return the commit that an entry of a log describes."""
         meta = entry["commitMeta"]
         return cls(
             hash=meta["hash"],
@@ -39,7 +39,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Tip:
-    """Where main stands: its newest commit's hash, and how many commits led to it.
+    """The newest commit of main, and how many commits led to it.
 
     Main is never put back, so of two tips the one with more commits is the newer one.
     """
@@ -50,10 +50,10 @@ class Tip:
 
 @dataclass(frozen=True)
 class Change:
-    """One commit of a log, and what it made of one table.
+    """One commit of a log, and its effect on one table.
 
-    `metadata` is the address of the metadata file that it gave the table, "" where it left the
-    table alone or dropped it. `is_merge` says that it merged a branch.
+    `metadata` is the address of the metadata file that it gave the table, "" if it left the table
+    alone or dropped it. `is_merge` says that it merged a branch.
     """
 
     hash: str
@@ -63,7 +63,7 @@ class Change:
 
     @classmethod
     def of(cls, entry: dict[str, Any], table: str) -> "Change":
-        """What an entry of a log, with its operations, made of a table."""
+        """Return the effect of an entry of a log, with its operations, on a table."""
         meta = entry["commitMeta"]
         written = [
             operation["content"].get("metadataLocation", "")
@@ -79,5 +79,5 @@ class Change:
 
 
 def changed(entry: dict[str, Any]) -> frozenset[str]:
-    """The names of the tables (and namespaces) that an entry, with its operations, changed."""
+    """Return the names of the tables and namespaces that an entry of a log changed."""
     return frozenset(".".join(each["key"]["elements"]) for each in entry.get("operations") or ())

@@ -1,4 +1,4 @@
-"""An ingestion in brief: what lists, counts and pictures of many ingestions go by."""
+"""A summary of an ingestion, for lists, counts and charts of many."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from lakegate.landing import BATCH_MEMBER, batch_of
 
 @dataclass(frozen=True)
 class IngestionSummary:
-    """What the ledger's index by day keeps of an ingestion.
+    """An ingestion as the ledger's index by day keeps it.
 
-    `name` is the file's, or says which table is changed; `table` is "" where no contract claims the
-    key. `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter
-    "" while it is on its way. `reason_code` says why it was not published, `channel` who is told;
-    `batch` is the one in whose folder its file lies; of a batch itself `parts` maps each of its
-    tables to its rows, and `table` stands for none. `replayed_at` is when it last was, if ever.
+    `name` is the file's, or names the changed table; `table` is "" if no contract claims the key.
+    `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter ""
+    while it is in flight. `reason_code` says why it was not published, `channel` gets its alerts;
+    `batch` is the one in whose folder its file lies. For a batch, `parts` maps each of its tables
+    to its rows, and `table` names none. `replayed_at` is when it was last replayed.
     """
 
     id: str
@@ -38,7 +38,7 @@ class IngestionSummary:
 
     @classmethod
     def of(cls, ingestion: Ingestion) -> "IngestionSummary":
-        """An ingestion as it stands."""
+        """Return the summary of an ingestion."""
         return cls(
             id=ingestion.id,
             name=ingestion.name,
@@ -58,39 +58,39 @@ class IngestionSummary:
         )
 
     def to_json(self) -> str:
-        """It as text: one attribute is read far quicker than a dozen, of ten thousand items."""
-        told = {name: value for name, value in asdict(self).items() if value or name == "rows"}
-        return json.dumps(told, separators=(",", ":"))
+        """Return it as one text, which is read far faster than a dozen attributes of each item."""
+        document = {name: value for name, value in asdict(self).items() if value or name == "rows"}
+        return json.dumps(document, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "IngestionSummary":
-        """What `to_json` wrote, also of another release."""
-        told, names = json.loads(text), {each.name for each in fields(cls)}
-        known = {name: value for name, value in told.items() if name in names}
-        return cls(**{"table": ""} | known | {"state": State(told["state"])})
+        """Return the summary that `to_json` of any release wrote."""
+        document, names = json.loads(text), {each.name for each in fields(cls)}
+        known = {name: value for name, value in document.items() if name in names}
+        return cls(**{"table": ""} | known | {"state": State(document["state"])})
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that its rows are for; none where that is not known."""
+        """Return the tables that its rows are for, none while they are unknown."""
         return tuple(self.parts) or ((self.table,) if self.table else ())
 
     def rows_for(self, table: str) -> int:
-        """How many of its rows are for one of its tables."""
+        """Return how many of its rows are for one of its tables."""
         return self.parts.get(table, self.rows)
 
     @property
     def is_member(self) -> bool:
-        """Whether its file comes with its batch, and not by itself."""
+        """Return whether its file is ingested with its batch, and not by itself."""
         return self.reason_code == BATCH_MEMBER
 
     @property
     def ended(self) -> bool:
-        """Whether the verdict is final."""
+        """Return whether its state is final."""
         return self.state not in IN_FLIGHT
 
     @property
     def is_open(self) -> bool:
-        """Whether a person is still to decide on it: it failed, and nothing settled that since."""
+        """Return whether it failed and waits for a decision."""
         settled = self.discarded or self.superseded_by
         return self.state in (State.REJECTED, State.ERRORED) and not settled
 
@@ -100,3 +100,20 @@ def _rows_by_table(parts: Iterable[BatchFile]) -> dict[str, int]:
     for part in parts:
         found[part.table] = found.get(part.table, 0) + part.rows
     return found
+
+
+def status_text(ingestion: Ingestion) -> str:
+    """Return the ingestion's state in words, to say why it cannot be changed otherwise."""
+    state, times = ingestion.state, ingestion.times
+    since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
+    words = f"it is {state} now"
+    if ingestion.approval:
+        words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
+    elif ingestion.discarded:
+        words += f", and was discarded ({times.get('discarded', '')})"
+    elif ingestion.superseded_by:
+        words += f", and superseded by {ingestion.superseded_by}, a newer version of it"
+        words += f" that is published ({times.get('superseded', '')})"
+    elif ingestion.tries_from and state in IN_FLIGHT:
+        words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
+    return words

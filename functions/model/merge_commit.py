@@ -1,4 +1,4 @@
-"""What the commit on main says of the ingestions that it published."""
+"""The properties of a commit on main that name the ingestions it published."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ _LONGEST = 100
 
 
 class AlreadyPublished(LakegateError):
-    """Main has ingestions that were to be entered again; `commits` maps each id to its commit."""
+    """Main has some of the ingestions already; `commits` maps their ids to the commits."""
 
     def __init__(self, commits: Mapping[str, str]) -> None:
         self.commits = commits
@@ -34,19 +34,18 @@ class AlreadyPublished(LakegateError):
 class Published:
     """One ingestion, as the commit that published it names it.
 
-    `object` is the landed object's address and `version` which one of its versions; `report` is
-    the audit report's key and `contract` the contract's, with its version behind an `@`.
-    `approved_by` names the person who had it published although its audit failed, and
-    `approved_because` is why; both are "" where the audit passed.
-    `despite` is the newer version of its key that they named, beside which it was published.
-    `duplicate_of` is the ingestion that brought the same bytes before; `replaced` are those, of
-    earlier versions of its key, whose rows the commit removed, `replaced_rows` how many these are.
+    `object` is the landed object's address and `version` its version; `report` is the audit
+    report's key and `contract` the contract's, with its version behind an `@`. If its audit failed,
+    `approved_by` names who approved it, and `approved_because` is why. `despite` is the newer
+    version of its key beside which it was published. `duplicate_of` is the ingestion that brought
+    the same bytes before. `replaced` are the earlier versions of its key whose rows the commit
+    removed, `replaced_rows` how many these are.
 
-    Of a batch `object` is the manifest and `contract` is "", for `parts` have theirs. `rows` are
-    those of all of them.
+    Of a batch `object` is the manifest and `rows` is the sum over its `parts`, which have contracts
+    of their own: `contract` is "".
 
-    `kind` is "change" where a person asked for it, "" where a file landed. Of a change `rows` were
-    added and `replaced_rows` removed by the `statement`; `asked_by` says who wanted it, and
+    `kind` is "change" for a requested change, "" for a file. Of a change `rows` were added and
+    `replaced_rows` removed by the `statement`; `asked_by` says who requested it, and
     `asked_because` why.
     """
 
@@ -72,14 +71,14 @@ class Published:
     parts: tuple[BatchFile, ...] = ()
 
     def change(self, table: str) -> Change | None:
-        """What was asked for, None where a file landed."""
+        """Return the change that was requested, None for a file."""
         if not self.kind:
             return None
         return Change(table, self.statement, self.token, self.asked_by, self.asked_because)
 
 
 def message(members: Sequence[Ingestion]) -> str:
-    """One line for people who read main's log. `members` are published by one commit."""
+    """Return the message of the commit that publishes the members: one line for main's log."""
     first = members[0]
     if first.change:
         effect = f"{first.rows:,} rows added, {first.replaced_rows:,} removed"
@@ -99,7 +98,7 @@ def _one_line(change: Change) -> str:
 
 
 def properties(members: Sequence[Ingestion]) -> dict[str, str]:
-    """What programs, and a rebuilt ledger, read in main's log."""
+    """Return the commit's properties, which programs and a rebuilt ledger read in main's log."""
     return {
         TABLE: ",".join(members[0].tables),
         INGESTIONS: json.dumps([_document(_published(member)) for member in members]),
@@ -107,17 +106,17 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
 
 
 def published(commit: Commit) -> tuple[Published, ...]:
-    """The ingestions that a commit on main published; none where somebody else made it."""
+    """Return the ingestions that a commit on main published; none for a commit by others."""
     return _all(commit.properties.get(INGESTIONS, "[]"))
 
 
 def tables(commit: Commit) -> set[str]:
-    """The tables to which a commit of ours published."""
+    """Return the tables to which a commit of ours published."""
     return set(filter(None, commit.properties.get(TABLE, "").split(",")))
 
 
 def gains(commit: Commit) -> Counter[str]:
-    """By how many rows a commit of ours says that it made each of its tables grow."""
+    """Return by how many rows each table grew, as a commit of ours says."""
     return _gains(tables(commit), published(commit))
 
 
@@ -137,10 +136,10 @@ def _gains(tables: Iterable[str], published: Iterable[Published]) -> Counter[str
 
 
 def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
-    """The commit on main that the intent of an ingestion became.
+    """Return the commit on main that the intent of an ingestion became.
 
-    Looked for in main's log, the newest first, back to where the intent's branch was cut. Raises
-    NotOnMain where main has not taken it.
+    Main's log is read, newest first, back to where the intent's branch was created. Raise NotOnMain
+    if main has not published it.
     """
     for commit in log:
         if commit.hash == ingestion.base_hash:
@@ -151,17 +150,17 @@ def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
 
 
 def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) -> None:
-    """Raise AlreadyPublished where main has taken one of the ingestions since its branch was cut.
+    """Raise AlreadyPublished if main has one of the ingestions since its branch was created.
 
-    To be asked between cutting a fresh branch and entering files there: main may still take an
-    older intent until then, and refuses the fresh branch if it takes one later.
+    Ask between creating a fresh branch and registering files there: until then main may still take
+    an older intent, and later it refuses the fresh branch if it does.
     """
-    cut_at = {each.base_hash for each in ingestions}
+    bases = {each.base_hash for each in ingestions}
     ids = {each.id for each in ingestions}
     found: dict[str, str] = {}
     for commit in log:
-        cut_at.discard(commit.hash)
-        if not cut_at:
+        bases.discard(commit.hash)
+        if not bases:
             break
         found |= {each.id: commit.hash for each in published(commit) if each.id in ids}
     if found:
@@ -169,12 +168,12 @@ def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) 
 
 
 def _document(published: Published) -> dict[str, Any]:
-    """What a commit says of an ingestion: nothing of what is as usual."""
+    """Return the fields of an ingestion that are not as usual."""
     found = ((field, getattr(published, field.name)) for field in fields(published))
-    told = {field.name: value for field, value in found if value != field.default}
+    document = {field.name: value for field, value in found if value != field.default}
     if published.parts:
-        told["parts"] = [asdict(part) for part in published.parts]
-    return told
+        document["parts"] = [asdict(part) for part in published.parts]
+    return document
 
 
 @lru_cache(maxsize=1_000)  # who reads main's log asks the same commits more than once

@@ -1,4 +1,4 @@
-"""Rows with cells that could not be read, when a person has their file published all the same."""
+"""Unparseable cells: what becomes of their rows if the file is published anyway."""
 
 from lakegate.report import READABLE, AuditReport
 
@@ -6,16 +6,16 @@ _MOST = 3
 
 
 def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:
-    """Return whether the branch has such rows otherwise than a person wants them on main."""
+    """Return whether the branch has such rows otherwise than they are to be published."""
     if not report.rows_unreadable and not report.holds_nulls:
         return False
     return report.holds_nulls != null_unreadable
 
 
 def named(report: AuditReport | None, *, null_unreadable: bool = False) -> str:
-    """Return how many rows could not be read, the first cells to blame, and what becomes of them.
+    """Return how many rows could not be parsed, their first cells, and what will become of them.
 
-    "" where all rows could be read.
+    "" if all rows could be parsed.
     """
     if report is None or not (report.rows_unreadable or report.holds_nulls):
         return ""

@@ -1,4 +1,4 @@
-"""The words of an alert, of what became of it, and of other things that people are told."""
+"""Write the texts of alerts and of other notifications."""
 
 import hashlib
 from collections.abc import Mapping
@@ -26,37 +26,35 @@ from functions.notifications.blocks import (
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
 
-# Short names for what messages are about, and for what else is longer than a name.
-
 _LENGTH = 32  # characters, as an ingestion's id has
 
 
 def digest(text: str) -> str:
-    """Text of any length as a short name."""
+    """Return a short name for a text of any length."""
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def member(subject: str) -> str:
-    """A subject as its thread names it: an ingestion by its id, what is longer by a digest.
+    """Return a subject's name in its thread: an ingestion's id, or a digest of a longer text.
 
-    An item of DynamoDB's has 400 KB at most.
+    An item of DynamoDB has at most 400 KB.
     """
     return subject if len(subject) <= _LENGTH else digest(subject)
 
 
-_REASON = 1000  # of a section, so that what follows the reason is never cut off
+_REASON = 1000  # so that the section's other lines fit
 _MOST_CHECKS, _MOST_SAMPLES = 10, 3
 _SHORT = 200
 _LONGEST_CAUSE, _LONGEST_UNREADABLE = 1000, 300
 
-_ADVICE = {  # to a person who is to decide, by the reason's code
+_ADVICE = {  # for the decision, by the reason's code
     "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
     "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.\n",
 }
 
 
 def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
-    """The alert for an ingestion that ended rejected or errored."""
+    """Return the alert for a rejected or errored ingestion."""
     reason = _code(ingestion)
     title = f"{ingestion.state.capitalize()}: {ingestion.name} ({reason})"
     failed = report.failed if report else ()
@@ -72,7 +70,7 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
 
 
 def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
-    """What became of an ingestion that people were told had failed."""
+    """Return the notice about the later fate of a failed ingestion."""
     title, words = _recovery(ingestion)
     lines = [
         cut(escaped(words), _REASON),
@@ -88,19 +86,19 @@ def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
 def duplicate(
     ingestion: Ingestion, first: Ingestion, page_url: str = "", kind: Kind = Kind.NOTICE
 ) -> Alert:
-    """The notice that a file was published although `first` had brought the same bytes."""
+    """Return the notice that a file was published although `first` had the same content."""
     title = f"Published, but likely a duplicate: {ingestion.name}"
     before = "Some of its files" if ingestion.parts else "The same bytes"
     lines = [
         f"*Ingestion* {code(ingestion.id)}",
         f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
         f"*File* {code(ingestion.landed.uri)}",
-        f"{before} landed before, as {code(first.landed.uri)}.",
+        f"{before} landed earlier, as {code(first.landed.uri)}.",
         *_owner(ingestion),
     ]
     advice = (
-        "If both were meant, there is nothing to do. If not, take one file's rows out of the "
-        "table. With `onDuplicate: hold` in the contract such a file waits for a person."
+        "If both are intended, there is nothing to do. If not, delete one file's rows from the "
+        "table. With `onDuplicate: hold` in the contract such a file waits for a decision."
     )
     commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
     asked = "\n".join([advice, *_page_link(ingestion, page_url), commands])
@@ -109,18 +107,16 @@ def duplicate(
 
 
 def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
-    """Return the notice that an audited ingestion has waited for main for hours, and why."""
+    """Return the notice that an audited ingestion has waited hours for main, and why."""
     title = f"Still not published: {ingestion.name}"
     lines = [
-        cut(
-            escaped(f"It passed its audit, and waits for main since {ingestion.ready_at}."), _SHORT
-        ),
+        cut(escaped(f"It passed its audit and waits for main since {ingestion.ready_at}."), _SHORT),
         *([cut(f"*Last try* {escaped(why)}", _REASON)] if why else []),
         *_source(ingestion),
         f"*Table* {code(', '.join(ingestion.tables))}",
         f"*Ingestion* {code(ingestion.id)}",
     ]
-    advice = "It is tried again every few minutes. If the last try names a fault, mend that.\n"
+    advice = "It is retried every few minutes. If the last try names an error, fix that.\n"
     commands = f"```lakegate show {ingestion.id}```"
     asked = "\n".join([*_page_link(ingestion, page_url), commands])
     blocks = (section("\n".join(lines)), section(advice + asked))
@@ -128,7 +124,7 @@ def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
 
 
 def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
-    """Return the notice that a file was published although checks of it warn."""
+    """Return the notice that a file was published with warnings."""
     many = len(ingestion.warnings)
     title = f"Published with {'a warning' if many == 1 else f'{many} warnings'}: {ingestion.name}"
     lines = [
@@ -137,29 +133,29 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
         *_source(ingestion),
         *_owner(ingestion),
     ]
-    advice = "The rows are on main; whether they are as they should be is for a person to see."
+    advice = "The rows are on main; check whether they are correct."
     asked = [advice, *_page_link(ingestion, page_url), f"```lakegate show {ingestion.id}```"]
     blocks = (section("\n".join(lines)), *_warnings(ingestion), section("\n".join(asked)))
     cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.warnings)])
     found = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
-    # Whoever tells it once more, also after the ledger was rebuilt, tells nothing new.
+    # A repeated notice, also after the ledger was rebuilt, is the same one.
     return replace(found, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
 
 
 def unreadable_event(queue: str, body: str, reason: str) -> Alert:
-    """The alert for a message that no handler could work off."""
-    title = "Errored: an event could not be handled"
+    """Return the alert for a message that no handler could process."""
+    title = "Errored: an event could not be processed"
     lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
     blocks = (section("\n".join([f"*{title}*", *lines])),)
     about, cause = f"{queue} {digest(visible(body))}", f"UNREADABLE_EVENT {queue}"
     return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
 
 
-def seen(ingestion: Ingestion) -> str:
-    """What somebody saw of an ingestion, to be compared with what it is when they act.
+def state_token(ingestion: Ingestion) -> str:
+    """Return a token of the ingestion's state, to detect changes since an alert showed it.
 
-    Its attempt, the hash of what can be published anyway, "" where nothing can, and since when it
-    is as it is: an attempt may end more than once, be discarded and be superseded.
+    It has the attempt, the hash that can be published anyway ("" for none), and the time of the
+    state: an attempt may fail more than once, be discarded and be superseded.
     """
     can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and ingestion.is_open
     step = "superseded" if ingestion.superseded_by else ingestion.state.value
@@ -185,7 +181,7 @@ def _of(
         ingestion=ingestion.id,
         table=", ".join(sorted(ingestion.tables))[:_LONGEST_CAUSE],
         cause=one_line(cause[:_LONGEST_CAUSE]),
-        token=seen(ingestion),
+        token=state_token(ingestion),
         page=_page(ingestion, page_url),
         revision=ingestion.revision,
     )
@@ -196,23 +192,24 @@ def _code(ingestion: Ingestion) -> str:
 
 
 def _recovery(ingestion: Ingestion) -> tuple[str, str]:
-    """What became of it, as a title and a sentence."""
+    """Return a title and a sentence about what happened to it."""
     name, approval = ingestion.name, ingestion.approval
     if ingestion.discarded:
-        words = "Its branch is deleted. A replay would read the file anew."
+        words = "Its branch is deleted. A replay reads the file again."
         return f"Discarded: {name}", words
     if ingestion.superseded_by:
-        why = (
-            f"It was {ingestion.state} ({_code(ingestion)}), and a newer version of it is published"
+        words = (
+            f"It was {ingestion.state} ({_code(ingestion)}), and a newer version is published as "
+            f"ingestion {ingestion.superseded_by}: no decision is needed. Its branch is kept until "
+            "it expires."
         )
-        words = f"{why}, as ingestion {ingestion.superseded_by}: there is nothing left to decide."
-        return f"Superseded: {name}", f"{words} Its branch stays until it expires."
+        return f"Superseded: {name}", words
     if ingestion.state is State.IGNORED:
         words = ingestion.reason.message if ingestion.reason else ""
-        return f"Needed no more: {name}", words
+        return f"No longer needed: {name}", words
     rows = f"{ingestion.rows:,} rows are on main"
     if approval:
-        return f"Published anyway: {name}", f"{rows}, as {approval.by} wanted: {approval.reason}"
+        return f"Published anyway: {name}", f"{rows}, approved by {approval.by}: {approval.reason}"
     return f"Published after replay: {name}", f"{rows}, by attempt {ingestion.attempt}."
 
 
@@ -223,7 +220,7 @@ def _what_happened(ingestion: Ingestion) -> str:
         *_source(ingestion),
         f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
         *_owner(ingestion),
-        f"*Branch* {code(ingestion.branch or 'none was cut')}",
+        f"*Branch* {code(ingestion.branch or 'none created')}",
         f"*Ingestion* {code(ingestion.id)}",
     ]
     return "\n".join(lines)
@@ -240,7 +237,7 @@ def _source(ingestion: Ingestion) -> list[str]:
         return [f"*File* {code(ingestion.landed.uri)}"]
     by = f" by {escaped(change.by)}" if change.by else ""
     why = f": {escaped(change.message)}" if change.message else ""
-    return [cut(f"*Asked for*{by}{why}", _REASON), f"```{plain(change.statement)[:_REASON]}```"]
+    return [cut(f"*Change*{by}{why}", _REASON), f"```{plain(change.statement)[:_REASON]}```"]
 
 
 def _check(check: CheckResult) -> str:
@@ -257,7 +254,7 @@ def _finding(mark: str, check: Mapping[str, Any]) -> str:
 
 
 def _warnings(ingestion: Ingestion) -> list[Block]:
-    """Return a section for each of the first warnings, and one that counts the others."""
+    """Return a section for each of the first warnings, and a count of the others."""
     found = ingestion.warnings
     shown = [section(_finding(":warning:", check)) for check in found[:_MOST_CHECKS]]
     more = len(found) - len(shown)
@@ -284,8 +281,8 @@ def _what_to_do(ingestion: Ingestion, page_url: str) -> str:
         commands.append(f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
     commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
     advice = _ADVICE.get(_code(ingestion), "")
-    further = "\n".join(["*Look further*", *_page_link(ingestion, page_url)])
-    return f"{advice}{further}\n```" + "\n".join(map(plain, commands)) + "```"
+    head = "\n".join(["*Commands*", *_page_link(ingestion, page_url)])
+    return f"{advice}{head}\n```" + "\n".join(map(plain, commands)) + "```"
 
 
 def _page(ingestion: Ingestion, page_url: str) -> str:

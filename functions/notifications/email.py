@@ -1,4 +1,4 @@
-"""An SNS topic, for people who want alerts as e-mail or in another tool."""
+"""Post alerts to an SNS topic, as plain text for e-mail and other tools."""
 
 import html
 import re
@@ -12,13 +12,11 @@ from functions.model.alert import (
 )
 from lakegate.errors import Transient
 
-# An alert as plain text, for what knows no marks of Slack's.
-#
 # Limits: a subject has less than 100 characters of ASCII, begins with a letter, a digit or a
 # punctuation mark, and has no control character; a message has 256 KB (Amazon SNS, "Publish").
 
 _SUBJECT, _BODY = 99, 256 * 1024
-# What our messages have of Slack's marks ("Formatting text for app surfaces").
+# The parts of Slack's markup that our messages use ("Formatting text for app surfaces").
 MARKS = re.compile(
     r"```(?P<block>.*?)```|`(?P<code>[^`]+)`|\*(?P<bold>[^*\n]+)\*"
     r"|(?P<emoji>:(?:x|repeat|white_check_mark):)|<(?P<address>[^<>|]+)\|(?P<link>[^<>]+)>",
@@ -28,20 +26,20 @@ SIGNS = {":x:": "✗", ":repeat:": "↻", ":white_check_mark:": "✓"}
 
 
 def subject(alert: Alert) -> str:
-    """What an alert is about, as the subject of an e-mail."""
+    """Return an alert's title as the subject of an e-mail."""
     words = html.unescape(alert.text).encode("ascii", "replace").decode()
     line = "".join(c if c.isprintable() else " " for c in words).strip()
     return line[:_SUBJECT].strip() or "Lakegate"
 
 
 def body(alert: Alert) -> str:
-    """All that an alert says."""
+    """Return an alert's full text."""
     text = "\n\n".join(filter(None, map(_plain, words(alert.blocks)))) or _plain(alert.text)
     return text.encode()[:_BODY].decode(errors="ignore") or "(empty)"
 
 
 def words(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[str]:
-    """The texts of the blocks that are to be read, as they are written."""
+    """Yield the readable texts of the blocks, with their markup."""
     for block in blocks:
         for part in (block.get("text"), *block.get("elements", ())):
             if isinstance(part, Mapping) and isinstance(part.get("text"), str):
@@ -65,13 +63,13 @@ class Topic:
     """One topic of Amazon SNS."""
 
     def __init__(self, client: Any, arn: str) -> None:
-        """`client` is boto3's `sns` client."""
+        """Use boto3's `sns` client."""
         self._client = client
         self._arn = arn
 
     def post(self, alert: Alert) -> None:
-        """Publish an alert as plain text. Raises Transient: the next try may find it mended."""
+        """Publish an alert as plain text. Raises Transient, as a later try may succeed."""
         try:
             self._client.publish(TopicArn=self._arn, Subject=subject(alert), Message=body(alert))
         except (ClientError, BotoCoreError) as error:
-            raise Transient("TOPIC_UNAVAILABLE", f"SNS did not take an alert: {error}") from error
+            raise Transient("TOPIC_UNAVAILABLE", f"SNS did not accept an alert: {error}") from error

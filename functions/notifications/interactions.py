@@ -1,6 +1,5 @@
-"""What Slack is answered when somebody presses a button: within 3 seconds, the work is queued."""
+"""Answer pressed buttons of Slack within 3 seconds and queue the requested actions."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -9,7 +8,7 @@ from typing import Any, Protocol
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import translated
+from functions.adapters.sqs import digest, translated
 from functions.notifications.blocks import code, escaped
 from functions.notifications.slack import SlackSecret
 from functions.notifications.slack_buttons import (
@@ -26,12 +25,10 @@ from functions.notifications.slack_signature import Refused, Request
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Permanent
 
-# What somebody wants done with an ingestion, on its way to be carried out.
-
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """One thing that somebody wants done with what they saw; `reason` is why it is published."""
+    """An action requested on an ingestion as its alert showed it; `reason` is for publishing."""
 
     what: Verb
     seen: Seen
@@ -39,51 +36,48 @@ class ActionRequest:
     reason: str = ""
 
     def text(self) -> str:
-        """The wish as a message's body."""
+        """Return the request as a message's body."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def of(cls, body: str) -> "ActionRequest":
-        """The wish in a message's body. Raises Permanent BAD_WISH."""
+        """Return the request in a message's body. Raises Permanent BAD_WISH."""
         try:
-            told = json.loads(body)
-            seen = Seen(str(told["seen"]["ingestion"]), str(told["seen"]["token"]))
-            return cls(Verb(told["what"]), seen, str(told["by"]), str(told["reason"]))
+            found = json.loads(body)
+            seen = Seen(str(found["seen"]["ingestion"]), str(found["seen"]["token"]))
+            return cls(Verb(found["what"]), seen, str(found["by"]), str(found["reason"]))
         except (ValueError, TypeError, KeyError) as error:
-            raise Permanent("BAD_WISH", f"this is no wish ({error!r}): {body[:300]}") from error
+            message = f"this message is not an action request ({error!r}): {body[:300]}"
+            raise Permanent("BAD_WISH", message) from error
 
 
 class ActionQueue:
-    """Wishes that wait to be carried out.
+    """The queue of requested actions.
 
-    A queue of SQS's kind "FIFO": those about one ingestion are carried out one after the other, and
-    what one person wants of what they saw is in it once, however often they press within five
-    minutes (Amazon SQS, "Exactly-once processing").
+    A FIFO queue: the actions on one ingestion are executed one after the other, and repeated
+    presses of one person within five minutes are queued once (Amazon SQS, "Exactly-once
+    processing").
     """
 
     def __init__(self, client: Any, url: str) -> None:
-        """`client` is boto3's `sqs` client."""
+        """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
-    def send(self, wish: ActionRequest) -> None:
-        """Put a wish there. Raises Transient QUEUE_UNAVAILABLE."""
-        same = json.dumps([wish.what, wish.by, *asdict(wish.seen).values()])
+    def send(self, request: ActionRequest) -> None:
+        """Queue a request. Raises Transient QUEUE_UNAVAILABLE."""
+        same = json.dumps([request.what, request.by, *asdict(request.seen).values()])
         with translated("actions"):
             self._client.send_message(
                 QueueUrl=self._url,
-                MessageBody=wish.text(),
-                MessageGroupId=_digest(wish.seen.ingestion),
-                MessageDeduplicationId=_digest(same),
+                MessageBody=request.text(),
+                MessageGroupId=digest(request.seen.ingestion),
+                MessageDeduplicationId=digest(same),
             )
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-_NOT_ALLOWED = "You may not do this here: whoever runs Lakegate can add you to `SlackUsers`."
-_NO_REASON = "Say why: main's log keeps it."
+_NOT_ALLOWED = "You are not allowed to do this: ask your administrator to add you to `SlackUsers`."
+_NO_REASON = "Give a reason: main's log records it."
 _NO_FORM = "The form could not be opened. Press again."
 
 
@@ -91,28 +85,28 @@ Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 
 class Actions(Protocol):
-    """Where wishes wait to be carried out."""
+    """The queue of requested actions."""
 
-    def send(self, wish: ActionRequest) -> None:
-        """Put a wish there; the same one is there once. Raises Transient."""
+    def send(self, request: ActionRequest) -> None:
+        """Queue a request; an equal one is queued once. Raises Transient."""
 
 
 class Replies(Protocol):
-    """What is shown to one person."""
+    """Replies that only one person sees."""
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """Open a form, for the 3 seconds that a trigger lives. Raises LakegateError."""
+        """Open a form while its trigger is valid, for 3 seconds. Raises LakegateError."""
 
-    def tell(self, address: str, words: str) -> None:
-        """Say something to whom the address is for, and only to them. Raises LakegateError."""
+    def reply(self, address: str, words: str) -> None:
+        """Post words that only the person with this response address sees. Raises LakegateError."""
 
 
 @dataclass(frozen=True)
-class Reception:
-    """Who may act, and what a request is answered with.
+class Endpoint:
+    """The permissions and adapters for answering requests.
 
-    `users` are the ids of those who may. `team` is the workspace that requests must come from, ""
-    where any may. `now` is the time in seconds.
+    `users` are the ids of the permitted users. `team` is the workspace that requests must come
+    from, "" for any. `now` returns the time in seconds.
     """
 
     users: frozenset[str]
@@ -123,112 +117,113 @@ class Reception:
     now: Callable[[], float]
 
 
-def url_handler(reception: Callable[[], Reception]) -> Handler:
-    """A handler for a function URL; a request that is refused is told no more than that it is."""
+def url_handler(endpoint: Callable[[], Endpoint]) -> Handler:
+    """Return a handler for a function URL; a refused request gets only an error code."""
 
     @logger.inject_lambda_context
     def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         try:
-            document = answer(reception(), event)
+            document = answer(endpoint(), event)
         except Refused as refused:
             logger.warning("refused", extra={"refusal": refused.code, "why": refused.message})
             return _http(refused.status, {"error": refused.code})
         except LakegateError as error:
-            logger.exception("not taken")
+            logger.exception("a request failed")
             return _http(503, {"error": error.code})
         return _http(200, document)
 
     return handler
 
 
-def answer(reception: Reception, event: Mapping[str, Any]) -> dict[str, Any]:
-    """The document to answer a request to the function URL with, {} where Slack needs none.
+def answer(endpoint: Endpoint, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document that answers a request to the function URL, {} where Slack needs none.
 
-    Raises Refused, and Transient where the wish could not be taken: Slack shows that.
+    Raises Refused, and Transient where the action could not be queued: Slack then shows an error.
     """
     request = Request.of(event)
-    _require_signature(reception, request)
+    _require_signature(endpoint, request)
     try:
-        asked = parsed(request.payload)
+        action = parsed(request.payload)
     except NotUnderstood as error:
         raise Refused(400, error.code, error.message) from error
-    if reception.team and asked.team != reception.team:
-        raise Refused(403, "OTHER_WORKSPACE", f"the workspace {asked.team[:20]!r} is not ours")
-    logger.info("asked for", extra={"who": str(asked.person), "ingestion": asked.seen.ingestion})
-    if isinstance(asked, Submission):
-        return _submitted(reception, asked)
-    if not asked.is_link:
-        _pressed(reception, asked)
+    if endpoint.team and action.team != endpoint.team:
+        message = f"the workspace {action.team[:20]!r} is not the one in SlackTeam"
+        raise Refused(403, "OTHER_WORKSPACE", message)
+    logger.info("asked for", extra={"who": str(action.person), "ingestion": action.seen.ingestion})
+    if isinstance(action, Submission):
+        return _submitted(endpoint, action)
+    if not action.is_link:
+        _pressed(endpoint, action)
     return {}
 
 
 def _http(status: int, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer as a function URL takes it; Slack asks for an empty body where all is well."""
+    """Return a function URL's response; Slack requires an empty body on success."""
     headers = {"content-type": "application/json"}
     body = json.dumps(document) if document else ""
     return {"statusCode": status, "headers": headers, "body": body}
 
 
-def _require_signature(reception: Reception, request: Request) -> None:
-    text = reception.secret.text()
+def _require_signature(endpoint: Endpoint, request: Request) -> None:
+    text = endpoint.secret.text()
     if not SlackSecret.of(text).signing_secret:
-        text = reception.secret.after(text)
+        text = endpoint.secret.after(text)
     if not SlackSecret.of(text).signing_secret:
-        raise Refused(503, "NO_SIGNING_SECRET", "Slack's secret holds no signing secret")
-    if not _is_signed(reception, request, text) and not _is_signed(
-        reception, request, reception.secret.after(text)
+        raise Refused(503, "NO_SIGNING_SECRET", "Slack's secret has no signing secret: add it")
+    if not _is_signed(endpoint, request, text) and not _is_signed(
+        endpoint, request, endpoint.secret.after(text)
     ):
-        raise Refused(401, "NOT_SLACK", "it is not signed by Slack, or too old")
+        raise Refused(401, "NOT_SLACK", "the request is not signed by Slack, or too old")
 
 
-def _is_signed(reception: Reception, request: Request, text: str) -> bool:
-    return request.is_signed(SlackSecret.of(text).signing_secret, reception.now)
+def _is_signed(endpoint: Endpoint, request: Request, text: str) -> bool:
+    return request.is_signed(SlackSecret.of(text).signing_secret, endpoint.now)
 
 
-def _pressed(reception: Reception, press: Press) -> None:
-    """Do what the button stands for, and tell who pressed it what they cannot see otherwise."""
-    if press.person.id not in reception.users:
+def _pressed(endpoint: Endpoint, press: Press) -> None:
+    """Do what the button requests, and reply to the person who pressed it."""
+    if press.person.id not in endpoint.users:
         logger.warning("not allowed", extra={"who": str(press.person), "what": press.verb})
-        _tell(reception, press, _NOT_ALLOWED)
+        _reply(endpoint, press, _NOT_ALLOWED)
     elif press.verb is Verb.SHOW:
-        _tell(reception, press, _shown(press))
+        _reply(endpoint, press, _shown(press))
     elif press.verb is Verb.PUBLISH:
-        _open(reception, press)
+        _open(endpoint, press)
     else:
-        reception.actions.send(ActionRequest(press.verb, press.seen, str(press.person)))
-        _tell(reception, press, f"{press.verb.capitalize()} is under way: this thread will tell.")
+        endpoint.actions.send(ActionRequest(press.verb, press.seen, str(press.person)))
+        _reply(endpoint, press, f"{press.verb.capitalize()} is queued: see this thread.")
 
 
-def _submitted(reception: Reception, submission: Submission) -> dict[str, Any]:
-    if submission.person.id not in reception.users:
+def _submitted(endpoint: Endpoint, submission: Submission) -> dict[str, Any]:
+    if submission.person.id not in endpoint.users:
         logger.warning("not allowed", extra={"who": str(submission.person), "what": "publish"})
         return _wrong(_NOT_ALLOWED)
     if not submission.reason:
         return _wrong(_NO_REASON)
     who = str(submission.person)
-    reception.actions.send(ActionRequest(Verb.PUBLISH, submission.seen, who, submission.reason))
+    endpoint.actions.send(ActionRequest(Verb.PUBLISH, submission.seen, who, submission.reason))
     return {}
 
 
 def _wrong(words: str) -> dict[str, Any]:
-    """Words below the form's input, which stays open."""
+    """Return an error for the form's input; the form stays open."""
     return {"response_action": "errors", "errors": {REASON: words}}
 
 
-def _open(reception: Reception, press: Press) -> None:
+def _open(endpoint: Endpoint, press: Press) -> None:
     try:
-        reception.replies.open(press.trigger, modal(press.seen, press.title, press.unreadable))
+        endpoint.replies.open(press.trigger, modal(press.seen, press.title, press.unreadable))
     except LakegateError as error:
         logger.warning("the form could not be opened", extra={"why": str(error)})
-        _tell(reception, press, _NO_FORM)
+        _reply(endpoint, press, _NO_FORM)
 
 
-def _tell(reception: Reception, press: Press, words: str) -> None:
-    """Tell only who pressed; where that fails nothing is lost."""
+def _reply(endpoint: Endpoint, press: Press, words: str) -> None:
+    """Reply to the person who pressed the button; a failure is only logged."""
     try:
-        reception.replies.tell(press.answers, words)
+        endpoint.replies.reply(press.answers, words)
     except LakegateError as error:
-        logger.warning("could not be told", extra={"words": words, "why": str(error)})
+        logger.warning("the reply failed", extra={"words": words, "why": str(error)})
 
 
 def _shown(press: Press) -> str:

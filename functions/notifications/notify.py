@@ -1,15 +1,15 @@
-"""Where people see an alert: a channel's new message, the thread of an older one, a topic, the log.
+"""Post each alert once: to a channel, to the thread of an older alert, to the topic or the log.
 
-A message of the queue may come again after it was shown: who was told of what is remembered, after
-the telling, so that a crash in between tells once more and loses nothing. One that was held up, and
-comes after a later one of the same ingestion, is not shown: the last word is the newest.
+The queue may deliver a message again. Each notification is recorded after it was posted, so a crash
+in between repeats it and loses nothing. A delayed alert that comes after a later one of the same
+ingestion is not posted.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from functions.adapters.sqs import Queued
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
     Kind,
@@ -30,9 +30,9 @@ _IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)
 
 @dataclass(frozen=True)
 class AlertChannels:
-    """What on_alert tells people with: Slack, or the log where that is None; a topic, if any.
+    """The channels for alerts: Slack, or the log where that is None; and a topic, if any.
 
-    `has_buttons` says that somebody may press buttons.
+    `has_buttons` says whether some users may press buttons.
     """
 
     threads: Threads
@@ -42,38 +42,39 @@ class AlertChannels:
     has_buttons: bool = False
 
 
-def tell(alert_channels: AlertChannels, body: str) -> None:
-    """Show people the alert in a message's body, once.
+def notify(channels: AlertChannels, body: str) -> None:
+    """Post the alert in a message's body, once.
 
-    Raises what Slack or the topic raises: nothing is lost, the message comes again.
+    Raises what Slack or the topic raises; the queue then delivers the message again.
     """
-    queued = Queued.from_json(body)
-    told = queued.alert
+    queued = QueuedAlert.from_json(body)
+    original = queued.alert
     alert = replace(
-        told, about=told.about or body, token=told.token if alert_channels.has_buttons else ""
+        original, about=original.about or body, token=original.token if channels.has_buttons else ""
     )
-    if queued.to_topic and alert_channels.topic:
-        _once(alert_channels, alert, "topic", alert_channels.topic.post)
-    elif not queued.to_topic and alert_channels.slack:
-        _show(alert_channels.threads, alert_channels.slack, queued.channel, alert)
+    if queued.to_topic and channels.topic:
+        _once(channels, alert, "topic", channels.topic.post)
+    elif not queued.to_topic and channels.slack:
+        _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
-        alert_channels.log.post(queued.channel, alert)
+        channels.log.post(queued.channel, alert)
 
 
 def shown(alert: Alert) -> Alert:
-    """An alert with what can be done at it."""
+    """Return an alert with its buttons."""
     return replace(alert, blocks=(*alert.blocks, *buttons(alert)))
 
 
 def headline(thread: Thread) -> Alert:
-    """A thread's first message as it is to be now: how many there are, how many are taken care of.
+    """Return a thread's first message with its current counts of alerts and resolved ones.
 
-    Its buttons go once there is nothing more to do about its own ingestion.
+    Its buttons are removed once its own ingestion is resolved.
     """
     first, count, closed = thread.alert, len(thread.members), len(thread.closed)
-    words = [f":repeat: *{count} times* the same, each in this thread"] if count > 1 else []
+    words = [f":repeat: *{count} with the same cause*, each in this thread"] if count > 1 else []
     if closed:
-        words.append(f":white_check_mark: {closed} of {count} taken care of")
+        resolved = "Resolved" if closed == count else f"{closed} of {count} resolved"
+        words.append(f":white_check_mark: {resolved}")
     is_open = first.ingestion not in thread.closed
     return replace(
         first,
@@ -86,19 +87,17 @@ def headline(thread: Thread) -> Alert:
     )
 
 
-def _once(
-    alert_channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]
-) -> None:
+def _once(channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
     subject, about = f"{name} {_subject(alert)}", alert.about
-    if not _is_old(alert_channels.threads.known(subject), alert):
+    if not _is_old(channels.threads.known(subject), alert):
         post(alert)
-        alert_channels.threads.remember(subject, about, revision=alert.revision)
+        channels.threads.remember(subject, about, revision=alert.revision)
 
 
 def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
     known = threads.known(_subject(alert))
     if _is_old(known, alert):
-        logger.info("told already, or overtaken", extra={"about": alert.about[:200]})
+        logger.info("already notified, or outdated", extra={"about": alert.about[:200]})
         return None
     if known.place:
         with suppress(ThreadGone):
@@ -112,12 +111,12 @@ def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> N
 
 
 def _is_old(known: Known, alert: Alert) -> bool:
-    """Return whether people were told this already, or what became of the ingestion later."""
-    return digest(alert.about) in known.told or 0 < alert.revision < known.newest
+    """Return whether this alert, or a later one of the ingestion, was posted already."""
+    return digest(alert.about) in known.posted or 0 < alert.revision < known.newest
 
 
 def _group(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
-    """Tell in the thread of what has the same cause, or open one."""
+    """Post the alert in the thread of the same cause, or open one."""
     cause = "\n".join([channel, alert.table, alert.cause])
     gone = None
     while place := threads.claim(cause, alert.about, gone):
@@ -132,27 +131,27 @@ def _group(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> 
 def _reply(
     threads: Threads, slack: SlackAlerts, place: Place, alert: Alert, *, shout: bool = False
 ) -> None:
-    """Tell it in a thread, whose first message then counts it.
+    """Post the alert in a thread, and update the counts of its first message.
 
-    Raises ThreadGone where Slack refuses it for good, whatever it says: the queue keeps a channel's
-    order, so what failed again and again would hold up all that follows.
+    Raises ThreadGone where Slack refuses it permanently for any reason: the queue keeps a channel's
+    order, so a failure that repeats would block all later alerts.
     """
     thread = threads.join(place, _subject(alert), closed=_closes(alert))
     try:
         slack.update(place, headline(thread))
-        if thread.alert.about != alert.about:  # which is that first message, told before a crash
+        if thread.alert.about != alert.about:  # else it is the first message, posted before a crash
             slack.post(place.channel, shown(alert), place, shout=shout)
     except Permanent as refused:
-        logger.warning("a thread takes no more", extra={"refusal": str(refused)})
+        logger.warning("Slack refused a thread", extra={"refusal": str(refused)})
         threads.drop(place)
         raise ThreadGone from refused
     threads.remember(_subject(alert), alert.about, place, alert.revision)
 
 
 def _closes(alert: Alert) -> bool | None:
-    """Whether people need do nothing more about it; None where that is as it was.
+    """Return whether the alert resolves its ingestion; None where it changes nothing.
 
-    An answer without a token says that what the buttons stood for has been done.
+    An answer without a token says that the buttons' action was executed.
     """
     if alert.kind is Kind.ANSWER:
         return None if alert.token else True
@@ -160,7 +159,7 @@ def _closes(alert: Alert) -> bool | None:
 
 
 def _post(slack: SlackAlerts, channel: str, alert: Alert) -> Place:
-    """Show it in its channel; where that refuses, in the default one; at last, as bare text."""
+    """Post it in its channel, else in the default one, else as bare text."""
     bare = replace(alert, blocks=())
     for where, what in ((channel, alert), ("", alert)):
         try:

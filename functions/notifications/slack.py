@@ -1,4 +1,4 @@
-"""Where people see alerts: Slack's Web API, or the log where no Slack is set up."""
+"""Post alerts and replies with Slack's Web API; post to the log without Slack."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -20,8 +20,8 @@ from functions.model.alert import (
 )
 from lakegate.errors import LakegateError, Permanent, Transient
 
-_LONGEST_WAIT = 10  # seconds, a few of which a function has time for
-# Slack's errors ("chat.postMessage", "chat.update").
+_LONGEST_WAIT = 10  # seconds; the function has time for a few such waits
+# Slack's error codes ("chat.postMessage", "chat.update").
 _TOKEN_REFUSED = (
     *("invalid_auth", "not_authed", "account_inactive", "token_expired", "token_revoked"),
 )
@@ -34,17 +34,17 @@ _NOT_EDITABLE = ("cant_update_message", "edit_window_closed")
 
 @dataclass(frozen=True)
 class Place:
-    """A message in Slack, which may have a thread: its channel's id, and its time."""
+    """A message in Slack, which may have a thread: its channel's id, and its timestamp."""
 
     channel: str
     ts: str
 
 
 class ThreadGone(LakegateError):
-    """A thread that takes nothing any more: it is deleted, locked, or in an archived channel."""
+    """The thread was deleted or locked, or its channel archived."""
 
     def __init__(self) -> None:
-        super().__init__("THREAD_GONE", "the thread is not there any more")
+        super().__init__("THREAD_GONE", "the Slack thread is gone")
 
 
 class SlackAlerts:
@@ -56,9 +56,9 @@ class SlackAlerts:
         default_channel: str,
         newer: Callable[[str], str] = lambda token: token,
     ) -> None:
-        """`client` holds the bot's token; `newer` gives what to try where Slack refuses that.
+        """Use a client with the bot's token; `newer` returns the token to try after a refusal.
 
-        Where Slack has the client wait for a few seconds, it does.
+        Where Slack asks the client to wait a few seconds, it does.
         """
         client.retry_handlers.append(_ShortWaits(max_retry_count=3))
         self._client = client
@@ -68,10 +68,10 @@ class SlackAlerts:
     def post(
         self, channel: str, alert: Alert, thread: Place | None = None, *, shout: bool = False
     ) -> Place:
-        """Show an alert in a channel ("" for the default one), or in a thread of it.
+        """Post an alert in a channel ("" for the default one), or in a thread of it.
 
-        With `shout` the channel shows the reply, too. Raises Transient when trying again may help,
-        SLACK_TOKEN_REFUSED among it, Permanent SLACK_REFUSED when it will not.
+        With `shout` the channel shows the reply, too. Raises Transient (such as
+        SLACK_TOKEN_REFUSED) when a retry may help, Permanent SLACK_REFUSED when it will not.
         """
         where = {"thread_ts": thread.ts, "reply_broadcast": shout} if thread else {}
         answer = self._call(
@@ -85,9 +85,9 @@ class SlackAlerts:
         return Place(str(answer["channel"]), str(answer["ts"]))
 
     def update(self, place: Place, alert: Alert) -> None:
-        """Have a message show another alert. Raises as `post` does.
+        """Replace a message by another alert. Raises as `post` does.
 
-        A message that may not be edited, by the workspace's rules, stays as it is.
+        A message that the workspace's rules protect stays unchanged.
         """
         try:
             self._call("chat_update", channel=place.channel, ts=place.ts, **_content(alert))
@@ -110,7 +110,12 @@ class SlackAlerts:
             return getattr(self._client, method)(**arguments)
         except SlackApiError as error:
             raise _refusal(error) from error
-        except (SlackClientError, OSError, HTTPException, ValueError) as error:  # no JSON either
+        except (
+            SlackClientError,
+            OSError,
+            HTTPException,
+            ValueError,
+        ) as error:  # ValueError: no JSON
             raise Transient("SLACK_UNAVAILABLE", f"Slack did not answer: {error}") from error
 
 
@@ -127,21 +132,21 @@ class LogAlerts:
 
 
 class _ShortWaits(RateLimitErrorRetryHandler):
-    """Waits as long as Slack says, where that is not long; else the queue waits."""
+    """Waits as long as Slack asks, if that is short; otherwise the queue waits."""
 
     def _can_retry(self, *, response: HttpResponse | None = None, **state: Any) -> bool:
         if response is None or not super()._can_retry(response=response, **state):
             return False
-        told = next(iter(response.headers.get("retry-after", [])), "")
-        return told.isdigit() and int(told) <= _LONGEST_WAIT
+        seconds = next(iter(response.headers.get("retry-after", [])), "")
+        return seconds.isdigit() and int(seconds) <= _LONGEST_WAIT
 
 
 class _TokenRefused(Transient):
-    """Slack does not take the bot's token: people must put another into its secret."""
+    """Slack refused the bot's token: an administrator must store another in its secret."""
 
 
 class _Refused(Permanent):
-    """What Slack refuses with this `answer`, however often it is tried."""
+    """Slack refuses the alert permanently, with this `answer`."""
 
     def __init__(self, answer: str) -> None:
         super().__init__("SLACK_REFUSED", f"Slack refused the alert: {answer}")
@@ -159,26 +164,23 @@ def _refusal(error: SlackApiError) -> Transient | Permanent:
     if code in _TRANSIENT or status >= 429:
         return Transient("SLACK_UNAVAILABLE", f"Slack answered: {code}")
     if code in _TOKEN_REFUSED:
-        message = f"Slack refuses the bot's token ({code}): put a valid one into Slack's secret"
+        message = f"Slack refused the bot's token ({code}): store a valid one in Slack's secret"
         return _TokenRefused("SLACK_TOKEN_REFUSED", message)
     return _Refused(code)
 
 
-# What Slack's secret holds.
-
-
 @dataclass(frozen=True)
 class SlackSecret:
-    """The bot's token, and what Slack signs its requests with, "" where no buttons are wanted."""
+    """The bot's token, and the signing secret of requests, "" without buttons."""
 
     token: str = field(repr=False)
     signing_secret: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, text: str) -> "SlackSecret":
-        """The secret in a text: the token alone, or JSON with `token` and `signing_secret`.
+        """Return the secret in a text: the token alone, or JSON with `token` and `signing_secret`.
 
-        Raises Transient SLACK_SECRET_UNREADABLE, which tells nothing of the text: people mend it.
+        Raises Transient SLACK_SECRET_UNREADABLE, which never contains the text.
         """
         if not text.lstrip().startswith("{"):
             return cls(text.strip())
@@ -191,27 +193,23 @@ class SlackSecret:
 
 
 def bot_token(text: str) -> str:
-    """The token in a secret's text. Raises as SlackSecret.of does."""
+    """Return the token in a secret's text. Raises as SlackSecret.of does."""
     return SlackSecret.of(text).token
 
 
-# Slack's Web API and response addresses, as far as whoever presses a button needs them at once.
-
 _RESPONSES = "https://hooks.slack.com"
-_SECONDS = 1  # of the 3 that Slack waits for all of it
+_SECONDS = 1  # Slack waits 3 seconds for the whole answer
 
 
 class SlackReplies:
-    """What is shown to one person: a form, or words that nobody else sees."""
+    """Replies that only one person sees: a form, or words."""
 
     def __init__(
         self, client: WebClient, secret: Secret, slack_url: str = "", seconds: int = _SECONDS
     ) -> None:
-        """`slack_url` is what replaces Slack's own address, "" where nothing does.
+        """Use `slack_url` in place of Slack's address, if given.
 
-        `seconds` is how long a response address may take.
-
-        Nothing is sent anywhere but there and to where Slack has its response addresses.
+        `seconds` is the timeout of a response address. Requests go only to these addresses.
         """
         self._client = client
         if slack_url:
@@ -221,23 +219,23 @@ class SlackReplies:
         self._places = {urlsplit(url)[:2] for url in (_RESPONSES, slack_url) if url}
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """See Replies.open."""
+        """Open a form as Replies.open requires."""
         text = self._secret.text()
         try:
             self._open(text, trigger, view)
-        except _ThreadTokenRefused:
+        except _TokenRefused:
             self._open(self._secret.after(text), trigger, view)
 
-    def tell(self, address: str, words: str) -> None:
-        """See Replies.tell."""
+    def reply(self, address: str, words: str) -> None:
+        """Post words as Replies.reply requires."""
         if not _is_in(self._places, address):
-            raise Permanent("NOT_SLACK", "that is not where Slack takes responses")
+            raise Permanent("NOT_SLACK", "the response address is not Slack's")
         with _translated():
             answer = WebhookClient(address, timeout=self._seconds).send(
                 text=words, response_type="ephemeral", replace_original=False
             )
         if answer.status_code >= 300:
-            raise Permanent("SLACK_REFUSED", f"Slack answered {answer.status_code}")
+            raise Permanent("SLACK_REFUSED", f"Slack refused a reply: HTTP {answer.status_code}")
 
     def _open(self, text: str, trigger: str, view: Mapping[str, Any]) -> None:
         self._client.token = bot_token(text)
@@ -252,22 +250,19 @@ def _is_in(places: Collection[tuple[str, str]], address: str) -> bool:
         return False
 
 
-class _ThreadTokenRefused(Transient):
-    """Slack does not take the bot's token."""
-
-
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
     except SlackApiError as error:
-        raise _thread_refusal(error) from error
+        raise _form_refusal(error) from error
     except (SlackClientError, OSError, HTTPException, ValueError) as error:
         raise Transient("SLACK_UNAVAILABLE", f"Slack did not answer: {error}") from error
 
 
-def _thread_refusal(error: SlackApiError) -> LakegateError:
+def _form_refusal(error: SlackApiError) -> LakegateError:
     code = str(error.response.get("error", "")) if hasattr(error.response, "get") else ""
     if code in ("invalid_auth", "not_authed", "token_expired", "token_revoked"):
-        return _ThreadTokenRefused("SLACK_TOKEN_REFUSED", f"Slack refuses the bot's token ({code})")
+        message = f"Slack refused the bot's token ({code}) for a form"
+        return _TokenRefused("SLACK_TOKEN_REFUSED", message)
     return Permanent("SLACK_REFUSED", f"Slack refused the form: {code}")

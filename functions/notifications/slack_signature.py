@@ -1,8 +1,8 @@
-"""A request to a function URL, and whether it is Slack's.
+"""Verify that a request to a function URL comes from Slack.
 
-Shapes: AWS Lambda, "Invoking Lambda function URLs" (payload format 2.0). Rules: Slack, "Verifying
-requests from Slack": the signature is over the raw body, and a request older than 5 minutes may be
-one that somebody overheard.
+Formats: AWS Lambda, "Invoking Lambda function URLs" (payload format 2.0). Rules: Slack, "Verifying
+requests from Slack": the signature covers the raw body, and a request older than 5 minutes may be a
+replayed one.
 """
 
 import base64
@@ -21,7 +21,7 @@ _MOST_FIELDS = 10
 
 
 class Refused(Permanent):
-    """A request that is not answered; `status` is HTTP's."""
+    """A refused request; `status` is HTTP's."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -30,7 +30,7 @@ class Refused(Permanent):
 
 @dataclass(frozen=True)
 class Request:
-    """What was sent, as it was signed, and by whom it says that it was."""
+    """A request as it was signed, with the signature that it claims."""
 
     body: str
     timestamp: str
@@ -38,23 +38,23 @@ class Request:
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> "Request":
-        """The request in an event of a function URL. Raises Refused; nothing is verified yet."""
+        """Return the request in an event of a function URL, unverified. Raises Refused."""
         if event["requestContext"]["http"]["method"] != "POST":
-            raise Refused(405, "NOT_POSTED", "Slack posts")
+            raise Refused(405, "NOT_POSTED", "Slack sends POST requests only")
         body = event.get("body") or ""
         if len(body) > _LARGEST:
-            raise Refused(413, "TOO_LARGE", f"{len(body):,} characters are too many")
+            raise Refused(413, "TOO_LARGE", f"the request has {len(body):,} characters, too many")
         try:
             if event.get("isBase64Encoded"):
                 body = base64.b64decode(body, validate=True).decode()
         except ValueError as error:
-            raise Refused(400, "NO_TEXT", "the body is no text") from error
+            raise Refused(400, "NO_TEXT", "the request's body is not text") from error
         headers = event["headers"]  # whose names come in lower case
         stamp = headers.get("x-slack-request-timestamp", "")
         return cls(body, stamp, headers.get("x-slack-signature", ""))
 
     def is_signed(self, signing_secret: str, now: Callable[[], float]) -> bool:
-        """Whether Slack signed it with that secret, at most five minutes from `now`."""
+        """Return whether Slack signed it with that secret at most five minutes before `now`."""
         try:
             verifier = SignatureVerifier(signing_secret, _At(now))
             return verifier.is_valid(self.body, self.timestamp, self.signature)
@@ -63,12 +63,12 @@ class Request:
 
     @property
     def payload(self) -> Any:
-        """The document in it. Raises Refused."""
+        """Return the JSON document in it. Raises Refused."""
         try:
             (document,) = parse_qs(self.body, max_num_fields=_MOST_FIELDS)["payload"]
             return json.loads(document)
         except (KeyError, ValueError, RecursionError) as error:
-            raise Refused(400, "NO_PAYLOAD", "there is no document in it") from error
+            raise Refused(400, "NO_PAYLOAD", "the request has no JSON payload") from error
 
 
 class _At(Clock):

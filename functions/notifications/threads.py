@@ -1,21 +1,21 @@
-"""Slack's threads, remembered: who opened which, what it is about, and what was told already.
+"""Record Slack's threads and the notifications posted in them.
 
-Three kinds of items in one DynamoDB table (key `id`), each deleted some time after its last use:
+One DynamoDB table (key `id`) has three kinds of items, each deleted some time after its last use:
 
-* of a thread: its first message, the ingestions told of in it, and which are taken care of
-* of a cause: the thread that the next alert of this cause belongs to, or who is about to open one
-* of an ingestion: its thread, and what people were told of it
+* a thread: its first message, the ingestions in it, and which of them are resolved
+* a cause: the thread for the next alert of this cause, or the process that is opening one
+* an ingestion: its thread, and its notifications so far
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, ConditionBase
-from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.sqs import Queued
+from functions.adapters.dynamodb import ConditionFailed, translated
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
 )
@@ -26,17 +26,17 @@ from functions.notifications.alert_text import (
 from functions.notifications.slack import Place, ThreadGone
 from lakegate.errors import Transient
 
-_LEASE = 120  # seconds, longer than a function runs: who claimed and has not posted is dead
+_UNAVAILABLE = "THREADS_UNAVAILABLE"
+_LEASE = 120  # seconds, longer than a function runs: after that the holder has crashed
 _TAKES = "attribute_exists(id) AND (size(members) < :most OR contains(members, :it))"
-_MOST = 1000  # members of a thread: nobody finds anything in a longer one
+_MOST = 1000  # members of a thread; a longer one is unreadable
 
 
 @dataclass(frozen=True)
 class Thread:
-    """One thread: where its first message is, and what that one said.
+    """One thread: the place and content of its first message.
 
-    `members` are the subjects that are told of in it, `closed` those that are taken care of; each
-    as `member` names it.
+    `members` are the subjects in it, `closed` those that are resolved, each named by `member`.
     """
 
     place: Place
@@ -47,13 +47,13 @@ class Thread:
 
 @dataclass(frozen=True)
 class Known:
-    """What people know of an ingestion: the place of its thread, and what they were told.
+    """The notifications so far about an ingestion, and the place of its thread.
 
-    `newest` is the ingestion's revision that they were told of last.
+    `newest` is the ingestion's revision in the last notification.
     """
 
     place: Place | None = None
-    told: frozenset[str] = frozenset()
+    posted: frozenset[str] = frozenset()
     newest: int = 0
 
 
@@ -61,10 +61,10 @@ class Threads:
     """The threads in a DynamoDB table; see template.yaml."""
 
     def __init__(self, table: Any, window: float, kept: float, now: Callable[[], float]) -> None:
-        """`table` is a boto3 DynamoDB Table resource.
+        """Use boto3's DynamoDB Table resource.
 
-        A thread takes what has its cause for `window` seconds; what is remembered is kept for
-        `kept` seconds after its last use. `now` is the time in seconds since 1970.
+        A thread accepts alerts with its cause for `window` seconds; items are kept for `kept`
+        seconds after their last use. `now` returns the time in seconds since 1970.
         """
         self._table = table
         self._window = window
@@ -72,15 +72,15 @@ class Threads:
         self._now = now
 
     def known(self, subject: str) -> Known:
-        """What people know of a subject: an ingestion, or whatever else they were told of."""
+        """Return the notifications so far about a subject, such as an ingestion."""
         found = self._get(_id("subject", subject))
-        told = frozenset(found.get("told", ()))
-        return Known(_place(found), told, int(found.get("newest", 0)))
+        posted = frozenset(found.get("told", ()))
+        return Known(_place(found), posted, int(found.get("newest", 0)))
 
     def remember(
         self, subject: str, about: str, place: Place | None = None, revision: int = 0
     ) -> None:
-        """Write down that people were told, of which revision, and where the thread is."""
+        """Record a notification, its revision, and the place of its thread."""
         values: dict[str, Any] = {":told": {digest(about)}, ":expires": self._expires()}
         where = ""
         if place:
@@ -89,7 +89,7 @@ class Threads:
         if revision:
             where += ", newest = :newest"
             values |= {":newest": revision}
-        with _translated():
+        with translated(_UNAVAILABLE):
             self._table.update_item(
                 Key={"id": _id("subject", subject)},
                 UpdateExpression=f"SET expires = :expires{where} ADD told :told",
@@ -97,10 +97,10 @@ class Threads:
             )
 
     def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
-        """The place of the thread that takes the cause; None where `holder` is to open one.
+        """Return the place of the thread for a cause; None where `holder` is to open one.
 
-        `gone` is a place that takes nothing any more. The same holder may claim again, as it does
-        after a crash. Raises Transient THREAD_TAKEN while another one is about to open it.
+        `gone` is the place of a thread that is gone. The same holder may claim again after a crash.
+        Raises Transient THREAD_TAKEN while another process is about to open it.
         """
         id_, now = _id("cause", cause), self._now()
         found = self._get(id_)
@@ -112,17 +112,17 @@ class Threads:
         claimed = {"id": id_, "holder": digest(holder), "claimed": int(now)}
         try:
             self._put(claimed, Attr("id").not_exists() | mine | free)
-        except _Refused as refused:
-            message = "another alert of the same cause is just being shown"
+        except ConditionFailed as refused:
+            message = "another process is posting an alert with the same cause: it will be retried"
             raise Transient("THREAD_TAKEN", message) from refused
         return None
 
     def open(self, cause: str, alert: Alert, place: Place, subject: str) -> None:
-        """Write down that a message opened a thread, which takes the cause from now on.
+        """Record that a message opened a thread, which takes alerts of the cause from now on.
 
-        Where another one has the cause by now, the thread is the subject's alone.
+        If another thread has the cause by now, this thread is for the subject alone.
         """
-        body = Queued("", alert).to_json()
+        body = QueuedAlert("", alert).to_json()
         self._put(
             {
                 "id": _id("thread", f"{place.channel} {place.ts}"),
@@ -130,7 +130,7 @@ class Threads:
                 "members": {member(subject)},
             }
         )
-        with _translated(ignored=True):
+        with suppress(ConditionFailed), translated(_UNAVAILABLE):
             self._table.update_item(
                 Key={"id": _id("cause", cause)},
                 UpdateExpression="SET channel = :channel, ts = :ts, opened = :opened",
@@ -145,14 +145,14 @@ class Threads:
         self.remember(subject, alert.about, place, alert.revision)
 
     def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
-        """The thread once it tells of a subject, too.
+        """Add a subject to a thread; return the thread.
 
-        `closed` says whether it is taken care of, None that nothing changed about that. Raises
-        ThreadGone where the thread is not remembered, or takes no more.
+        `closed` says whether it is resolved, None for no change. Raises ThreadGone where the thread
+        is not recorded, or is full.
         """
         change = {True: ", closed :one", False: " DELETE closed :one", None: ""}[closed]
         try:
-            with _translated():
+            with translated(_UNAVAILABLE):
                 found = self._table.update_item(
                     Key={"id": _id("thread", f"{place.channel} {place.ts}")},
                     UpdateExpression=f"SET expires = :expires ADD members :one{change}",
@@ -165,25 +165,25 @@ class Threads:
                     },
                     ReturnValues="ALL_NEW",
                 )["Attributes"]
-        except _Refused as refused:
+        except ConditionFailed as refused:
             raise ThreadGone from refused
-        alert = Queued.from_json(found["alert"]).alert
+        alert = QueuedAlert.from_json(found["alert"]).alert
         members, done = frozenset(found["members"]), frozenset(found.get("closed", ()))
         return Thread(place, alert, members, done)
 
     def drop(self, place: Place) -> None:
-        """Forget a thread whose first message is gone."""
-        with _translated():
+        """Delete the record of a thread whose first message is gone."""
+        with translated(_UNAVAILABLE):
             self._table.delete_item(Key={"id": _id("thread", f"{place.channel} {place.ts}")})
 
     def _get(self, id_: str) -> dict[str, Any]:
-        with _translated():
+        with translated(_UNAVAILABLE):
             found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
         return dict(found.get("Item", {}))
 
     def _put(self, item: dict[str, Any], condition: ConditionBase | None = None) -> None:
         only = {"ConditionExpression": condition} if condition else {}
-        with _translated():
+        with translated(_UNAVAILABLE):
             self._table.put_item(Item={**item, "expires": self._expires()}, **only)
 
     def _expires(self) -> int:
@@ -199,24 +199,5 @@ def _place(found: dict[str, Any]) -> Place | None:
 
 
 def _abandoned(now: float) -> ConditionBase:
-    """That whoever claimed the cause must be dead."""
+    """Return the condition that the process which claimed the cause has crashed."""
     return Attr("opened").not_exists() & Attr("claimed").lte(int(now - _LEASE))
-
-
-class _Refused(Exception):
-    """The condition of a write did not hold."""
-
-
-@contextmanager
-def _translated(*, ignored: bool = False) -> Iterator[None]:
-    """Outside exceptions as ours; `ignored`: a condition that did not hold changes nothing."""
-    try:
-        yield
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-            if ignored:
-                return
-            raise _Refused from error
-        raise Transient("THREADS_UNAVAILABLE", f"DynamoDB refused: {error}") from error
-    except BotoCoreError as error:
-        raise Transient("THREADS_UNAVAILABLE", f"DynamoDB did not answer: {error}") from error

@@ -1,4 +1,4 @@
-"""The words of the weekly digest: what landed, what was refused and why, what waits for people."""
+"""Write the weekly digest: landed files, failures by cause, and pending decisions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,18 +28,17 @@ _LONGEST = 80  # characters of a name in it
 
 
 def incomplete(recent: Sequence[IngestionSummary], until: datetime) -> dict[str, int]:
-    """The batches of which there are files, but for a day no manifest, and how many files.
+    """Return the batches without a manifest for a day, with their number of files.
 
-    A manifest is for what landed before it, or before it was replayed, which may bring what was
-    missing. As a listing's times are whole seconds, what landed in its second counts with it:
-    rather a file is not named than one that is on main. Told weekly of what landed in the WEEK and
-    the GRACE before `until`, each is told once.
+    A manifest covers files that landed before it or before its replay. A listing's times are whole
+    seconds, so files of the manifest's own second count as covered. The digest reads the WEEK and
+    the GRACE before `until`, so each batch is reported once.
     """
     early = times.text(until - GRACE)
     complete: dict[str, str] = {}
     for brief in (each for each in recent if each.state is not State.IGNORED):
-        taken = max(brief.landed_at, brief.replayed_at, complete.get(brief.batch, ""))
-        complete[brief.batch] = taken
+        end = max(brief.landed_at, brief.replayed_at, complete.get(brief.batch, ""))
+        complete[brief.batch] = end
     files = Counter(
         each.batch
         for each in recent
@@ -58,11 +57,11 @@ def digest(
     keep_days: int,
     page_url: str = "",
 ) -> Alert:
-    """What people are told of the week before `until`.
+    """Return the digest of the week before `until`.
 
-    `landed` is what landed in it, `waiting` the failed ones that nobody decided on, the oldest
-    first; their branches are kept for `keep_days` after they failed. `incomplete` maps batches
-    without a manifest to how many files they have.
+    `landed` is what landed in it, `waiting` the failed ingestions without a decision, oldest first;
+    their branches are kept for `keep_days`. `incomplete` maps batches without a manifest to their
+    number of files.
     """
     days = f"{(until - WEEK):%Y-%m-%d} to {until:%Y-%m-%d}"
     title = f"Week in review: {days}"
@@ -71,7 +70,7 @@ def digest(
         section(_summary(landed)),
         *_list("*By table*", _by_table(landed)),
         *_list("*Rejected and errored, by cause*", _by_cause(landed)),
-        *_list("*Batches without a manifest, so not ingested*", _by_batch(incomplete)),
+        *_list("*Not ingested: batches without a manifest*", _by_batch(incomplete)),
         *_waiting(waiting, keep_days),
         *([section(link(page_url, "The quality page"))] if page_url else []),
     )
@@ -84,17 +83,17 @@ def _summary(landed: Sequence[IngestionSummary]) -> str:
         return "No file landed."
     states = Counter(brief.state for brief in landed)
     ends = [f"{states[s]:,} {s}" for s in (State.PUBLISHED, *ALERTED, State.IGNORED) if states[s]]
-    flying = sum(not brief.ended for brief in landed)
-    ends += [f"{flying:,} on the way"] if flying else []
+    in_flight = sum(not brief.ended for brief in landed)
+    ends += [f"{in_flight:,} in flight"] if in_flight else []
     return (
         f"{_files(len(landed))} landed: {', '.join(ends)}. {_published(landed):,} rows published."
     )
 
 
 def _by_table(landed: Sequence[IngestionSummary]) -> Iterable[str]:
-    taken = [brief for brief in landed if brief.state is not State.IGNORED]
+    ingested = [brief for brief in landed if brief.state is not State.IGNORED]
     own: dict[str, list[IngestionSummary]] = {}
-    for brief in taken:
+    for brief in ingested:
         for table in brief.tables or ("",):
             own.setdefault(table, []).append(brief)
     for table, briefs in sorted(own.items(), key=lambda each: -len(each[1])):
@@ -124,7 +123,7 @@ def _waiting(waiting: Sequence[IngestionSummary], keep_days: int) -> list[Block]
         f", {brief.state}{_since(brief)}, {_expiry(brief, keep_days)}: {code(brief.id)}"
         for brief in waiting[:_MOST]
     ]
-    head = f"*Waiting for a decision: {_files(len(waiting))}*, the oldest first"
+    head = f"*Waiting for a decision: {_files(len(waiting))}*, oldest first"
     return _list(head, lines, len(waiting))
 
 
@@ -134,7 +133,7 @@ def _expiry(brief: IngestionSummary, keep_days: int) -> str:
     if not brief.ended_at:
         return "with its branch"
     gone = datetime.fromisoformat(brief.ended_at) + timedelta(days=keep_days)
-    return f"its branch goes {gone:%Y-%m-%d}"
+    return f"its branch expires {gone:%Y-%m-%d}"
 
 
 def _since(brief: IngestionSummary) -> str:

@@ -1,1 +1,1 @@
-"""The operations that keep the lake right: decisions on failures, expiry, reconciliation."""
+"""Operations that keep the lake correct: decisions on failures, expiry, reconciliation."""

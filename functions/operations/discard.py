@@ -1,9 +1,8 @@
-"""What goes with a branch: the files that only it reaches.
+"""Delete branches and the files that only they need.
 
-A reader reaches a file through main, now or at any earlier commit of its log, or through any other
-branch or tag. What a branch wrote lies in the states of the table that its own commits made; every
-state that somebody else reaches is read too, and what is in one of those stays. In doubt a
-file stays, and the reason is told.
+A file is needed if main, now or at any earlier commit of its log, or any other branch or tag
+reaches it. A branch wrote the files in the table states that its own commits made. Every other
+state is read too, and its files are kept. In doubt a file is kept, with the reason.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,62 +18,62 @@ if TYPE_CHECKING:
     from functions.adapters.iceberg_files import TableFiles
 
 WAREHOUSE = "warehouse/"
-# By how much the clocks of Nessie's servers may differ: commits are compared by their times.
+# The clocks of Nessie's servers may differ by this much; commits are compared by time.
 _SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Removal:
-    """The addresses of the files that go, in the order of their deletion, and those that stay.
+    """The addresses of the files to delete, in this order, and of those to keep.
 
-    `kept` maps a file that the branches wrote to why it stays.
+    `kept` maps each kept file that the branches wrote to the reason.
     """
 
     files: tuple[str, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
 
 
-class Trunk:
-    """Main's log, read only as far back as is asked for."""
+class MainLog:
+    """Main's log, read only as far back as needed."""
 
     def __init__(self, log: Iterator[Change]) -> None:
-        """`log` is newest first."""
+        """Read the commits in `log`, newest first."""
         self._log = log
         self.read: dict[str, Change] = {}
-        self._reached: Change | None = None
+        self._oldest: Change | None = None
 
     def holds(self, change: Change) -> bool:
-        """Whether main's log has this commit."""
+        """Return whether main's log has this commit."""
         earliest = change.moment - _SKEW
         while change.hash not in self.read and self._is_after(earliest):
             following = next(self._log, None)
             if following is None:
                 return False
-            self.read[following.hash] = self._reached = following
+            self.read[following.hash] = self._oldest = following
         return change.hash in self.read
 
     def _is_after(self, moment: datetime) -> bool:
-        return self._reached is None or self._reached.moment >= moment
+        return self._oldest is None or self._oldest.moment >= moment
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What a branch has that main has not: its own commits, newest first, and where it was cut."""
+    """A branch's own commits, newest first, and the commit of main that it was created at."""
 
     own: tuple[Change, ...]
     fork: Change | None
 
 
-def trunk(adapters: Adapters, table: str) -> Trunk:
-    """Main's log as it is now, as far as it is about `table`."""
-    return Trunk(adapters.catalog.changes(adapters.catalog.head(MAIN), table))
+def main_log(adapters: Adapters, table: str) -> MainLog:
+    """Return main's current log, with the changes of `table`."""
+    return MainLog(adapters.catalog.changes(adapters.catalog.head(MAIN), table))
 
 
-def growth(main: Trunk, log: Iterable[Change], bases: Collection[str] = ()) -> Growth:
-    """What the branch with this log has of its own.
+def growth(main: MainLog, log: Iterable[Change], bases: Collection[str] = ()) -> Growth:
+    """Return the own commits of the branch with this log.
 
-    It was cut at the first commit that main has, or that is one of `bases`: main may have been
-    put back since. Merges are main's too, whether or not it still has them.
+    The branch was created at the first commit that main has, or that is one of `bases`: main may
+    have been set back since. Merges belong to main, even if it lost them.
     """
     own: list[Change] = []
     for change in log:
@@ -92,10 +91,9 @@ def remove(
 ) -> Removal:
     """Delete branches of some tables, then the files that only they reached.
 
-    `branches_to_delete` maps each branch to the hash that it stands, or stood, at. The branches go
-    first: so
-    nobody can cut another one off them between the last look at who reaches what and the
-    deletion. What they wrote is found by their hashes, so after a crash this can be done again.
+    `branches_to_delete` maps each branch to its last hash. Branches are deleted first, so that no
+    other branch can be created from them between the search and the deletion. Their files are found
+    by the hashes, so this can be repeated after a crash.
     """
     for branch in branches_to_delete:
         adapters.catalog.delete_branch(branch)
@@ -112,9 +110,9 @@ def plan(
     bases: Collection[str] = (),
     ignored: Collection[str] = (),
 ) -> Removal:
-    """What of some tables only the hashes in `branches_to_delete` lead to; see `remove`.
+    """Return what to delete and keep for the hashes in `branches_to_delete`; see `remove`.
 
-    As if the branches in `ignored` were not there.
+    Branches in `ignored` are treated as deleted.
     """
     found = [_of_table(adapters, table, branches_to_delete, bases, ignored) for table in tables]
     kept = {path: why for each in found for path, why in each.kept.items()}
@@ -128,20 +126,20 @@ def _of_table(
     bases: Collection[str],
     ignored: Collection[str],
 ) -> Removal:
-    main = trunk(adapters, table)
+    main = main_log(adapters, table)
     grown = [_grown(adapters, main, head, table, bases) for head in branches_to_delete.values()]
     written = [change.metadata for each in grown for change in each.own if change.metadata]
     if not written:
         return Removal()
-    found = _Sorted(f"s3://{adapters.settings.lake_bucket}/{WAREHOUSE}")
+    found = _FilesOfBranches(f"s3://{adapters.settings.lake_bucket}/{WAREHOUSE}")
     for metadata in dict.fromkeys(written):
         found.add(adapters.tables().files(metadata))
     forks = [each.fork for each in grown if each.fork]
     if len(forks) < len(grown):
-        return found.keep_all("its branch has no commit in common with main")
+        return found.keep_all("its branch shares no commit with main")
     for fork in forks:
         if metadata := adapters.catalog.metadata(fork.hash, table):
-            found.take_out(adapters.tables().files(metadata))
+            found.exclude(adapters.tables().files(metadata))
     for holder, metadata in _others(adapters, table, main, forks, ignored):
         found.keep(holder, adapters.tables().files(metadata))
         if not found.undecided:
@@ -150,20 +148,20 @@ def _of_table(
 
 
 def _grown(
-    adapters: Adapters, main: Trunk, head: str, table: str, bases: Collection[str]
+    adapters: Adapters, main: MainLog, head: str, table: str, bases: Collection[str]
 ) -> Growth:
     try:
         return growth(main, adapters.catalog.changes(head, table), bases)
     except UnknownBranch:
-        return Growth((), None)  # purged from the catalog since it was deleted
+        return Growth((), None)  # purged from the catalog
 
 
 def _others(
-    adapters: Adapters, table: str, main: Trunk, forks: list[Change], ignored: Collection[str]
+    adapters: Adapters, table: str, main: MainLog, forks: list[Change], ignored: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Who reaches which table state: main since the first fork, and every other branch and tag.
+    """Yield the table states of main since the first fork and of all other references.
 
-    What is older than the forks cannot name a file that was written after them.
+    A state older than the forks cannot name a file that was written after them.
     """
     yield from ((MAIN, change.metadata) for change in main.read.values() if change.metadata)
     earliest = min(fork.moment for fork in forks) - _SKEW
@@ -179,8 +177,8 @@ def _others(
                 yield name, change.metadata
 
 
-class _Sorted:
-    """The files that branches wrote, while it is found out which of them stay."""
+class _FilesOfBranches:
+    """The files that branches wrote, sorted into those to keep and those to delete."""
 
     def __init__(self, warehouse: str) -> None:
         self._warehouse = warehouse
@@ -189,37 +187,37 @@ class _Sorted:
         self.undecided: set[str] = set()
 
     def add(self, files: "TableFiles") -> None:
-        """Files that a state of the branches' own reaches."""
+        """Add the files of a state that a branch's own commit made."""
         for level, paths in zip(self._levels, files.levels, strict=True):
             level.update(dict.fromkeys(sorted(paths)))
         self.undecided |= files.paths
         inside = files.location.startswith(self._warehouse)
         for path in files.paths:
             if not (inside and path.startswith(files.location + "/")):
-                self._keep(path, "it lies outside the table's place in the lake's warehouse")
+                self._keep(path, "it lies outside the table's folder in the lake bucket")
 
-    def take_out(self, files: "TableFiles") -> None:
-        """Files that were there when a branch was cut: no branch wrote them."""
+    def exclude(self, files: "TableFiles") -> None:
+        """Exclude the files that existed when a branch was created: no branch wrote them."""
         self.undecided -= files.paths
         for path in files.paths & self._kept.keys():
             del self._kept[path]
 
     def keep(self, holder: str, files: "TableFiles") -> None:
-        """Files that somebody else reaches; where that cannot be told, all of them stay."""
+        """Keep the files that another reference needs; keep all of them where that is unknown."""
         for path in self.undecided & files.paths:
-            self._keep(path, f"{holder} reaches it")
+            self._keep(path, f"{holder} needs it")
         if files.missing:
             gone = min(files.missing)
-            self.keep_all(f"what {holder} reaches cannot be told: {gone} is missing")
+            self.keep_all(f"the files that {holder} needs are unknown: {gone} is missing")
 
     def keep_all(self, why: str) -> Removal:
-        """Let everything stay that is not decided yet."""
+        """Keep every file that is still undecided."""
         for path in sorted(self.undecided):
             self._keep(path, why)
         return self.removal()
 
     def removal(self) -> Removal:
-        """What goes, the leaves first, and what stays."""
+        """Return the files to delete, leaves first, and those to keep."""
         goes = (path for level in self._levels for path in level if path in self.undecided)
         return Removal(tuple(dict.fromkeys(goes)), dict(sorted(self._kept.items())))
 

@@ -1,4 +1,4 @@
-"""What the policy removes: old failed ingestions, and branches that nobody needs any more."""
+"""Expire old failed ingestions and unneeded branches."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion
-from functions.operations.discard import Growth, Removal, Trunk, growth, plan, remove, trunk
+from functions.operations.discard import Growth, MainLog, Removal, growth, main_log, plan, remove
 from functions.operations.failed import branches, discard
 from lakegate import times
 from lakegate.errors import LakegateError
@@ -21,11 +21,11 @@ _OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12}
 
 @dataclass(frozen=True)
 class Expired:
-    """Branches of one table that go, and what goes with them.
+    """Expired branches of one table, and their files.
 
-    `ingestion` is the id of the failed ingestion whose branches they are, "" where nobody needs
-    the branch. `since` is when it failed, or when the branch was last written. `left` says what
-    could not be done, "" where all is done.
+    `ingestion` is the id of the failed ingestion that owns the branches, "" for an unneeded branch.
+    `since` is when it failed, or when the branch was last written. `left` says what could not be
+    done, "" where all is done.
     """
 
     table: str
@@ -37,10 +37,10 @@ class Expired:
 
 
 def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[Expired]:
-    """Discard what failed longer ago than that many days, and unneeded branches as old.
+    """Discard ingestions that failed more than `days` ago, and unneeded branches as old.
 
-    A branch that nobody's intent names is never removed before it is a day old. With `dry_run`
-    nothing is changed. One failure holds up nothing else.
+    A branch without an intent is kept for at least one day. With `dry_run` nothing changes. One
+    failure does not stop the others.
     """
     now = datetime.fromisoformat(adapters.now())
     known = {ingestion.id: ingestion for ingestion in adapters.ledger.all()}
@@ -60,13 +60,13 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
             gone.add(name)
             branches_to_delete = {name: references[name]}
             tables = _tables(name, known.values())
-            yield _of_nobody(
+            yield _of_unneeded(
                 adapters, tables, branches_to_delete, times.text(written), gone, dry_run=dry_run
             )
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
-    """The branches that are to go, as people were told and it failed long enough ago."""
+    """Return the branches to delete once the failure was notified and is old enough."""
     if ingestion.state not in ALERTED or ingestion.unfinished:
         return {}
     if ingestion.discarded:
@@ -76,7 +76,7 @@ def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Ma
 
 
 def _needs(ingestion: Ingestion, before: str) -> bool:
-    """Whether its branch is to be merged, or was not yet looked at for long enough."""
+    """Return whether its branch may still be merged, or failed too recently."""
     if ingestion.unfinished:
         return True
     is_kept = ingestion.state in ALERTED and not ingestion.discarded
@@ -104,7 +104,7 @@ def _of_ingestion(
         return replace(expired, left=error.message)
 
 
-def _of_nobody(
+def _of_unneeded(
     adapters: Adapters,
     tables: Sequence[str],
     branches_to_delete: Mapping[str, str],
@@ -121,7 +121,7 @@ def _of_nobody(
                 expired, removal=plan(adapters, tables, branches_to_delete, ignored=gone)
             )
         if adapters.catalog.head(name) != head:
-            return replace(expired, left="somebody wrote on it meanwhile: it stays")
+            return replace(expired, left="the branch changed meanwhile, so it is kept")
         return replace(expired, removal=remove(adapters, tables, branches_to_delete))
     except LakegateError as error:
         return replace(expired, left=error.message)
@@ -130,27 +130,27 @@ def _of_nobody(
 def _unneeded(
     adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
-    """The branches that no ingestion needs, and when each was written last."""
+    """Yield the branches that no ingestion needs, with the time of their last write."""
     owners = {id_[:12]: ingestion for id_, ingestion in known.items()}
-    trunks: dict[str, Trunk] = {}
+    logs: dict[str, MainLog] = {}
     for name, head in references.items():
         if _is_owned(adapters, name, owners):
             continue
         table = _table(name)
-        if table not in trunks:
-            trunks[table] = trunk(adapters, table)
+        if table not in logs:
+            logs[table] = main_log(adapters, table)
         try:
-            grown = growth(trunks[table], adapters.catalog.changes(head, table))
+            grown = growth(logs[table], adapters.catalog.changes(head, table))
         except UnknownBranch:
             continue
-        if written := last_written(trunks[table], grown):
+        if written := last_written(logs[table], grown):
             yield name, written
 
 
-def last_written(main: Trunk, grown: Growth) -> datetime | None:
-    """When a branch was last written, or at the latest cut; None where nothing tells.
+def last_written(main: MainLog, grown: Growth) -> datetime | None:
+    """Return the latest time at which a branch can have been written; None where it is unknown.
 
-    The catalog does not tell when a branch was cut. One without a commit of its own was cut off
+    The catalog does not record when a branch was created. One without own commits was created from
     main's head, so before main's next commit.
     """
     if grown.own:
@@ -164,17 +164,17 @@ def last_written(main: Trunk, grown: Growth) -> datetime | None:
 
 
 def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:
-    """Whether the branch is of an ingestion that is in flight, or failed and is kept: evidence."""
+    """Return whether an ingestion in flight, or a kept failed one, owns the branch."""
     match = _OWNER.fullmatch(name)
     part = (match[1] or match[2]) if match else ""
     if part not in owners:
         return False
-    owner = adapters.ledger.get(owners[part].id)  # it may have been replayed meanwhile
+    owner = adapters.ledger.get(owners[part].id)  # a replay may have changed it
     return owner.unfinished or (owner.state in ALERTED and not owner.discarded)
 
 
 def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
-    """The tables that a branch was made for; of a batch that nobody knows any more, none."""
+    """Return the tables that a branch was created for; none for an unknown batch."""
     if _table(name) != BATCH:
         return (_table(name),)
     match = _OWNER.fullmatch(name)

@@ -1,15 +1,16 @@
-"""What people do with a rejected or errored ingestion: replay, publish anyway, discard.
+"""Decide on a rejected or errored ingestion: replay, publish anyway, discard.
 
-Each begins with one conditional write to the ledger, which only one of several people, commands
-and sweeps can win; the others are told what has become of the ingestion. What is left to do after
-that write can be done again: by the sweep, or by running the command once more.
+Each decision begins with one conditional write to the ledger, so that only one of several owners,
+commands and sweeps succeeds; the others get an error with the new state. The sweep, or the same
+command again, completes the steps after that write.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Approval, Ingestion, State, standing
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.model.unreadable import must_run_again
 from functions.operations.discard import Removal, remove
 from functions.operations.preconditions import (
@@ -21,19 +22,19 @@ from functions.operations.preconditions import (
 )
 from functions.operations.withdrawal import withdrawn
 from functions.pipeline.finish import finish, report_of
-from functions.pipeline.intake import submit
 from functions.pipeline.publish import publish
+from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
 
 _TRIES = 5
-_SWEEP = "the sweep goes on with it"
+_SWEEP = "the sweep continues it"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an ingestion; `left` says what could not be done yet, "" where all is done."""
+    """The result of a decision; `left` names unfinished steps, "" where all is done."""
 
     ingestion: Ingestion
     left: str = ""
@@ -48,11 +49,11 @@ def replay(
     original: bool = False,
     despite: str = "",
 ) -> Outcome:
-    """Run the job once more, on a fresh branch, by the contract in force now or the original one.
+    """Run the job again on a fresh branch, by the current contract or the original one.
 
-    The ledger keeps who wanted it. `despite` names the newer version of its key beside which it is
-    to be published if it passes. Raises LakegateError when the ingestion is not rejected or
-    errored, nor lost by main, has no such contract, or has another newer version.
+    The ledger records who asked. `despite` names the newer version of its key beside which it may
+    be published. Raises LakegateError when the ingestion is not rejected or errored, nor lost by
+    main, has no such contract, or has another newer version.
     """
     ingestion = withdrawn(adapters, ingestion)
     require_failed(ingestion, "replayed")
@@ -64,9 +65,9 @@ def replay(
         replayed = _replayed(now, by, adapters.now(), original=original)
         return replayed.but(despite=despite)
 
-    replayed = _decided(adapters, ingestion, decide)
+    replayed = _save_decision(adapters, ingestion, decide)
     try:
-        return Outcome(submit(adapters, replayed))
+        return Outcome(finish(adapters, submit(adapters, replayed)))
     except LakegateError as error:
         return Outcome(_latest(adapters, replayed), f"{error.message}; {_SWEEP}")
 
@@ -80,16 +81,15 @@ def publish_anyway(
     despite: str = "",
     null_unreadable: bool = False,
 ) -> Outcome:
-    """Publish rejected rows all the same; the merge commit says who wanted it, and why.
+    """Publish rejected rows; the merge commit records who decided it, and why.
 
-    Rows with cells that could not be read are left out; with `null_unreadable` they are published,
-    with null for each such cell. Where the branch has them otherwise the job runs once more.
-    `despite` names the newer version of its key beside which it is to be published. Raises
-    LakegateError when that is not a rejected ingestion whose rows wait on their branch, or when it
-    has another newer version.
+    Rows with unparseable cells are left out; with `null_unreadable` they are published with null in
+    such cells. If the branch was written the other way, the job runs again. `despite` names the
+    newer version of its key beside which it may be published. Raises LakegateError when the
+    ingestion is not rejected, has no audited rows on its branch, or has another newer version.
     """
     if not by.strip() or not reason.strip():
-        message = "say who publishes it and why: both are written down in main's log"
+        message = "give your name and a reason: main's log records both"
         raise LakegateError("NAME_NEEDED", message)
     require_publishable(adapters, ingestion, despite)
     report = report_of(adapters, ingestion)
@@ -98,11 +98,13 @@ def publish_anyway(
 
     def decide(now: Ingestion) -> Ingestion:
         approved = _approved(now, by, reason, adapters.now(), checks).but(despite=despite)
-        return approved if as_wanted else _read_again(approved, null_unreadable=null_unreadable)
+        return approved if as_wanted else _run_again(approved, null_unreadable=null_unreadable)
 
-    approved = _decided(adapters, ingestion, decide)
+    approved = _save_decision(adapters, ingestion, decide)
     try:
-        return Outcome((publish if as_wanted else submit)(adapters, approved))
+        if as_wanted:
+            return Outcome(publish(adapters, approved))
+        return Outcome(finish(adapters, submit(adapters, approved)))
     except LakegateError as error:
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
 
@@ -110,33 +112,38 @@ def publish_anyway(
 def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
     """Delete the ingestion's branches and the files that only they reach.
 
-    `before` leaves alone what failed later. The ledger keeps who wanted it. Raises LakegateError
-    when the ingestion is not rejected or errored, or was discarded before and nothing of that is
-    left to do.
+    `before` skips ingestions that failed later. The ledger records who asked. Raises LakegateError
+    when the ingestion is not rejected or errored, or is already discarded completely.
     """
-    marked = give_up(adapters, ingestion, before, by)
+    marked = mark_discarded(adapters, ingestion, before, by)
     try:
         removal = remove(adapters, marked.tables, marked.branches_to_delete, (marked.base_hash,))
-        removed = _decided(adapters, marked, lambda now: _removed(now, marked, adapters.now()))
+        removed = _save_decision(
+            adapters, marked, lambda now: _removed(now, marked, adapters.now())
+        )
     except LakegateError as error:
         return Outcome(_latest(adapters, marked), error.message)
-    return Outcome(_told(adapters, removed), removal=removal)
+    return Outcome(_notified(adapters, removed), removal=removal)
 
 
-def give_up(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Ingestion:
-    """Only write down that it is discarded: the next `discard` or clean-up deletes what it has.
+def mark_discarded(
+    adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = ""
+) -> Ingestion:
+    """Mark it as discarded; the next `discard` or the daily clean-up deletes its files.
 
     Raises as `discard` does.
     """
     failed = withdrawn(adapters, ingestion)
-    return _decided(adapters, failed, lambda now: _discarded(adapters, now, before or "~", by))
+    return _save_decision(
+        adapters, failed, lambda now: _discarded(adapters, now, before or "~", by)
+    )
 
 
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
-    """Which of the references are the ingestion's branches, of all its attempts.
+    """Return those references that are branches of the ingestion, of all its attempts.
 
-    A branch on which several ingestions are published together belongs to none of them; one on
-    which it was audited again is its own.
+    A branch that publishes several ingestions belongs to none of them; a re-audit's branch is its
+    own.
     """
     if not ingestion.table:
         return {}
@@ -145,13 +152,13 @@ def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, s
     return {name: head for name, head in references.items() if name.startswith(own)}
 
 
-def _decided(
+def _save_decision(
     adapters: Adapters, ingestion: Ingestion, decide: Callable[[Ingestion], Ingestion]
 ) -> Ingestion:
-    """Save what is decided; when another process moved the ingestion on, decide anew.
+    """Save a decision; when another process changed the ingestion, decide again.
 
-    `decide` raises LakegateError when there is nothing to decide any more. A save that timed out
-    although it was done is done.
+    `decide` raises LakegateError when the decision is no longer possible. A save that timed out but
+    was applied counts as done.
     """
     for _ in range(_TRIES):
         wanted = decide(ingestion)
@@ -161,24 +168,25 @@ def _decided(
             return adapters.ledger.save(wanted)
         except Transient:
             found = adapters.ledger.get(ingestion.id)
-            if found == replace(wanted, revision=found.revision):
+            if found == wanted.but(revision=found.revision):
                 return found
             if found.revision == ingestion.revision:
                 raise
             if found.attempt != ingestion.attempt:
-                message = f"somebody was faster: {standing(found)}"
+                message = f"another process was faster: {status_text(found)}"
                 raise LakegateError("MOVED_ON", message) from None
             ingestion = found
-    raise Transient("LEDGER_MOVED", f"ingestion {ingestion.id} is being changed all the time")
+    message = f"other processes keep changing ingestion {ingestion.id}: try again"
+    raise Transient("LEDGER_MOVED", message)
 
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     require_failed(now, "replayed")
     if now.branches_to_delete:
-        message = f"its discard is not finished: run `lakegate discard {now.id}`, then replay it"
+        message = f"its discard is unfinished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
     asked = now.acted("replay", by.strip(), at)
-    fresh = _afresh(asked.step("replayed", at))
+    fresh = _next_attempt(asked.step("replayed", at))
     return fresh.but(
         contract_pinned=original,
         approval=None,
@@ -189,20 +197,19 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     )
 
 
-def _read_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
-    """Return what a person approved, with its job to run again, on a fresh branch."""
-    return _afresh(approved).but(null_unreadable=null_unreadable)
+def _run_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
+    """Return an approved ingestion with its job to run again, on a fresh branch."""
+    return _next_attempt(approved).but(null_unreadable=null_unreadable)
 
 
-def _afresh(now: Ingestion) -> Ingestion:
-    """Return the ingestion at the begin of its next attempt; the branch of the last one stays."""
-    return replace(
-        now,
+def _next_attempt(now: Ingestion) -> Ingestion:
+    """Return the ingestion at the start of its next attempt; keep the branch of the last one."""
+    return now.but(
         state=State.LANDED,
         tries_from=now.attempt,
         attempt=now.attempt + 1,
         failures=0,
-        branch="",  # the base stays: what main took since then is looked at
+        branch="",  # base_hash stays: main's commits since then are read
         job_run="",
         report_key="",
         audited_hash="",
@@ -221,7 +228,7 @@ def _afresh(now: Ingestion) -> Ingestion:
 def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, ...]) -> Ingestion:
     require_rows(now)
     approval = Approval(by.strip(), reason.strip(), at, checks)
-    # Main's tables of results are to say that it is published after all.
+    # Main's audit results are to show that it was published in the end.
     recorded = min(now.recorded, now.attempt - 1)
     asked = now.acted("publish", approval.by, at)
     return asked.step(
@@ -241,9 +248,9 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     if now.branches_to_delete:
         return now
     if now.discarded:
-        raise LakegateError("DISCARDED", f"there is nothing left to discard: {standing(now)}")
+        raise LakegateError("DISCARDED", f"already discarded: {status_text(now)}")
     if now.ended_at >= before:
-        raise LakegateError("TOO_YOUNG", f"it failed again meanwhile: {standing(now)}")
+        raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())
     at = adapters.now()
     asked = now.acted("discard", by.strip(), at)
@@ -253,17 +260,16 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
 def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:
     if now.branches_to_delete != marked.branches_to_delete:
         return now
-    return now.step(
-        "removed", at, branches_to_delete={}, alerted=False
-    )  # of that end people do not know
+    # The discard has not been notified yet.
+    return now.step("removed", at, branches_to_delete={}, alerted=False)
 
 
-def _told(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """As it stands once people were told of its end, which the sweep does where it fails here."""
+def _notified(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Return the ingestion after its final state was notified; the sweep retries a failure."""
     try:
         return finish(adapters, ingestion)
     except LakegateError:
-        logger.exception("the sweep tells people", extra={"ingestion": ingestion.id})
+        logger.exception("the sweep will notify", extra={"ingestion": ingestion.id})
         return _latest(adapters, ingestion)
 
 

@@ -1,26 +1,27 @@
-"""What must hold before people have something done with a failed ingestion, or what is said."""
+"""Check what must hold before a decision on a failed ingestion."""
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
-from functions.model.ingestion import ALERTED, Ingestion, State, standing
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.pipeline.versions import SUPERSEDED, newest_newer
 from lakegate.errors import LakegateError
 
 
 def require_failed(now: Ingestion, done: str) -> None:
-    """Refuses what neither was rejected nor errored; `done` is what cannot be done with it then.
+    """Raise LakegateError NOT_FAILED unless it is rejected or errored.
 
-    Raises LakegateError NOT_FAILED.
+    `done` names the refused operation in the message.
     """
     if now.state not in ALERTED:
-        message = f"only what was rejected or errored can be {done}: {standing(now)}"
+        message = f"only a rejected or errored ingestion can be {done}: {status_text(now)}"
         raise LakegateError("NOT_FAILED", message)
 
 
 def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str = "") -> None:
-    """Raise LakegateError where its rows cannot be published anyway, as it stands now."""
+    """Raise LakegateError where its rows cannot be published anyway."""
     require_rows(ingestion)
     require_branch(adapters, ingestion)
     require_new(adapters, ingestion)
@@ -29,90 +30,105 @@ def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str =
 
 
 def require_rows(now: Ingestion) -> None:
-    """Refuses to publish anyway where no audited rows wait for that.
+    """Raise LakegateError unless audited rows wait on its branch.
 
-    Raises LakegateError NOT_FAILED, DISCARDED or NO_ROWS.
+    The codes are NOT_FAILED, DISCARDED and NO_ROWS.
     """
     require_failed(now, "published anyway")
     if now.discarded:
         message = (
-            f"it was discarded, and its rows with it: `lakegate replay {now.id}` reads them anew"
+            f"it was discarded and its rows deleted: `lakegate replay {now.id}` reads the file "
+            "again"
         )
         raise LakegateError("DISCARDED", message)
     if now.state is State.ERRORED:
-        message = "it could not be judged, so there are no audited rows to publish: mend what its"
-        raise LakegateError("NO_ROWS", f"{message} reason names, then `lakegate replay {now.id}`")
+        message = (
+            "its audit did not finish, so there are no audited rows to publish: fix the cause "
+            f"that its reason names, then `lakegate replay {now.id}`"
+        )
+        raise LakegateError("NO_ROWS", message)
     if not now.has_audited_rows:
-        message = "it was rejected before any row was written: correct the contract, then"
-        other = "ask for another change" if now.change else "drop a corrected file"
-        todo = f"`lakegate replay {now.id}`, or {other}"
-        raise LakegateError("NO_ROWS", f"{message} {todo}")
+        other = "submit another change" if now.change else "drop a corrected file"
+        message = (
+            "it was rejected before any row was written: correct the contract, then "
+            f"`lakegate replay {now.id}`, or {other}"
+        )
+        raise LakegateError("NO_ROWS", message)
 
 
 def require_new(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Of a batch, no file may be on main already; what was rejected for just that, people know.
+    """Raise LakegateError LIKELY_DUPLICATE where main may have a file of the batch already.
 
-    Raises LakegateError LIKELY_DUPLICATE.
+    A batch that was rejected for this reason passes: its owner knows.
     """
     known = ingestion.reason and ingestion.reason.code == LIKELY_DUPLICATE
     if not ingestion.parts or known:
         return
     other = brought_besides(ingestion, adapters.ledger.versions(ingestion.landed))
     if other:
-        message = f"some of its files came with another manifest, too ({other.id}, {other.state})"
-        todo = "discard this one, and land what is missing as a batch of its own"
-        raise LakegateError(LIKELY_DUPLICATE, f"{message}, and must not come twice: {todo}")
+        message = (
+            f"another manifest has some of the same files ({other.id}, {other.state}), which must "
+            "not be published twice: discard this batch, and drop the missing files as a new one"
+        )
+        raise LakegateError(LIKELY_DUPLICATE, message)
 
 
 def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Refuses where the branch with its rows is gone. Raises LakegateError BRANCH_GONE."""
+    """Raise LakegateError BRANCH_GONE where the branch with its rows is gone."""
     try:
         adapters.catalog.head(ingestion.branch)
     except UnknownBranch as error:
-        require_rows(adapters.ledger.get(ingestion.id))  # somebody may just have been faster
-        message = f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}`"
-        raise LakegateError("BRANCH_GONE", f"{message} makes it anew") from error
+        require_rows(adapters.ledger.get(ingestion.id))  # another process may have been faster
+        message = (
+            f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}` creates it "
+            "again"
+        )
+        raise LakegateError("BRANCH_GONE", message) from error
 
 
 def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, command: str) -> None:
-    """Raise LakegateError SUPERSEDED where a newer version of its key is published, or may be.
+    """Raise LakegateError SUPERSEDED where a newer version of its key is, or may be, published.
 
-    A person who means it names that one as `despite`. `command` is what they then give.
+    An owner confirms by naming that version as `despite`; the message shows it with `command`.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or (newer.id == despite and not ingestion.replaces):
         return
-    is_there = newer.state is State.PUBLISHED
-    if ingestion.replaces and not is_there:
-        return  # whichever is published last, the newest version's rows stay
-    stands = "is published" if is_there else f"is on its way ({newer.state})"
-    first = f"a newer version of {ingestion.name} {stands}, as ingestion {newer.id}"
-    todo = "its contract has a newer version replace it: drop it again to have its rows on main"
-    if not ingestion.replaces:
-        first += ": with both on main, rows may be there twice"
-        wait = "" if is_there else "wait for how that one ends; or "
-        todo = f"{wait}to have both, `lakegate {command} --despite {newer.id}`"
-    raise LakegateError(SUPERSEDED, f"{first}\n{todo}")
+    is_published = newer.state is State.PUBLISHED
+    if ingestion.replaces and not is_published:
+        return  # in either order the newest version's rows stay
+    state = "is published" if is_published else f"is in flight ({newer.state})"
+    name, wait = ingestion.name, "" if is_published else "wait for its final state; or "
+    if ingestion.replaces:
+        message = (
+            f"a newer version of {name} {state}, as ingestion {newer.id}\nthe contract lets a "
+            "newer version replace it: drop this one again to publish its rows"
+        )
+    else:
+        message = (
+            f"a newer version of {name} {state}, as ingestion {newer.id}: main may get the same "
+            f"rows twice\n{wait}to publish both, `lakegate {command} --despite {newer.id}`"
+        )
+    raise LakegateError(SUPERSEDED, message)
 
 
 def require_contract(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Refuses where a contract that it went by cannot be had any more.
-
-    Raises LakegateError NO_ORIGINAL_CONTRACT.
-    """
+    """Raise LakegateError NO_ORIGINAL_CONTRACT where one of its contracts is gone."""
     for key, version in ingestion.contracts:
         _require_original(adapters, key, version)
 
 
 def _require_original(adapters: Adapters, key: str, version: str) -> None:
     if not key:
-        message = "it went by no contract that is known: replay it with --contract current"
+        message = "its original contract is unknown: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message)
     if not version:
-        message = "the lake bucket keeps no versions of contracts: replay it with --contract"
-        raise LakegateError("NO_ORIGINAL_CONTRACT", f"{message} current")
+        message = (
+            "the lake bucket keeps no versions of contracts: replay it with --contract current"
+        )
+        raise LakegateError("NO_ORIGINAL_CONTRACT", message)
     try:
         adapters.lake.contract_at(key, version)
     except Missing as error:
-        message = f"{error.message} any more: replay it with --contract current"
+        message = f"its original contract is gone ({error.message}): replay with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message) from error

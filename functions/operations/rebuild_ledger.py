@@ -1,15 +1,15 @@
-"""Restoring what the ledger lost, from main's log, job runs, audit reports and open branches.
+"""Restore lost ledger items from main's log, job runs, audit reports and open branches.
 
-Only what the ledger does not have is entered, conditionally, so this may be done at any time and
-any number of times. Its order keeps live work safe and rows from being published twice: the traces
-are read before the ledger is asked, so that whatever is under way is known to it; main's log says
-what was published; branches are deleted only of what was entered. A process of before may still
-merge a lost intent: its next branch is cut after a look at main's log since `base_hash`.
+Only missing items are added, by conditional writes, so this can run at any time and repeatedly. The
+order protects running work and prevents double publishing. Traces are read before the ledger, so
+that the ledger knows of everything in flight. Main's log tells what was published. Only branches of
+added ingestions are deleted. An older process may still merge a lost intent; therefore the next
+branch is created after reading main's log since `base_hash`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import islice, takewhile
@@ -38,10 +38,10 @@ _SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Ness
 
 @dataclass(frozen=True)
 class _Search:
-    """What to look for: all that is lost, or that of the `wanted`, which landed after `since`.
+    """The scope: all lost ingestions, or the `wanted` ones, which landed after `since`.
 
-    `begun` are the ids of those that the ledger had, and whose job it had not started: they may
-    have been begun again, by an event, after the ledger had lost them.
+    `begun` are the ids that the ledger had without a started job: an event may have begun them
+    again after the ledger lost them.
     """
 
     begun: Collection[str]
@@ -56,10 +56,10 @@ class _Search:
 
 
 def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]:
-    """Restore every ingestion that the ledger lost; yields each as it was entered.
+    """Restore every ingestion that the ledger lost; yield each as it was added.
 
-    A landed object without a trace is left to the sweep, to which it is a new one. With `dry_run`
-    nothing is changed.
+    A landed object without a trace is left to the sweep, which ingests it. With `dry_run` nothing
+    changes.
     """
     listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
     search = _Search(begun=[ingestion.id for ingestion in listed])
@@ -69,9 +69,9 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
 def restore(
     adapters: Adapters, landed: Collection[LandedObject], begun: Iterable[Ingestion] = ()
 ) -> Iterator[Ingestion]:
-    """Restore those ingestions of some landed objects that the ledger lost.
+    """Restore the lost ingestions of some landed objects.
 
-    `begun` are those of them that the ledger has, and whose job it has not started.
+    `begun` are those that the ledger has without a started job.
     """
     if not landed:
         return
@@ -85,7 +85,7 @@ def restore(
 
 
 def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
-    """Those of them whose job is not started: the index that listed them lags behind."""
+    """Return those whose job has not started: the index that listed them lags behind."""
     listed = iter(ids)
     found: list[Ingestion] = []
     while batch := list(islice(listed, _BATCH)):
@@ -96,17 +96,17 @@ def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
 def _restored(
     adapters: Adapters, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
 ) -> Iterator[Ingestion]:
-    """Yield the lost ingestions as they are entered; with `dry_run` as they would be."""
+    """Yield the lost ingestions as they are added; with `dry_run` as they would be."""
     found = {i: t for i, t in traces(adapters, landed, search.since).items() if search.covers(i)}
     begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
     known = adapters.ledger.known(list(found), consistent=True)
     lost = {
         id_: trace
         for id_, trace in found.items()
-        if id_ not in known or (id_ in begun and _is_again(adapters, begun[id_], trace))
+        if id_ not in known or (id_ in begun and _was_begun_again(adapters, begun[id_], trace))
     }
     enter = (
-        _same if dry_run else partial(_entered, adapters, cache(partial(in_force, adapters)), begun)
+        _same if dry_run else partial(_added, adapters, cache(partial(in_force, adapters)), begun)
     )
     head = adapters.catalog.head(MAIN)
     for ingestion in _published(adapters, search, begun, lost):
@@ -118,7 +118,7 @@ def _restored(
         yield from enter(ingestion)
     entered = [each for other in filter(None, others.values()) for each in enter(other)]
     if not dry_run:
-        _cut_off(adapters, lost, entered)
+        _delete_stale_branches(adapters, lost, entered)
     yield from entered
 
 
@@ -126,27 +126,27 @@ def _same(ingestion: Ingestion) -> Iterator[Ingestion]:
     yield ingestion
 
 
-def _entered(
+def _added(
     adapters: Adapters,
     contracts: Callable[[], Mapping[str, StoredContract]],
     begun: Mapping[str, Ingestion],
     ingestion: Ingestion,
 ) -> Iterator[Ingestion]:
-    """Enter it, unless another process did so, or moved it on, meanwhile: then yield nothing."""
+    """Add it, or yield nothing if another process added or changed it meanwhile."""
     found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
     if found.id in begun:
         with suppress(Moved):
-            yield adapters.ledger.save(replace(found, revision=begun[found.id].revision))
+            yield adapters.ledger.save(found.but(revision=begun[found.id].revision))
         return
-    # Revisions of before are small: a process that still holds one cannot save over this.
+    # Older revisions are small numbers: a process that still holds one cannot overwrite this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
-    entered = adapters.ledger.begin(replace(found, revision=revision))
+    entered = adapters.ledger.begin(found.but(revision=revision))
     if entered.revision == revision + 1:
         yield entered
 
 
-def _is_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
-    """Whether it was begun once more: of its attempt there is work that it did not ask for."""
+def _was_begun_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
+    """Return whether it was begun again: its attempt has work that it did not start."""
     if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
         return False
     run = trace.runs.get(begun.attempt)
@@ -162,17 +162,17 @@ def _published(
     lost: Mapping[str, Trace],
     until: str = "",
 ) -> Iterator[Ingestion]:
-    """What main's log says was published, and the ledger does not know."""
+    """Yield the ingestions that main's log names as published and the ledger lacks."""
     log = takewhile(
         lambda each: each.hash != until and search.reaches(each), adapters.catalog.log()
     )
-    told = (
+    named = (
         (commit, one)
         for commit in log
         for one in merge_commit.published(commit)
         if search.covers(one.id)
     )
-    while chunk := {one.id: (commit, one) for commit, one in islice(told, _CHUNK)}:
+    while chunk := {one.id: (commit, one) for commit, one in islice(named, _CHUNK)}:
         known = adapters.ledger.known(list(chunk), consistent=True) - begun.keys()
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
             report = _report(adapters, one.report)
@@ -180,9 +180,9 @@ def _published(
 
 
 def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Ingestion | None:
-    """What else is known of it; None where there is neither an end nor a file to be judged.
+    """Restore it from its other traces; None without a final state and a landed object.
 
-    `head` is where main stood before its log was read: nothing before that has published it.
+    `head` is main's head before its log was read: no earlier commit published it.
     """
     run = trace.runs.get(trace.attempt)
     spec = _spec(adapters, run.id) if run else None
@@ -195,13 +195,13 @@ def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Inges
     return recovered.landed_again(id_, trace.landed, trace, head) if trace.landed else None
 
 
-def _cut_off(
+def _delete_stale_branches(
     adapters: Adapters, traces: Mapping[str, Trace], entered: Collection[Ingestion]
 ) -> None:
-    """Delete the branches that a process of before could merge beside what was entered.
+    """Delete the branches that an older process could still merge.
 
-    A branch made to publish several ingestions goes also where the ledger still has some of them:
-    it holds rows of the lost one, too. Their jobs run again.
+    This includes a branch that publishes several ingestions, of which the ledger has some: it holds
+    rows of the lost one. Their jobs run again.
     """
     branches_to_delete = {
         branch

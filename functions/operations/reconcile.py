@@ -1,8 +1,8 @@
-"""Reconcile: gather what landing bucket, ledger and main say, and hold it against each other.
+"""Reconcile: compare the landing bucket, the ledger and main.
 
-Listings, scans and main's log are read by the page, and of an ingestion only a number is kept: a
-million of them take some tens of megabytes. Main's commits are looked at since the checkpoint, with
-which the last run that found all to be right ended.
+Listings, scans and main's log are read page by page, and only a number is kept per ingestion: a
+million need some tens of megabytes. Main's commits are read back to the checkpoint of the last run
+that found no problem.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Overwritten
 from functions.model.checkpoint import Checkpoint, TableCount
 from functions.model.ingestion import Ingestion, State
-from functions.operations.reconcile_main import Looked, look, naming
+from functions.operations.reconcile_main import MainScan, commits_naming, scan_main
 from functions.operations.reconciliation import (
     End,
     Reconciliation,
@@ -40,25 +40,25 @@ from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 
-_AT_ONCE = 8
+_PARALLEL = 8
 _SAMPLE = 20  # data files of a table that are looked for
 
 
 def reconciled(
     adapters: Adapters, table: str = "", *, thorough: bool = False, full: bool = False
 ) -> Reconciliation:
-    """Return every end, every table and its rows, and what does not fit.
+    """Return all final states, all tables with their row balance, and every mismatch.
 
-    With `table` only what concerns it, and objects that the ledger does not know: they may be its.
-    `thorough` looks for every data file of the tables, `full` at every commit, whatever an earlier
-    run found. Events have the grace time to do their work, and the sweep, whose turn comes later,
-    as long again.
+    With `table` it covers that table, and objects that the ledger lacks, which may belong to it.
+    `thorough` looks for every data file of the tables. `full` reads every commit, whatever an
+    earlier run found. Events get the grace time to do their work, and the sweep, which runs later,
+    as much again.
     """
     wait = timedelta(seconds=2 * adapters.settings.grace_seconds)
     since = datetime.fromisoformat(adapters.now()) - wait
     start, etag = adapters.lake.checkpoint()
-    main = look(adapters, None if full else start, since, table)
-    # Read after main's log and before the listing: what is missing there is looked for again.
+    main = scan_main(adapters, None if full else start, since, table)
+    # Read after main's log and before the listing; what is missing there is looked up again.
     known = _known(adapters, main, table)
     landed, strangers = _listed(adapters, known, since)
     balances = tuple(_balances(adapters, main, table, thorough=thorough))
@@ -83,10 +83,9 @@ def reconciled(
 
 @dataclass
 class _Known:
-    """What the ledger has: hashes of ids, how many ended how, and what main's log did not name.
+    """The ledger's content: hashes of ids, counts by final state, and what main's log lacks.
 
-    `others` are ids that concern other tables than the one that is looked at; `listed` counts those
-    of `ids` that the landing bucket has.
+    `others` are ids of other tables; `listed` counts those of `ids` that the landing bucket has.
     """
 
     ids: set[int] = field(default_factory=set)
@@ -104,7 +103,7 @@ class _Known:
         return {end: (self.objects[end], self.rows[end]) for end in End}
 
 
-def _known(adapters: Adapters, main: Looked, table: str) -> _Known:
+def _known(adapters: Adapters, main: MainScan, table: str) -> _Known:
     found = _Known()
     for each in adapters.ledger.all():
         if table and table not in each.tables:
@@ -112,7 +111,7 @@ def _known(adapters: Adapters, main: Looked, table: str) -> _Known:
             continue
         found.ids.add(hash(each.id))
         found.count(end_of(each), rows=each.rows)
-        # What was published before the checkpoint, its run found on main.
+        # An earlier run found everything published before the checkpoint on main.
         due = not main.base or each.ended_at >= main.base.since
         if due and each.state is State.PUBLISHED and hash(each.id) not in main.named:
             found.missing[each.id] = replace(each, checks=())
@@ -122,7 +121,7 @@ def _known(adapters: Adapters, main: Looked, table: str) -> _Known:
 def _listed(
     adapters: Adapters, known: _Known, since: datetime
 ) -> tuple[int, dict[str, LandedObject]]:
-    """Return how many objects landed, and those that the ledger should know and does not."""
+    """Return the number of landed objects, and those that the ledger should have but lacks."""
     many, unknown = 0, dict[str, LandedObject]()
     for landed in arrivals(adapters):
         id_ = ingestion_id(landed)
@@ -140,9 +139,9 @@ def _listed(
     return many, {id_: each for id_, each in unknown.items() if id_ not in late}
 
 
-def _of_log(adapters: Adapters, known: _Known, main: Looked) -> Iterator[Finding]:
-    """Find what main's whole log lacks, or has twice; it is read once more only where it may."""
-    found = naming(adapters.catalog.log(), set(known.missing), main.suspects)
+def _of_log(adapters: Adapters, known: _Known, main: MainScan) -> Iterator[Finding]:
+    """Find ingestions that main's log lacks or has twice; read it again only if needed."""
+    found = commits_naming(adapters.catalog.log(), set(known.missing), main.suspects)
     for id_, named in found.items():
         yield from published_twice(id_, named)
     for id_, each in known.missing.items():
@@ -150,8 +149,10 @@ def _of_log(adapters: Adapters, known: _Known, main: Looked) -> Iterator[Finding
             yield not_on_main(each)
 
 
-def _balances(adapters: Adapters, main: Looked, only: str, *, thorough: bool) -> Iterator[Balance]:
-    """Yield the balance of every table to which Lakegate published, at the head of the log."""
+def _balances(
+    adapters: Adapters, main: MainScan, only: str, *, thorough: bool
+) -> Iterator[Balance]:
+    """Yield the balance of every table with published data, at the head of the log."""
     for table in sorted(main.ours):
         if table == (only or table):
             at, tables = f"{MAIN}@{main.head}", adapters.tables()
@@ -159,14 +160,14 @@ def _balances(adapters: Adapters, main: Looked, only: str, *, thorough: bool) ->
             base = _base(adapters, main.base, table)
             found = balance(table, tables.rows(table, at), base, tallies)
             if thorough or found.others:
-                # Only who goes past Lakegate can enter a file again that is there already.
+                # Only a writer other than Lakegate can register a file twice.
                 found = replace(found, doubled=tuple(tables.doubled(table, at)))
             paths = tables.listed(table, at, 0 if thorough else _SAMPLE)
             yield replace(found, gone=tuple(_gone(adapters, paths)))
 
 
 def _base(adapters: Adapters, base: Checkpoint | None, table: str) -> TableCount:
-    """Return what a table had at the checkpoint; all was others' where it was not ours then."""
+    """Return a table's counts at the checkpoint; a table new since then had only others' rows."""
     if not base or table in base.tables:
         return base.tables[table] if base else TableCount(0, 0, 0)
     rows = adapters.tables().rows(table, f"{MAIN}@{base.hash}").live
@@ -174,11 +175,11 @@ def _base(adapters: Adapters, base: Checkpoint | None, table: str) -> TableCount
 
 
 def _gone(adapters: Adapters, paths: Iterable[str]) -> Iterator[str]:
-    """Yield the data files that are not there."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    """Yield the data files that do not exist."""
+    with ThreadPoolExecutor(_PARALLEL) as pool:
         for some in _batched(paths):
-            looked = zip(some, pool.map(adapters.lake.is_gone, some), strict=True)
-            yield from (path for path, is_gone in looked if is_gone)
+            checked = zip(some, pool.map(adapters.lake.is_gone, some), strict=True)
+            yield from (path for path, is_gone in checked if is_gone)
 
 
 def _batched(paths: Iterable[str]) -> Iterator[list[str]]:
@@ -189,8 +190,8 @@ def _batched(paths: Iterable[str]) -> Iterator[list[str]]:
 
 def _set_back(start: Checkpoint) -> Finding:
     message = (
-        f"main no longer has commit {start.hash}, up to which an earlier run found all to be "
-        "right: main was put back, and every commit was looked at"
+        f"main no longer has the checkpoint's commit {start.hash}: main was set back, so this run "
+        "read every commit"
     )
     return Finding("MAIN_PUT_BACK", message, commit=start.hash)
 
@@ -198,15 +199,15 @@ def _set_back(start: Checkpoint) -> Finding:
 def _unlisted(many: int) -> Finding:
     message = (
         f"the data files of {many:,} commits could not be compared: their audit reports are gone, "
-        "or of a release that named no files; their rows were counted"
+        "or an older release wrote them without file names; their rows were counted"
     )
     return Finding("FILES_NOT_COMPARED", message)
 
 
 def _kept(
-    adapters: Adapters, main: Looked, since: datetime, etag: str, found: Reconciliation
+    adapters: Adapters, main: MainScan, since: datetime, etag: str, found: Reconciliation
 ) -> Reconciliation:
-    """Write the checkpoint for the next run; another run's that came first stands as well."""
+    """Write the checkpoint for the next run; a checkpoint of a faster run is valid as well."""
     if not main.settled:
         return found
     tables = {table: _count(adapters, main, table) for table in sorted(main.ours)}
@@ -217,13 +218,15 @@ def _kept(
     except Overwritten:
         return found
     except LakegateError as error:
-        message = f"the next run looks at the same commits again: {error.message}"
+        message = (
+            f"no checkpoint was saved, so the next run reads these commits again: {error.message}"
+        )
         return replace(found, remarks=(*found.remarks, Finding("NO_CHECKPOINT", message)))
     return found
 
 
-def _count(adapters: Adapters, main: Looked, table: str) -> TableCount:
-    """Return what a table has at the newest commit that is not under way any more."""
+def _count(adapters: Adapters, main: MainScan, table: str) -> TableCount:
+    """Return a table's counts at the newest settled commit."""
     rows = adapters.tables().rows(table, f"{MAIN}@{main.settled}").live
     base, since = _base(adapters, main.base, table), main.tallies[table]
     return TableCount(rows, base.published + since.published, base.by_others + since.by_others)

@@ -1,7 +1,7 @@
-"""Main's side of reconcile: each commit since the checkpoint, against the ledger and its reports.
+"""Compare each commit of main since the checkpoint with the ledger and the audit reports.
 
-The log is read by the page, newest first, and only sums and what is wrong are kept. Of each commit
-of ours the manifests are read that it changed, and the audit reports of what it published.
+The log is read page by page, newest first; only sums and problems are kept. For each commit of
+Lakegate it reads the changed manifests and the audit reports of what it published.
 """
 
 from collections import Counter, defaultdict
@@ -25,22 +25,21 @@ from functions.operations.row_balance import Finding, Tally, wrong_files
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 
-_AT_ONCE = 8
+_PARALLEL = 8
 _COMMITS, _IDS = 20, 100  # at a time: how many commits are compared, and ids looked up
 _HISTORY = {table.name for table in TABLES}
 
-Naming = dict[str, list[tuple[Commit, Published]]]
+CommitsById = dict[str, list[tuple[Commit, Published]]]
 
 
 @dataclass
-class Looked:
-    """What main's log says since the checkpoint.
+class MainScan:
+    """The result of reading main's log since the checkpoint.
 
-    `head` is its newest commit, `settled` the newest that is not under way any more, `tallies` what
-    commits up to there made of each table, `young` what those since then did. `base` is the
-    checkpoint where main has it, `named` are hashes of the ids that commits name, and `suspects` of
-    those that others may name, too. `unlisted_commits` counts the commits whose reports do not name
-    files.
+    `head` is its newest commit, `settled` the newest outside the grace time. `tallies` sum the
+    changes of each table up to there, `young` those since then. `base` is the checkpoint if main
+    has it. `named` are hashes of the ids that commits name, `suspects` of those that several may
+    name. `unlisted_commits` counts commits whose reports name no files.
     """
 
     head: str = ""
@@ -56,15 +55,14 @@ class Looked:
     remarks: list[Finding] = field(default_factory=list)
 
 
-def look(adapters: Adapters, start: Checkpoint | None, since: datetime, only: str) -> Looked:
-    """Look at main's commits back to the checkpoint; at all of them where main has not got it.
+def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, only: str) -> MainScan:
+    """Read main's commits back to the checkpoint; read all where main lacks it.
 
-    What was merged after `since` may still be under way. `only` names the one table that is looked
-    at, "" all.
+    Merges after `since` may still be in progress. `only` names the table to check, "" for all.
     """
-    found, foreign = Looked(), list[tuple[Commit, str]]()
+    found, foreign = MainScan(), list[tuple[Commit, str]]()
     log = adapters.catalog.history()
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_PARALLEL) as pool:
         while some := _next(log, found, start, since):
             ours = [(commit, names) for commit, names in some if merge_commit.published(commit)]
             mine = [each for each in ours if not only or only in merge_commit.tables(each[0])]
@@ -77,10 +75,10 @@ def look(adapters: Adapters, start: Checkpoint | None, since: datetime, only: st
     return found
 
 
-def naming(log: Iterable[Commit], missing: set[str], suspects: set[int]) -> Naming:
-    """Return the commits that publish these ids; of `suspects`, given as hashes, every one.
+def commits_naming(log: Iterable[Commit], missing: set[str], suspects: set[int]) -> CommitsById:
+    """Return the commits that publish these ids; for `suspects` (hashes) all such commits.
 
-    The log is read only as far back as it takes.
+    The log is read only as far back as needed.
     """
     found: defaultdict[str, list[tuple[Commit, Published]]] = defaultdict(list)
     for commit in log if missing or suspects else ():
@@ -94,7 +92,7 @@ def naming(log: Iterable[Commit], missing: set[str], suspects: set[int]) -> Nami
 
 def _next(
     log: Iterator[tuple[Commit, frozenset[str]]],
-    found: Looked,
+    found: MainScan,
     start: Checkpoint | None,
     since: datetime,
 ) -> list[tuple[Commit, frozenset[str]]]:
@@ -115,14 +113,14 @@ def _compare(
     adapters: Adapters,
     some: Iterable[tuple[Commit, frozenset[str]]],
     since: datetime,
-    found: Looked,
+    found: MainScan,
 ) -> None:
-    """Compare what commits say of their ingestions with the ledger."""
-    told = [(commit, each) for commit, _ in some for each in merge_commit.published(commit)]
-    ids = sorted({each.id for _, each in told})
+    """Compare the ingestions that commits name with the ledger."""
+    named = [(commit, each) for commit, _ in some for each in merge_commit.published(commit)]
+    ids = sorted({each.id for _, each in named})
     parts = (ids[at : at + _IDS] for at in range(0, len(ids), _IDS))
     known = {i.id: i for part in parts for i in adapters.ledger.together(part)}
-    for commit, each in told:
+    for commit, each in named:
         ingestion = known.get(each.id)
         for finding, is_problem in compared(commit, each, ingestion, since):
             (found.problems if is_problem else found.remarks).append(finding)
@@ -135,10 +133,10 @@ def _compare(
 
 @dataclass(frozen=True)
 class _Made:
-    """What a commit of ours made of a table, and what it and its reports say of that.
+    """A commit's change of one table, and what its message and reports say about it.
 
-    `reported` are the data files that the reports name, None where they do not tell: `lacks` says
-    whether a report is gone, or of a release that named none.
+    `reported` are the data files that the reports name, None where unknown; then `lacks` says
+    whether a report is gone or names no files.
     """
 
     table: str
@@ -166,7 +164,7 @@ def _change(adapters: Adapters, table: str, commit: Commit) -> TableChange:
 
 
 def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, int] | None:
-    """Return the data files of a table that the reports of a commit name; None for a change."""
+    """Return the data files of a table that a commit's reports name; None for a change."""
     found: Counter[str] = Counter()
     for each in merge_commit.published(commit):
         try:
@@ -180,7 +178,7 @@ def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, in
     return found
 
 
-def _count(commit: Commit, made: Iterable[_Made], found: Looked, since: datetime) -> None:
+def _count(commit: Commit, made: Iterable[_Made], found: MainScan, since: datetime) -> None:
     tallies, light = _tallies(found, commit, since), replace(commit, properties={})
     for each in made:
         found.ours.add(each.table)
@@ -193,7 +191,7 @@ def _count(commit: Commit, made: Iterable[_Made], found: Looked, since: datetime
 def _of_others(
     some: Iterable[tuple[Commit, frozenset[str]]], only: str
 ) -> Iterator[tuple[Commit, str]]:
-    """Yield the commits of others with each table that they changed."""
+    """Yield the commits of other writers with each table that they changed."""
     for commit, names in some:
         if merge_commit.INGESTIONS not in commit.properties:
             for table in _tables(names):
@@ -202,9 +200,9 @@ def _of_others(
 
 
 def _count_others(
-    adapters: Adapters, foreign: Iterable[tuple[Commit, str]], found: Looked, since: datetime
+    adapters: Adapters, foreign: Iterable[tuple[Commit, str]], found: MainScan, since: datetime
 ) -> None:
-    """Count what others made of tables to which Lakegate published; other tables are theirs."""
+    """Count other writers' changes of tables with published data; ignore all other tables."""
     found.ours |= set(found.base.tables if found.base else ())
     for commit, table in foreign:
         if table in found.ours:
@@ -212,10 +210,10 @@ def _count_others(
             _tallies(found, commit, since)[table].add_others(commit, change)
 
 
-def _tallies(found: Looked, commit: Commit, since: datetime) -> defaultdict[str, Tally]:
+def _tallies(found: MainScan, commit: Commit, since: datetime) -> defaultdict[str, Tally]:
     return found.young if datetime.fromisoformat(commit.time) >= since else found.tallies
 
 
 def _tables(names: frozenset[str]) -> Iterator[str]:
-    """Yield the names of tables of data; what has no dot is a namespace."""
+    """Yield the names of data tables; a name without a dot is a namespace."""
     return (name for name in sorted(names) if "." in name and name not in _HISTORY)

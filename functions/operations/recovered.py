@@ -1,4 +1,4 @@
-"""An ingestion as it is entered into the ledger again, from each kind of what is left of it."""
+"""Rebuild a lost ingestion from its traces outside the ledger."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -10,9 +10,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.commits import Commit
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Approval, Ingestion, State
 from functions.model.merge_commit import Published
-from functions.pipeline.batches import terms
 from functions.pipeline.complete import with_findings
 from lakegate import times
 from lakegate.batch import BatchFile, folder
@@ -31,15 +31,13 @@ from lakegate.landing import (
 )
 from lakegate.report import AuditReport, Verdict
 
-# What ingestions leave behind outside the ledger: job runs, audit reports and branches.
-
 _T = TypeVar("_T")
 _ByAttempt = Mapping[int, _T]
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What is left of one ingestion: job runs, keys of reports and branches, each by attempt.
+    """The traces of one ingestion: job runs, report keys and branches, each by attempt.
 
     `landed` is None where its landed object is gone.
     """
@@ -51,21 +49,21 @@ class Trace:
 
     @property
     def attempt(self) -> int:
-        """The newest attempt of which something is left."""
+        """Return the newest attempt with a trace."""
         return max({*self.runs, *self.reports, *self.branches}, default=0)
 
     @property
     def tables(self) -> set[str]:
-        """The tables that the ingestion may have written to."""
+        """Return the tables that the ingestion may have written to."""
         of_reports = {parse_report_key(key)[0] for key in self.reports.values()}
         return of_reports | {parse_branch_name(name)[0] for name in self.branches.values()}
 
 
 def traces(adapters: Adapters, landed: Iterable[LandedObject], since: str = "") -> dict[str, Trace]:
-    """What is left of ingestions, by their ids; those without a trace are not in it.
+    """Return the traces of ingestions by their ids.
 
-    `landed` are the landed objects to look for. A branch names only a part of the id: it is found
-    only where its object is among them. Job runs are looked for from the time `since` on.
+    `landed` are the landed objects to search. A branch's name has only a part of the id, so it is
+    found only if its object is among them. Job runs are listed from the time `since` on.
     """
     runs = _by_attempt(adapters.jobs.runs(since), lambda run: parse_run_name(run.name))
     reports = _by_attempt(adapters.lake.reports(), lambda key: parse_report_key(key)[1:])
@@ -107,9 +105,9 @@ _ENDS = {Verdict.REJECTED: State.REJECTED, Verdict.ERRORED: State.ERRORED}
 def published(
     one: Published, commit: Commit, report: AuditReport | None, trace: Trace
 ) -> Ingestion:
-    """From the commit that published it; what only the report tells is left out without it.
+    """Rebuild a published ingestion from its commit, and from its report if there is one.
 
-    Where none of its branches is left, no clean-up is due.
+    If none of its branches is left, no clean-up is due.
     """
     at = times.text(datetime.fromisoformat(commit.time))
     table, _, attempt = parse_report_key(one.report)
@@ -132,7 +130,7 @@ def published(
         change=one.change(table),
         parts=one.parts,
     )
-    return _told(found, report).step(
+    return _with_report(found, report).step(
         "published",
         at,
         audited_hash=one.audited_hash,
@@ -145,7 +143,7 @@ def published(
 
 
 def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
-    """From its newest job run: the sweep then judges the run as if it had just ended."""
+    """Rebuild an ingestion from its newest job run; the sweep then processes the run's result."""
     found = Ingestion(
         id=spec.ingestion,
         landed=spec.landed,
@@ -161,11 +159,11 @@ def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
         report_key=spec.report_key,
         parts=spec.parts,
     )
-    return _told(found, None)
+    return _with_report(found, None)
 
 
 def ended(report: AuditReport, key: str) -> Ingestion:
-    """From the report of a file that was not published, whose job run nobody knows any more."""
+    """Rebuild a failed ingestion from its report when its job run is unknown."""
     found = Ingestion(
         id=report.ingestion,
         landed=report.source,
@@ -178,13 +176,13 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         reason=report.reason,
         parts=tuple(_part(report, each) for each in report.parts),
     )
-    return _told(found, report).step(found.state, report.finished_at)
+    return _with_report(found, report).step(found.state, report.finished_at)
 
 
 def landed_again(id_: str, landed: LandedObject, trace: Trace, head: str) -> Ingestion:
-    """From a branch alone, or a pass that nobody can confirm: the job runs on a fresh branch.
+    """Rebuild an ingestion whose result is unknown; its job runs again on a fresh branch.
 
-    What main takes after `head` is looked at once more when that branch is cut.
+    Main's commits after `head` are read again when that branch is created.
     """
     attempt = trace.attempt + 1
     found = Ingestion(
@@ -194,16 +192,16 @@ def landed_again(id_: str, landed: LandedObject, trace: Trace, head: str) -> Ing
         failures=_failures(trace, attempt),
         base_hash=head,
     )
-    return _told(found, None)
+    return _with_report(found, None)
 
 
 def is_end(report: AuditReport) -> bool:
-    """Whether a report says by itself how its ingestion ended."""
+    """Return whether a report alone determines the ingestion's final state."""
     return report.verdict in _ENDS and report.reason is not None
 
 
 def _part(report: AuditReport, part: AuditReport) -> BatchFile:
-    """A batch's file as the report names it; its contract's text is not known."""
+    """Return a batch's file as the report names it; its contract is unknown."""
     landed = part.source
     key = landed.key.removeprefix(folder(report.source.key))
     return BatchFile(key, landed.version, landed.etag, landed.size, part.table, "", "")
@@ -220,14 +218,14 @@ def _landed(one: Published, at: str) -> LandedObject:
     return LandedObject(bucket, key, one.version, etag="", size=0, landed_at=at)
 
 
-def _told(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
-    """With what a report tells, where there is one."""
+def _with_report(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
+    """Add a report's findings, if there is a report."""
     found = ingestion.step("landed", ingestion.landed.landed_at)
     return with_findings(found, report).step("audited", report.finished_at) if report else found
 
 
 def _failures(trace: Trace, attempt: int) -> int:
-    """The attempts before this one whose runs failed without a report."""
+    """Return how many earlier runs failed without a report."""
     return sum(
         run.state is RunState.FAILED
         for number, run in trace.runs.items()
@@ -235,11 +233,8 @@ def _failures(trace: Trace, attempt: int) -> int:
     )
 
 
-# What no trace of a lost ingestion tells: what contracts say of it, what a person asked for.
-
-
 def in_force(adapters: Adapters) -> dict[str, StoredContract]:
-    """The contracts in force by their tables."""
+    """Return the contracts in force by table."""
     try:
         return {stored.contract.table: stored for stored in adapters.lake.contracts()}
     except ContractInvalid:
@@ -249,51 +244,47 @@ def in_force(adapters: Adapters) -> dict[str, StoredContract]:
 def with_terms(
     adapters: Adapters, contracts: Mapping[str, StoredContract], ingestion: Ingestion
 ) -> Ingestion:
-    """With what the contracts in force say of it, by their tables, and the change that it is of."""
-    told = _together(contracts, ingestion) if ingestion.parts else ingestion
-    return _asked(adapters, _under(contracts.get(ingestion.table), told))
+    """Add the terms of the contracts in force, and the change that it runs, if any."""
+    found = _with_contracts(contracts, ingestion) if ingestion.parts else ingestion
+    return _with_change(adapters, _with_contract(contracts.get(ingestion.table), found))
 
 
-def _under(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
-    """With what the contract in force says; its demands are other ones in another version."""
+def _with_contract(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:
+    """Add the terms of the contract in force; its requirements are unknown for another version."""
     if stored is None:
         return ingestion
-    told = replace(
-        ingestion,
-        channel=stored.contract.channel,
-        owner=stored.contract.owner,
-        on_duplicate=stored.contract.on_duplicate,
-        on_new_version=stored.contract.on_new_version,
-    )
-    if (stored.key, stored.version) != (told.contract_key, told.contract_version):
-        return told
-    contract = stored.contract
-    return replace(
-        told,
-        requirements_digest=contract.requirements_digest,
-        checks_whole_table=contract.checks_whole_table,
-        reads_others=contract.reads_others or told.change is not None,
-    )
+    terms = stored.terms(is_change=ingestion.change is not None)
+    if (stored.key, stored.version) != (ingestion.contract_key, ingestion.contract_version):
+        # The requirements of the version that its branch was created under are not known.
+        terms = replace(
+            ingestion.terms,
+            channel=terms.channel,
+            owner=terms.owner,
+            on_duplicate=terms.on_duplicate,
+            on_new_version=terms.on_new_version,
+        )
+    return ingestion.under(terms)
 
 
-def _together(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Ingestion:
-    """A batch with what its contracts say; they ask other things than is known in other versions.
+def _with_contracts(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Ingestion:
+    """Return a batch with the terms of its contracts in force.
 
-    Its job then runs again where main refuses its branch.
+    Other versions of the contracts may have other requirements: then its job runs again where main
+    refuses its branch.
     """
     stored = [contracts[table] for table in batch.tables if table in contracts]
-    told = terms(stored)
+    terms = ContractTerms.of_batch([each.contract for each in stored])
     if set(batch.contracts) != {(each.key, each.version) for each in stored}:
-        told["requirements_digest"] = "unknown"
-    return replace(batch, **told)
+        terms = replace(terms, requirements_digest="unknown")
+    return batch.under(terms)
 
 
-def _asked(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """With the change that a person asked for, where it is one."""
+def _with_change(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Add the change that it runs, if any."""
     if ingestion.change or ingestion.landed.bucket != adapters.lake.bucket:
         return ingestion
     try:
         change = adapters.lake.change(ingestion.landed.key)
     except (Missing, Permanent) as error:  # it is a change all the same, and never a file
         change = Change(parse_change_key(ingestion.landed.key)[0], error.message, token="")
-    return replace(ingestion, change=change, on_duplicate="publish", on_new_version="add")
+    return ingestion.but(change=change, on_duplicate="publish", on_new_version="add")

@@ -1,8 +1,8 @@
-"""Whether the rows of a table on main are those that were published, commit by commit.
+"""Check, commit by commit, that a table's rows on main are those that were published.
 
-Others may change the table too, so its total alone says nothing. Main's rows are the gains of all
-commits that changed the table; of ours each gain must be the rows that the commit names, and the
-data files that it added those that its audit reports name.
+Other writers may change the table too, so its total alone proves nothing. Main's rows are the sum
+of the changes of all commits. A commit of Lakegate must add the rows that it names, and the data
+files that its audit reports name.
 """
 
 from collections import Counter
@@ -13,12 +13,10 @@ from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
 from functions.model.checkpoint import TableCount
 from functions.model.commits import Commit
 
-# Something that reconcile found.
-
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to tell people; `table`, `ingestion` and `commit` are "" where it has none."""
+    """One mismatch; `table`, `ingestion` and `commit` are "" where it has none."""
 
     code: str
     message: str
@@ -32,7 +30,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Gain:
-    """By how many rows a commit changed the table; `claimed` is 0 where it is not ours.
+    """The rows by which a commit changed the table; `claimed` is 0 for another writer's commit.
 
     `added` and `removed` count data files.
     """
@@ -46,9 +44,9 @@ class Gain:
 
 @dataclass
 class Tally:
-    """What the commits that were looked at made of a table; those that are right are only summed.
+    """The sums of a table's commits, and the commits that need a finding.
 
-    `reached` is what commits of others and ours made of its rows, all in all.
+    `reached` is the total change of rows by all commits.
     """
 
     published: int = 0
@@ -58,14 +56,14 @@ class Tally:
     wrong: list[Gain] = field(default_factory=list)
 
     def add(self, commit: Commit, claimed: int, change: TableChange) -> None:
-        """Count a commit of ours."""
+        """Count a commit of Lakegate."""
         self.published += claimed
         self.reached += change.rows
         if change.rows != claimed:
             self.wrong.append(Gain(commit, change.rows, claimed))
 
     def add_others(self, commit: Commit, change: TableChange) -> None:
-        """Count a commit of somebody else's."""
+        """Count a commit of another writer."""
         self.reached += change.rows
         self.by_others += change.rows
         if change.rows or change.added or change.removed:
@@ -75,12 +73,11 @@ class Tally:
 
 @dataclass(frozen=True)
 class Balance:
-    """A table on main, and where its rows come from.
+    """A table on main, and the origin of its rows.
 
-    `others` are the commits of others that changed it since the checkpoint, `wrong` those of ours
-    whose gain is not what they claim, `gained_by_others` the rows that others ever added less those
-    that they removed. `unaccounted` is what is left when every commit has been looked at. `gone`
-    are data files that it lists and that are not there.
+    `others` are other writers' commits since the checkpoint; `wrong` are commits of Lakegate whose
+    change differs from their claim. `gained_by_others` is the sum of all changes by other writers,
+    `unaccounted` the rows that no commit explains. `gone` are listed data files that do not exist.
     """
 
     table: str
@@ -95,14 +92,14 @@ class Balance:
 
     @property
     def off(self) -> int:
-        """How many rows main has too many, below zero: too few."""
+        """Return how many rows main has too many; negative for missing rows."""
         return self.rows.live - self.published - self.gained_by_others
 
 
 def balance(table: str, rows: TableRows, base: TableCount, tallies: Sequence[Tally]) -> Balance:
-    """Hold a table's rows on main against what it had at `base`, and all commits since.
+    """Compare a table's rows on main with its counts at `base` and all commits since.
 
-    The tallies begin with the oldest, and each of them counts its commits from the newest back.
+    Tallies are in order, oldest first; each counts its commits from the newest back.
     """
     return Balance(
         table=table,
@@ -118,13 +115,13 @@ def balance(table: str, rows: TableRows, base: TableCount, tallies: Sequence[Tal
 def wrong_files(
     table: str, commit: Commit, change: TableChange, reported: Mapping[str, int]
 ) -> Iterator[Finding]:
-    """Hold the data files that a commit of ours added against those that its reports name."""
+    """Compare the data files that a commit added with those that its reports name."""
     added, expected = Counter(change.added), Counter(reported)
-    told = (
-        ("UNREPORTED_FILES", "added", "which no audit report of it names", added - expected),
+    compared = (
+        ("UNREPORTED_FILES", "added", "which none of its audit reports names", added - expected),
         ("MISSING_FILES", "did not add", "which its audit reports name", expected - added),
     )
-    for code, did, why, paths in told:
+    for code, did, why, paths in compared:
         if paths:
             named = ", ".join(sorted(paths)[:_MOST_NAMED])
             more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
@@ -135,12 +132,12 @@ def wrong_files(
 
 
 def wrong_rows(balance: Balance) -> Iterator[Finding]:
-    """What is wrong with a table's rows."""
+    """Yield the problems of a table's rows."""
     table = balance.table
     for gain in balance.wrong:
         message = (
             f"commit {gain.commit.hash} ({gain.commit.message}) names {gain.claimed:,} rows, but "
-            f"{table} has {gain.rows:+,} rows since: {_off(gain.rows - gain.claimed)}"
+            f"changed {table} by {gain.rows:+,} rows: {_off(gain.rows - gain.claimed)}"
         )
         yield Finding("WRONG_GAIN", message, table, commit=gain.commit.hash)
     if balance.unaccounted:
@@ -151,31 +148,31 @@ def wrong_rows(balance: Balance) -> Iterator[Finding]:
         yield Finding("UNACCOUNTED_ROWS", message, table)
     for file in balance.doubled:
         message = (
-            f"{table} lists the data file {file.path} {file.times} times: readers see its "
+            f"{table} lists the data file {file.path} {file.times} times: queries return its "
             f"{file.rows:,} rows {file.times} times"
         )
         yield Finding("DOUBLED_FILE", message, table)
     for path in balance.gone:
         message = (
-            f"{table} lists the data file {path}, which is not there: no reader can read its rows. "
-            "Where the bucket keeps versions, remove the object's delete marker"
+            f"{table} lists the data file {path}, which does not exist, so queries fail. If the "
+            "bucket keeps versions, remove the object's delete marker"
         )
         yield Finding("FILE_GONE", message, table)
 
 
 def changed_by_others(balance: Balance) -> Iterator[Finding]:
-    """What others did to a table's rows, which they may."""
+    """Yield remarks on other writers' changes of a table, which are allowed."""
     for gain in balance.others:
         commit = gain.commit
         message = (
-            f"{commit.author or 'somebody'} {_did(gain)} {balance.table} at {commit.time}, past "
+            f"{commit.author or 'somebody'} {_did(gain)} {balance.table} at {commit.time} without "
             f"Lakegate: commit {commit.hash} ({commit.message})"
         )
         yield Finding("CHANGED_BY_OTHERS", message, balance.table, commit=commit.hash)
     if balance.rows.equality_deletes:
         message = (
-            f"{balance.table} has {balance.rows.equality_deletes:,} equality deletes: how many "
-            "rows they hide from readers is not counted here"
+            f"{balance.table} has {balance.rows.equality_deletes:,} equality deletes: the rows "
+            "that they hide are not counted here"
         )
         yield Finding("EQUALITY_DELETES", message, balance.table)
 
@@ -185,7 +182,7 @@ def _did(gain: Gain) -> str:
         return (
             f"added {gain.rows:,} rows to" if gain.rows > 0 else f"removed {-gain.rows:,} rows of"
         )
-    return f"exchanged {gain.removed:,} data files for {gain.added:,} of as many rows in"
+    return f"replaced {gain.removed:,} data files by {gain.added:,} with as many rows in"
 
 
 def _off(rows: int) -> str:

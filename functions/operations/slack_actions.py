@@ -1,7 +1,8 @@
-"""What people wished for in Slack, carried out: once, whoever presses how often.
+"""Execute Slack button actions exactly once.
 
-Each wish names what its person saw. Where that is not how things stand any more, nothing is done;
-what was done before for the same person is not done again. Either is told in the alert's thread.
+Each request names the state that its alert showed. If the ingestion changed since, nothing is done;
+if the same person's request was executed before, it is not repeated. The alert's thread gets an
+answer either way.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,115 +12,120 @@ from functions.model.alert import (
     Alert,
     Kind,
 )
-from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, standing
+from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
+from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import (
-    seen,
+    state_token,
 )
 from functions.notifications.blocks import code, escaped, section
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
-from functions.operations.failed import Outcome, give_up, publish_anyway, replay
+from functions.operations.failed import Outcome, mark_discarded, publish_anyway, replay
 from functions.operations.preconditions import require_newest
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 
 
 def act(adapters: Adapters, body: str) -> None:
-    """Carry out the wish in a message's body, and tell people what the alert's thread lacks.
+    """Execute the request in a message's body and answer in the alert's thread.
 
-    Raises Permanent BAD_WISH and UnknownIngestion, for which there is no thread, and Transient.
+    Raises Transient, and Permanent BAD_WISH or UnknownIngestion, for which there is no thread.
     """
-    wish = ActionRequest.of(body)
-    with logger.append_context_keys(ingestion=wish.seen.ingestion):
-        now, ending = adapters.ledger.get(wish.seen.ingestion), "DONE"
+    request = ActionRequest.of(body)
+    with logger.append_context_keys(ingestion=request.seen.ingestion):
+        now, ending = adapters.ledger.get(request.seen.ingestion), "DONE"
         try:
-            outcome = Outcome(now) if _is_done(now, wish) else _carried_out(adapters, now, wish)
-            now, words = outcome.ingestion, _words(outcome, wish)
+            outcome = (
+                Outcome(now) if _is_done(now, request) else _carried_out(adapters, now, request)
+            )
+            now, words = outcome.ingestion, _words(outcome, request)
         except Transient:
             raise
         except LakegateError as refusal:
-            logger.info("not done", extra={"wish": wish.text(), "why": str(refusal)})
-            now, ending = adapters.ledger.get(wish.seen.ingestion), refusal.code
-            words = _in_vain(now, wish, refusal.message)
+            logger.info("not done", extra={"wish": request.text(), "why": str(refusal)})
+            now, ending = adapters.ledger.get(request.seen.ingestion), refusal.code
+            words = _refusal(now, request, refusal.message)
         if words:
-            adapters.alerts.post(now.channel, _answer(now, wish, words, ending))
+            adapters.alerts.post(now.channel, _answer(now, request, words, ending))
 
 
-def _is_done(now: Ingestion, wish: ActionRequest) -> bool:
-    """Whether it was done before: the message came twice, or the person pressed twice."""
-    attempt, _, since = wish.seen.parts
+def _is_done(now: Ingestion, request: ActionRequest) -> bool:
+    """Return whether the request was executed before: a repeated message or a second press."""
+    attempt, _, since = request.seen.parts
     later = {(a.what, a.by, str(a.attempt)) for a in now.actions if a.at > since}
-    return (wish.what, wish.by, attempt) in later
+    return (request.what, request.by, attempt) in later
 
 
-def _is_as_seen(now: Ingestion, shown: Seen) -> bool:
-    """Whether it stands as it was shown; buttons of an older release do not say since when."""
-    stands = Seen(now.id, seen(now))
+def _is_as_shown(now: Ingestion, shown: Seen) -> bool:
+    """Return whether the state is the one shown; an older release's buttons lack its time."""
+    stands = Seen(now.id, state_token(now))
     is_older = shown.parts == (*stands.parts[:2], "")
     return shown == stands or (is_older and not now.discarded)
 
 
-def _carried_out(adapters: Adapters, now: Ingestion, wish: ActionRequest) -> Outcome:
-    if now.superseded_by and wish.what is not Verb.DISCARD:
-        require_newest(adapters, now, "", f"{wish.what} {now.id}")
-    if not _is_as_seen(now, wish.seen):
-        anew = f"; `lakegate replay {now.id}` reads it anew" if now.discarded else ""
-        message = f"it is not any more what the alert shows: {standing(now)}{anew}"
+def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
+    if now.superseded_by and request.what is not Verb.DISCARD:
+        require_newest(adapters, now, "", f"{request.what} {now.id}")
+    if not _is_as_shown(now, request.seen):
+        replay_it = f"; `lakegate replay {now.id}` reads the file again" if now.discarded else ""
+        message = f"the ingestion changed since this alert: {status_text(now)}{replay_it}"
         raise LakegateError("MOVED_ON", message)
-    return _HOW[wish.what](adapters, now, wish)
+    return _HOW[request.what](adapters, now, request)
 
 
-def _given_up(adapters: Adapters, now: Ingestion, wish: ActionRequest) -> Outcome:
-    # Who acts for people on the internet may not delete: the daily clean-up does.
-    return Outcome(give_up(adapters, now, by=wish.by))
+def _mark_discarded(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
+    # This Lambda acts on requests from the internet, so it may not delete; the clean-up does.
+    return Outcome(mark_discarded(adapters, now, by=request.by))
 
 
 _HOW: Mapping[Verb, Callable[[Adapters, Ingestion, ActionRequest], Outcome]] = {
-    Verb.REPLAY: lambda adapters, now, wish: replay(adapters, now, by=wish.by),
-    Verb.PUBLISH: lambda adapters, now, wish: publish_anyway(adapters, now, wish.by, wish.reason),
-    Verb.DISCARD: _given_up,
+    Verb.REPLAY: lambda adapters, now, request: replay(adapters, now, by=request.by),
+    Verb.PUBLISH: lambda adapters, now, request: publish_anyway(
+        adapters, now, request.by, request.reason
+    ),
+    Verb.DISCARD: _mark_discarded,
 }
 
 
 _DONE: Mapping[Verb, str] = {
     Verb.REPLAY: "replayed",
-    Verb.PUBLISH: "published anyway",
+    Verb.PUBLISH: "approved",
     Verb.DISCARD: "discarded",
 }
 
 
-def _words(outcome: Outcome, wish: ActionRequest) -> str:
-    """What the thread is to say of what was done; "" where it tells the end anyway."""
+def _words(outcome: Outcome, request: ActionRequest) -> str:
+    """Return the answer for the thread; "" where the final state is notified anyway."""
     now = outcome.ingestion
     if now.state in UNNEEDED:
         return ""
-    if wish.what is Verb.DISCARD and now.discarded:
-        gone = (
-            "its branch and files go with the next daily clean-up"
+    if request.what is Verb.DISCARD and now.discarded:
+        rest = (
+            "the next daily clean-up deletes its branch and files"
             if now.branches_to_delete
-            else "it is gone"
+            else "its branch and files are deleted"
         )
-        return f"{wish.by} discarded {now.name}: {gone}"
-    if wish.what is Verb.PUBLISH and now.state in ALERTED:
-        return _in_vain(now, wish, now.reason.message if now.reason else standing(now))
-    words = f"{wish.by} has {now.name} {_DONE[wish.what]}: {standing(now)}"
+        return f"{request.by} discarded {now.name}: {rest}"
+    if request.what is Verb.PUBLISH and now.state in ALERTED:
+        return _refusal(now, request, now.reason.message if now.reason else status_text(now))
+    words = f"{request.by} {_DONE[request.what]} {now.name}: {status_text(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 
-def _in_vain(now: Ingestion, wish: ActionRequest, why: str) -> str:
-    return f"{wish.by} asked to {wish.what} {now.name}, and it was not done: {why}"
+def _refusal(now: Ingestion, request: ActionRequest, why: str) -> str:
+    return f"{request.by} could not {request.what} {now.name}: {why}"
 
 
-def _answer(now: Ingestion, wish: ActionRequest, words: str, ending: str) -> Alert:
-    """An answer in the thread; its token is "" once there is nothing more to be done.
+def _answer(now: Ingestion, request: ActionRequest, words: str, ending: str) -> Alert:
+    """Return the answer as an alert; its token is "" once no action is left.
 
-    `ending` tells a wish that was refused from the same one carried out later.
+    `ending` distinguishes a refused request from the same one executed later.
     """
     return Alert(
         text=escaped(words),
         blocks=(section(f"{escaped(words)}\n*Ingestion* {code(now.id)}"),),
-        about=f"{now.id} {wish.seen.token} {wish.what} {wish.by} {ending}",
+        about=f"{now.id} {request.seen.token} {request.what} {request.by} {ending}",
         kind=Kind.ANSWER,
         ingestion=now.id,
-        token="" if now.is_settled else seen(now),
+        token="" if now.is_settled else state_token(now),
     )

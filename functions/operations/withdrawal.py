@@ -1,14 +1,14 @@
-"""What was published, and is not on main any more: somebody put main back behind it.
+"""Handle a published ingestion whose commit main lost because main was set back.
 
-Nothing is done about that by itself, for it may have been meant. Who wants the rows back replays
-the ingestion, who does not discards it; either begins here, with a proof that they are gone.
+Nothing happens automatically, as it may be intended. To publish the rows again, replay the
+ingestion; to accept the loss, discard it. Both start here, with a proof that the rows are gone.
 """
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import end, report_of
+from functions.pipeline.finish import end, finish, report_of
 from lakegate.errors import LakegateError, Permanent
 from lakegate.report import Reason
 
@@ -16,10 +16,10 @@ WITHDRAWN = "WITHDRAWN"
 
 
 def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Return an ingestion whose commit main lost as one that failed, and any other as it is.
+    """Return an ingestion whose commit main lost as errored; return others unchanged.
 
-    People are told, as of every failure. Raises LakegateError ROWS_ON_MAIN where its rows are, or
-    may be, on main although no commit names it, Transient where another process was faster.
+    Its owner is notified as of every failure. Raises LakegateError ROWS_ON_MAIN where its rows may
+    be on main although no commit names it, Transient where another process was faster.
     """
     if ingestion.state is not State.PUBLISHED:
         return ingestion
@@ -29,12 +29,12 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     _require_gone(adapters, ingestion)
     tables = ", ".join(ingestion.tables)
     message = (
-        f"commit {ingestion.merge_hash}, which published its {ingestion.rows:,} rows, is not on "
-        f"main any more: main was put back, and the rows are gone from {tables}"
+        f"main no longer has commit {ingestion.merge_hash}, which published its "
+        f"{ingestion.rows:,} rows: main was set back, and the rows are gone from {tables}"
     )
     nothing = ingestion.but(
         branch="",
-        base_hash=head,  # what main takes after that is looked at when its branch is cut
+        base_hash=head,  # the next branch is compared with main's commits after it
         audited_hash="",
         group=(),
         merge_hash="",
@@ -46,9 +46,9 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         approval=None,
         alerted=False,
         cleaned=False,
-        recorded=0,  # main lost what its runs left as well
+        recorded=0,  # main lost its audit results as well
     )
-    return end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message))
+    return finish(adapters, end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message)))
 
 
 def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:
@@ -57,20 +57,25 @@ def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:
 
 
 def _require_gone(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Raise LakegateError where a data file of its may be on main: a replay would double it."""
+    """Raise LakegateError where main may have one of its data files: a replay would double it."""
     try:
         report = report_of(adapters, ingestion)
     except Permanent:
         report = None
     if report is None:
-        message = "its audit report is gone, so nobody can tell whether main has its data files"
-        raise LakegateError("ROWS_ON_MAIN", f"{message}: look for its rows, then drop it again")
+        message = (
+            "its audit report is gone, so its data files are unknown and may be on main: look for "
+            "its rows there; if they are missing, drop the file again"
+        )
+        raise LakegateError("ROWS_ON_MAIN", message)
     for single in report.singles:
         own = {file.path for file in single.files}
         found = sorted(
             own.intersection(adapters.tables().listed(single.table, MAIN)) if own else ()
         )
         if found:
-            message = f"{single.table} lists {found[0]} on main, although no commit names it"
-            todo = f"to replay {ingestion.id} would double its rows: take that file out first"
-            raise LakegateError("ROWS_ON_MAIN", f"{message}; {todo}")
+            message = (
+                f"{single.table} lists {found[0]} on main, although no commit names it: a replay "
+                f"of {ingestion.id} would double its rows; remove that file from the table first"
+            )
+            raise LakegateError("ROWS_ON_MAIN", message)

@@ -1,13 +1,13 @@
-"""What the runs of ended ingestions left is entered into main's tables of results, once.
+"""Add the results of ended ingestions' runs to main's tables of results, once.
 
-    cut a fresh branch off main
-    read in main's log which of the runs are entered already
-    enter the data files of the others on the branch, by metadata alone
+create a fresh branch off main
+    read in main's log which of the runs it has already
+    register the data files of the others on the branch, by metadata alone
     merge it, with a commit that names these runs
-           → refused, for somebody else entered some since the branch was cut: again
+           → refused, since another process added some after the branch was created: repeat
 
-Main refuses every branch that was cut before its table changed, so between the look at the log and
-the merge nothing can have been entered. docs/adr/0015-audit-history.md has the whole argument.
+Main refuses every branch that was created before its table changed, so nothing can be added between
+the read of the log and the merge. docs/adr/0015-audit-history.md has the whole argument.
 """
 
 import json
@@ -15,14 +15,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice, takewhile
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MergeConflict, SetBack
 from functions.adapters.s3 import Missing, Overwritten
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.complete import WITHOUT_REPORT
 from functions.pipeline.finish import report_of, save_unmoved
+from functions.pipeline.fresh_branch import merge_fresh_branch
 from functions.pipeline.seed import SEEDING, is_seeded
 from functions.telemetry import logger, metrics
 from lakegate import times
@@ -32,13 +33,13 @@ from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.landing import fresh_branch, report_key
 from lakegate.report import AuditReport
 
-# Keeps the baselines for checks of drift: published runs, and what people accept as normal.
+# The baselines of checks of drift: published runs, and what was accepted as normal.
 
 _TRIES = 5
 
 
 def add_published(adapters: Adapters, reports: Iterable[AuditReport]) -> None:
-    """Add what published runs measured; one that is there already changes nothing."""
+    """Add what published runs measured; repeating it changes nothing."""
     by_table: defaultdict[str, list[AuditReport]] = defaultdict(list)
     for single in (single for report in reports for single in report.singles):
         if any(check.baseline for check in single.checks):
@@ -48,10 +49,10 @@ def add_published(adapters: Adapters, reports: Iterable[AuditReport]) -> None:
 
 
 def accept(adapters: Adapters, ingestion: Ingestion, by: str, reason: str) -> Acceptance:
-    """Make what was unusual in an ingestion's last run the new normal: its baselines restart there.
+    """Accept the drift in an ingestion's last run as normal: its baselines restart there.
 
-    Done again it changes nothing. Returns who accepted it first. Raises LakegateError where nothing
-    was unusual, there is no report, or a later run was accepted since.
+    Repeating it changes nothing. Return the first acceptance. Raise LakegateError if nothing
+    drifted, there is no report, or a later run was accepted since.
     """
     if not by.strip() or not reason.strip():
         message = "say who accepts it and why: both are written down beside the baselines"
@@ -78,7 +79,7 @@ def _adding(known: Baselines, reports: Iterable[AuditReport]) -> Baselines:
 
 
 def _change(adapters: Adapters, table: str, change: Callable[[Baselines], Baselines]) -> Baselines:
-    """Put the changed baselines in the place of those that they were made from."""
+    """Save the changed baselines, unless another process changed them; then change those."""
     for _ in range(_TRIES):
         known, etag = adapters.lake.baselines(table)
         changed = change(known)
@@ -94,7 +95,6 @@ def _change(adapters: Adapters, table: str, change: Callable[[Baselines], Baseli
 
 RUNS = "lakegate.runs"
 BATCH = 100  # what the ledger reads and saves at once
-_MOST_TRIES = 5
 _LATE, _LATEST = "reported late", timedelta(days=1)
 
 
@@ -107,12 +107,12 @@ class Run:
 
     @property
     def id(self) -> str:
-        """What main's log names it by."""
+        """Return the name that it has in main's log."""
         return run_id(self.report.ingestion, self.report.attempt)
 
 
 def record_recent(adapters: Adapters) -> None:
-    """Record what ended lately; what cannot be recorded now is left to the sweep."""
+    """Record what ended lately; what fails is left to the sweep."""
     try:
         for ended in islice(batches(adapters), 1):
             record(adapters, ended)
@@ -121,7 +121,7 @@ def record_recent(adapters: Adapters) -> None:
 
 
 def batches(adapters: Adapters) -> Iterator[list[Ingestion]]:
-    """The ended ingestions that are to be recorded, as many at a time as one commit takes."""
+    """Yield the ended ingestions that are to be recorded, as many at a time as one commit takes."""
     listed = adapters.ledger.needs_recording()
     while ids := [ingestion.id for ingestion in islice(listed, BATCH)]:
         now = adapters.ledger.together(ids)  # the index that listed them lags behind
@@ -130,7 +130,7 @@ def batches(adapters: Adapters) -> Iterator[list[Ingestion]]:
 
 
 def late_reports(adapters: Adapters) -> Iterator[Ingestion]:
-    """Yield what landed in the last day and ended without a report that is there by now.
+    """Yield ingestions of the last day that ended without a report which has come since.
 
     A driver may go on after EMR Serverless said that its run has failed.
     """
@@ -144,7 +144,7 @@ def late_reports(adapters: Adapters) -> Iterator[Ingestion]:
 
 
 def take_late(adapters: Adapters, ended: Ingestion) -> None:
-    """Have a report that came late recorded: its verdict is no longer the ingestion's."""
+    """Have a late report recorded; the ingestion's verdict stays as it is."""
     adapters.ledger.save(_unrecorded(ended).step(_LATE, adapters.now()))
 
 
@@ -153,13 +153,15 @@ def _unrecorded(ended: Ingestion) -> Ingestion:
 
 
 def record(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    """Enter what the runs of at most 100 ended ingestions left, by one commit on main.
+    """Record the runs of at most 100 ended ingestions, by one commit on main.
 
-    Raises Transient when others were quicker each time that it was tried.
+    Raise Transient if other processes were faster at each try.
     """
     runs = [run for ingestion in ended for run in _runs(adapters, ingestion)]
     if any(single.records for run in runs for single in run.report.singles):
-        _enter(adapters, ended[0], runs)
+        prefix = fresh_branch(RESULTS.name, ended[0].id, "")
+        busy = f"{RESULTS.name} moved on each time that {ended[0].id} was recorded"
+        merge_fresh_branch(adapters, prefix, partial(_register, adapters, runs), busy)
     add_published(adapters, [run.report for run in runs if run.published])
     at = adapters.now()
     saved = save_unmoved(adapters, [i.step("recorded", at, recorded=i.attempt) for i in ended])
@@ -167,14 +169,14 @@ def record(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
 
 
 def strays(adapters: Adapters) -> Iterator[str]:
-    """The branches of those who hung on the way, while others recorded the same and got to the end.
+    """Yield the branches of processes that hung while others recorded the same runs.
 
-    Nobody needs them: main has moved on since they were cut, and takes none of them. Of those that
-    main is seeded by one may be on its way there.
+    Main has changed since they were created, and refuses them. A branch that main is seeded by may
+    still be in use.
     """
     there = adapters.catalog.branches(
         f"publish/{RESULTS.name}/"
-    )  # what is cut from now on is in use
+    )  # branches created from now on are in use
     due = tuple(
         fresh_branch(RESULTS.name, each.id, "") for each in adapters.ledger.needs_recording()
     )
@@ -185,7 +187,7 @@ def strays(adapters: Adapters) -> Iterator[str]:
 
 
 def _runs(adapters: Adapters, ingestion: Ingestion) -> Iterator[Run]:
-    """The ingestion's runs that are not recorded; those that left no report leave nothing."""
+    """Yield the ingestion's runs that are not recorded and left a report."""
     for attempt in range(ingestion.recorded + 1, ingestion.attempt + 1):
         try:
             report = adapters.lake.report(report_key(ingestion.table, ingestion.id, attempt))
@@ -196,28 +198,10 @@ def _runs(adapters: Adapters, ingestion: Ingestion) -> Iterator[Run]:
             yield Run(report, published=is_last and ingestion.state is State.PUBLISHED)
 
 
-def _enter(adapters: Adapters, first: Ingestion, runs: Sequence[Run]) -> None:
-    for _ in range(_MOST_TRIES):
-        branch = fresh_branch(RESULTS.name, first.id, adapters.token())
-        base = adapters.catalog.create_branch(branch)
-        try:
-            _enter_on(adapters, branch, base, runs)
-        except (MergeConflict, SetBack):
-            adapters.catalog.delete_branch(branch)
-        except Exception:
-            adapters.catalog.delete_branch(branch)
-            raise
-        else:
-            adapters.catalog.delete_branch(branch)
-            return
-    message = f"{RESULTS.name} moved on main {_MOST_TRIES} times while {first.id} was recorded"
-    raise Transient("TABLE_BUSY", f"{message}; it will be tried again")
+def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -> None:
+    """Register the data files that main lacks on the branch, created at `base`, and merge it.
 
-
-def _enter_on(adapters: Adapters, branch: str, base: str, runs: Sequence[Run]) -> None:
-    """Enter on the branch, cut at `base`, what main lacks, and merge it.
-
-    Raises MergeConflict or SetBack.
+    Raise MergeConflict or SetBack.
     """
     named = _named(adapters, runs)
     new = {run.id: run.published for run in runs if named.get(run.id) != run.published}
@@ -235,22 +219,22 @@ def _enter_on(adapters: Adapters, branch: str, base: str, runs: Sequence[Run]) -
 
 
 def _named(adapters: Adapters, runs: Sequence[Run]) -> dict[str, bool]:
-    """The runs that main's log names, back to where their branches were cut, as they stand there.
+    """Return the runs that main's log names since their branches were created, and if published.
 
-    None was entered before that, as none had begun.
+    Commits before that cannot name them.
     """
     named: dict[str, bool] = {}
-    cut_at = {run.report.base_hash for run in runs}
+    bases = {run.report.base_hash for run in runs}
     for commit in adapters.catalog.log():
         named = json.loads(commit.properties.get(RUNS, "{}")) | named
-        cut_at.discard(commit.hash)
-        if not cut_at:
+        bases.discard(commit.hash)
+        if not bases:
             break
     return named
 
 
 def _entries(adapters: Adapters, run: Run, *, again: bool) -> list[Entry]:
-    """What a run left; nothing of one that names files which are not its own."""
+    """Return what a run left, nothing if it names files that are not its own."""
     try:
         bucket = adapters.settings.lake_bucket
         return list(entries(run.report, bucket, published=run.published, again=again))

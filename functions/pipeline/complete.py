@@ -1,4 +1,4 @@
-"""From the end of a job run to its meaning: publish, run again, or tell people."""
+"""Decide what an ended job run means: publish, run again, reject or report an error."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
@@ -9,9 +9,10 @@ from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish, report_of
-from functions.pipeline.intake import run_again, submit
 from functions.pipeline.publish import publish, publish_next
 from functions.pipeline.replace import CANNOT_REPLACE
+from functions.pipeline.retry import run_again
+from functions.pipeline.submit import submit
 from functions.pipeline.versions import SUPERSEDED
 from functions.telemetry import logger
 from lakegate.batch import BatchFile
@@ -19,18 +20,14 @@ from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 
-# What an ended job run means: publish, reject, or tell people that it could not be judged.
-#
 # The run's exit code gates and its report explains. Only a run that EMR calls a success, together
-# with a report that says "passed" and names what it audited, leads to main; every other pair of
-# the two ends in an alert, contradictions included. A run that failed without a word is first
-# tried again, by us rather than by EMR Serverless: its own retries would also repeat every
-# rejection.
-#
-# A person may have said that what failed is to be published all the same. Where the job then has
-# to run again, that holds for the checks that the person saw failing, and for no others.
+# with a report that says "passed" and names what it audited, leads to main. Every other pair of the
+# two leads to an alert, contradictions included. A run that failed without a report is first run
+# again: by us, since EMR Serverless's own retries would also repeat every rejection. An approval
+# may allow an ingestion that failed to be published. If the job then has to run again, the approval
+# holds for the failed checks that it names, and for no others.
 
-# The reasons of those that ended without a report; one may come later all the same.
+# The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.
 _MOST_CHECKS, _MOST_COLUMNS, _LONGEST = 20, 5, 250
@@ -46,7 +43,7 @@ class Publish:
 
 @dataclass(frozen=True)
 class Refuse:
-    """End the ingestion in `state` (rejected or errored) and tell its people why."""
+    """End the ingestion in `state` (rejected or errored) and alert its owners."""
 
     state: State
     reason: Reason
@@ -54,7 +51,7 @@ class Refuse:
 
 @dataclass(frozen=True)
 class RunAgain:
-    """Run the job once more, on a fresh branch: what made it fail may have passed."""
+    """Run the job once more on a fresh branch: the cause of the failure may be gone."""
 
     reason: Reason
 
@@ -62,14 +59,14 @@ class RunAgain:
 def decide(
     ingestion: Ingestion, run: JobRun, report: AuditReport | None, tries: int
 ) -> Publish | Refuse | RunAgain:
-    """What to do now that the job run has ended.
+    """Return what to do now that the job run has ended.
 
-    `report` is None when the run left none; `tries` is how many failing runs are too many.
+    `report` is None if the run left none; `tries` is how many failed runs are too many.
     """
     if report is None:
         reason = Reason(*_without_report(run))
-        again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
-        return RunAgain(reason) if again else Refuse(State.ERRORED, reason)
+        may_run_again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
+        return RunAgain(reason) if may_run_again else Refuse(State.ERRORED, reason)
     if not _belongs(report, ingestion):
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:
@@ -83,11 +80,11 @@ def decide(
 
 
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    """With what the ledger keeps of a report: the audited hash, the rows, what did not pass."""
+    """Return the ingestion with what the ledger keeps of a report."""
     remarkable = [check for check in report.checks if check.status is not Status.PASS]
     kept = sorted(remarkable, key=_rank)[:_MOST_CHECKS]
     return ingestion.but(
-        # What is audited again is what was entered, and nothing that the report might name.
+        # In a re-audit it is the hash at which the files were registered, whatever the report says.
         audited_hash=ingestion.audited_hash if ingestion.is_reaudit else report.audited_hash,
         replaced=(),
         replaced_rows=report.effect.removed if report.effect else 0,
@@ -102,7 +99,7 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
 
 
 def _rank(check: CheckResult) -> int:
-    """Return 0 for what blocks, 1 for a warning, 2 for the rest: the ledger keeps the first few."""
+    """Return 0 for a blocking check, 1 for a warning, 2 for others, to keep the first few."""
     if check.status in (Status.ERROR, Status.FAIL):
         return 0
     return 1 if check.status is Status.WARN and check.severity != "info" else 2
@@ -111,11 +108,11 @@ def _rank(check: CheckResult) -> int:
 def _as_found(
     parts: tuple[BatchFile, ...], found: tuple[AuditReport, ...]
 ) -> tuple[BatchFile, ...]:
-    """The parts with their rows, and where they are; as they were where others were found."""
+    """Return the files with their rows and hashes, unchanged if the report has other files."""
     if len(parts) != len(found):
         return parts
-    told = zip(parts, found, strict=True)
-    return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in told)
+    pairs = zip(parts, found, strict=True)
+    return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in pairs)
 
 
 def _brief(value: Any) -> Any:
@@ -146,7 +143,7 @@ def _is_unfounded(report: AuditReport) -> bool:
 
 
 def _is_unwritten(report: AuditReport, ingestion: Ingestion) -> bool:
-    """Whether something of it is not on the branch: of a batch, any of its files."""
+    """Return whether some file of it is not on the branch."""
     return any(
         each.audited_hash in ("", ingestion.base_hash) or each.audited_hash == each.base_hash
         for each in (report, *report.parts)
@@ -160,7 +157,7 @@ def _misses_rows(report: AuditReport) -> bool:
 def _is_approved(
     approval: Approval, ingestion: Ingestion, run: JobRun, report: AuditReport
 ) -> bool:
-    """Whether a person allowed all that the audit found, and there is something to publish."""
+    """Return whether the approval covers all failed checks, and there is something to publish."""
     found = {check.id for check in report.failed}
     return (
         report.verdict is Verdict.REJECTED
@@ -178,7 +175,7 @@ def _has_effect(report: AuditReport) -> bool:
 
 
 def _is_strange(report: AuditReport, ingestion: Ingestion) -> bool:
-    """Whether it was to be audited again as it is at one hash, and another one is reported."""
+    """Return whether the report of a re-audit names another hash than was to be audited."""
     return ingestion.is_reaudit and report.audited_hash != ingestion.audited_hash
 
 
@@ -192,12 +189,12 @@ def _without_report(run: JobRun) -> tuple[str, str]:
 
 def _belongs(report: AuditReport, ingestion: Ingestion) -> bool:
     known = ingestion.id, ingestion.attempt, ingestion.branch
-    told = [(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)]
-    return set(told) == {known} and _files(report) == _own_files(ingestion)
+    named = {(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)}
+    return named == {known} and _files(report) == _own_files(ingestion)
 
 
 def _files(report: AuditReport) -> list[tuple[str, str, str]]:
-    """The files of a batch that a report is about, with their tables."""
+    """Return the files that a report is about, each with its table."""
     return [(r.source.key, r.source.version, r.table) for r in report.parts]
 
 
@@ -211,20 +208,20 @@ def _errored(code: str, message: str) -> Refuse:
 
 
 def conclude(adapters: Adapters, run_id: str) -> None:
-    """Bring an ended job run to its end: published, rejected or errored."""
+    """Complete an ended job run: publish its ingestion, reject it, or record an error."""
     ingestion = judge(adapters, run_id)
     if ingestion:
         with logger.append_context_keys(ingestion=ingestion.id):
-            if ingestion.ended or ingestion.state is State.AUDITED:
+            if _is_judged(ingestion):
                 resume(adapters, ingestion)
             else:
                 publish_next(adapters, ingestion)
 
 
 def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
-    """See what an ended job run means: what passed is AUDITED then, and waits to be published.
+    """Record the verdict of an ended job run; an ingestion that passed then waits to be published.
 
-    Returns the ingestion, or None where the job run is not one of ours.
+    Return the ingestion, None for a job run that is not one of ours.
     """
     run = adapters.jobs.get(run_id)
     try:
@@ -234,9 +231,9 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
         return None
     with logger.append_context_keys(ingestion=ingestion_id):
         ingestion = adapters.ledger.get(ingestion_id)
-        if ingestion.ended or ingestion.state is State.AUDITED:
+        if _is_judged(ingestion):
             return ingestion
-        if attempt == ingestion.attempt and run.state.terminal:
+        if _is_current(run, attempt, ingestion):
             _check_own(adapters, ingestion, run)
             return _judge(adapters, ingestion.but(job_run=run.id), run)
         logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
@@ -244,39 +241,49 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
 
 
 def resume(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Carry on with an ingestion where an earlier try stopped, and with who waits for it."""
-    resumed = _resumed(adapters, ingestion)
-    if resumed.state is not State.PUBLISHED:  # which saw to the next itself
-        publish_next(adapters, resumed)
-    return resumed
+    """Continue where an earlier try stopped, finish it, and publish those that waited for it."""
+    current = _continued(adapters, ingestion)
+    if current.state is State.AUDITED:
+        return publish(adapters, current)
+    current = finish(adapters, current)
+    if current.state is not State.PUBLISHED:  # `publish` published those already
+        publish_next(adapters, current)
+    return current
 
 
-def _resumed(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    if ingestion.ended:
-        return finish(adapters, ingestion)
-    if ingestion.state is State.AUDITED:
-        return publish(adapters, ingestion)
-    if ingestion.state is not State.SUBMITTED:
+def _continued(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Start the job run of an ingestion, or judge it if it has ended."""
+    if ingestion.state in NOT_STARTED:
         return submit(adapters, ingestion)
+    if ingestion.state is not State.SUBMITTED:
+        return ingestion
     try:
         run = adapters.jobs.get(ingestion.job_run)
     except UnknownRun as error:
         return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-    if not run.state.terminal:
-        return ingestion
-    judged = _judge(adapters, ingestion, run)
-    return publish(adapters, judged) if judged.state is State.AUDITED else judged
+    return _judge(adapters, ingestion, run) if run.has_ended else ingestion
+
+
+def _is_judged(ingestion: Ingestion) -> bool:
+    """Return whether the current attempt has its verdict."""
+    return ingestion.ended or ingestion.state is State.AUDITED
+
+
+def _is_current(run: JobRun, attempt: int, ingestion: Ingestion) -> bool:
+    """Return whether a run of an attempt has ended, and the attempt is the current one."""
+    return attempt == ingestion.attempt and run.has_ended
 
 
 def _check_own(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> None:
-    """Raise Transient where the run is one of before the ledger lost the ingestion.
+    """Raise Transient for a run from before the ledger lost the ingestion.
 
-    An event that came again then began it anew: until it is restored, it is not the run's.
+    A repeated event has begun the ingestion again meanwhile. The run does not belong to that
+    attempt; the sweep restores the lost one.
     """
     if ingestion.state not in NOT_STARTED:
         return
-    told = adapters.jobs.spec(run.id)
-    if (told.base_hash, told.branch) != (ingestion.base_hash, ingestion.branch):
+    spec = adapters.jobs.spec(run.id)
+    if (spec.base_hash, spec.branch) != (ingestion.base_hash, ingestion.branch):
         message = f"the ledger had lost {ingestion.id}; the sweep restores it"
         raise Transient("LOST_INGESTION", message)
 
@@ -298,7 +305,7 @@ def _judge(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
 
 
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    first = _before(adapters, ingestion)
+    first = _earlier(adapters, ingestion)
     code = ingestion.reason.code if ingestion.reason else ""
     needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
     audited = ingestion.step(
@@ -311,13 +318,13 @@ def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> In
     held = ingestion.parts or ingestion.on_duplicate == "hold"
     if first and held and not audited.approval:
         what = "some of its files" if ingestion.parts else "the same bytes"
-        message = f"{first.landed.uri} brought {what} before; a person must decide"
+        message = f"{first.landed.uri} brought {what} before; it needs a decision"
         return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
     return adapters.ledger.save(audited)
 
 
-def _before(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Who brought the same before: the bytes of a file, or the very files of a batch."""
+def _earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return the ingestion that brought the same bytes, or files of the same batch, before."""
     if ingestion.parts:  # whose manifest may be alike from day to day
         return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))
     return original(ingestion, adapters.ledger.same_content(ingestion))

@@ -1,8 +1,8 @@
-"""Whether a file brings what another one brought already, or is about to.
+"""Find out whether another file has brought, or is about to bring, the same content.
 
-Who landed earlier comes first, unless the other one has passed its audit: whichever is judged last
-sees that. What others have come to is therefore read consistently; that an index may not show one
-that was begun a moment ago does no harm, as that one is still to be judged, and then sees this one.
+The one that landed first precedes, unless the other has passed its audit: whichever is judged last
+sees that, so their states are read consistently. An index may not show one that began a moment ago.
+That does no harm: it is still to be judged, and sees this one then.
 """
 
 from collections.abc import Iterable
@@ -15,44 +15,47 @@ _CAME_TO_NOTHING = (State.REJECTED, State.ERRORED, State.IGNORED)
 
 
 def original(ingestion: Ingestion, same: Iterable[Ingestion]) -> Ingestion | None:
-    """The first of `same`, files of the same content, whose rows `ingestion` would enter again.
+    """Return the first of `same`, files of the same content, whose rows it would add again.
 
-    None where there is none: one counts that is meant for the same table and comes first, unless it
-    is known to double this one. What replaces the rows of its key's earlier versions doubles none.
+    It must be for the same table and precede, and not be known as a duplicate of this one. An
+    ingestion that replaces the rows of earlier versions of its key is no duplicate of those. None
+    without one.
     """
     return next((each for each in same if _is_doubled(each, ingestion)), None)
 
 
 def brought_before(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:
-    """The first of `others`, batches of the same folder, with a file of `batch` in one version.
-
-    None where there is none that comes first.
-    """
+    """Return the first preceding batch of the same folder with a file of `batch` in one version."""
     found = _with_files_of(batch, others)
     return next((each for each in found if _comes_first(each, batch)), None)
 
 
 def brought_besides(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:
-    """One of `others` with a file of `batch` in one version that is on main, or may yet come there.
+    """Return another batch with a file of `batch`, if it is on main or may still be published.
 
-    None where there is none. A rejected batch that a person wants published would double its rows.
+    A rejected batch that is published anyway would add its rows twice.
     """
     found = _with_files_of(batch, others)
     return next((each for each in found if each.state not in _CAME_TO_NOTHING), None)
 
 
 def _with_files_of(batch: Ingestion, others: Iterable[Ingestion]) -> list[Ingestion]:
-    """Other batches with a file of it in the same version, in the order in which they landed."""
+    """Return other batches with a file of it in the same version, in the order they landed."""
     files = {(part.key, part.version) for part in batch.parts}
     same = (i for i in others if files & {(part.key, part.version) for part in i.parts})
     return sorted((i for i in same if i.id != batch.id), key=_moment)
 
 
 def _comes_first(one: Ingestion, other: Ingestion) -> bool:
-    """Whether it has passed, or may yet and landed before the other."""
-    if one.state in _PASSED:
+    """Return whether it has passed, or may still pass and landed before the other."""
+    if _has_passed(one):
         return one.id != other.id
     return one.state not in _CAME_TO_NOTHING and _moment(one) < _moment(other)
+
+
+def _has_passed(ingestion: Ingestion) -> bool:
+    """Return whether its rows passed their audit, published or not."""
+    return ingestion.state in _PASSED
 
 
 def _moment(ingestion: Ingestion) -> tuple[str, str]:

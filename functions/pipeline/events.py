@@ -1,4 +1,4 @@
-"""Events as AWS delivers them, translated into our values."""
+"""Translate the events that AWS delivers into values."""
 
 import re
 from datetime import datetime
@@ -11,18 +11,18 @@ from lakegate.landing import LandedObject, object_version
 from lakegate.text import load_json
 
 _MOST_RECORDS = 100  # S3 sends one a message
-# Bytes of a key (S3 user guide, "Creating object key names"); no other text is longer.
+# Bytes of a key (S3 user guide, "Creating object key names"); other texts are shorter.
 _LONGEST = 1024
 _LARGEST = 1 << 63
-# EMR Serverless API reference, GetJobRun: it becomes a part of the request's path.
+# EMR Serverless API reference, GetJobRun: the id becomes a part of the request's path.
 _JOB_RUN_ID = re.compile(r"[0-9a-z]{1,64}")
 
 
 def landed_objects(body: str) -> list[LandedObject]:
-    """The landed objects that one S3 event notification names; none for S3's own test event.
+    """Return the landed objects that an S3 event notification names; none for S3's own test event.
 
-    Keys arrive URL-encoded, with `+` for a space (S3 user guide, "Event message structure").
-    Raises Permanent BAD_EVENT when the text is not such a notification.
+    Keys arrive URL-encoded, with `+` for a space (S3 user guide, "Event message structure"). Raise
+    Permanent BAD_EVENT if the text is not such a notification.
     """
     try:
         notification = load_json(body)
@@ -37,9 +37,9 @@ def landed_objects(body: str) -> list[LandedObject]:
 
 
 def ended_run(body: str) -> str:
-    """The id of the job run whose change of state an EventBridge event tells.
+    """Return the id of the job run whose change of state an EventBridge event reports.
 
-    Raises Permanent BAD_EVENT when the text is not such an event.
+    Raise Permanent BAD_EVENT if the text is not such an event.
     """
     try:
         run = load_json(body)["detail"]["jobRunId"]
@@ -65,7 +65,7 @@ def _landed(record: dict[str, Any]) -> LandedObject:
 
 
 def _text(value: Any) -> str:
-    """A text that S3 could have sent: of characters that can be written, and not too many."""
+    """Return a text that S3 can send: writable characters, and not too many."""
     if not isinstance(value, str) or len(value.encode()) > _LONGEST:
         raise ValueError(f"no text of at most {_LONGEST:,} bytes")
     return value

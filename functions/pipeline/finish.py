@@ -1,4 +1,4 @@
-"""How an ingestion ends, and what is due after it: clean up, tell the people, tell the readers."""
+"""Record final states, and do what is due then: delete branches, alert owners, announce."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -12,6 +12,7 @@ from functions.model.alert import (
     Kind,
 )
 from functions.model.announcement import announcements
+from functions.model.commits import Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.notifications.alert_text import (
     alert,
@@ -27,7 +28,7 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import AuditReport, Reason
 
-# Characters that the ledger keeps of a reason: an item of it has 400 KB at most.
+# Characters that the ledger keeps of a reason: one item has 400 KB at most.
 _LONGEST, _LONGEST_CODE = 5_000, 100
 
 
@@ -37,18 +38,18 @@ def end(
     state: State,
     reason: Reason,
 ) -> Ingestion:
-    """Record that an ingestion ended without reaching main, then do what its end asks for."""
+    """Record the final state of an ingestion that is not published; `finish` does the rest."""
     brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
     ended = ingestion.step(state.value, adapters.now(), state=state, reason=brief, announced=False)
     metrics.add_metric(state.capitalize(), "Count", 1)
     logger.info(f"ended {state}", extra={"reason": asdict(reason)})
-    return finish(adapters, adapters.ledger.save(ended))
+    return adapters.ledger.save(ended)
 
 
 def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: str) -> Ingestion:
-    """Record that one commit on main published the members; returns the first as it then stands.
+    """Record that one commit on main published the members; return the first as it is then.
 
-    What another process recorded in between stays as it is.
+    What another process recorded in between stays as it is. `finish` does what is due then.
     """
     at = adapters.now()
     end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
@@ -56,26 +57,20 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     saved = save_unmoved(adapters, ended)
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
-    _clean_up(adapters, saved)
-    first = adapters.ledger.get(members[0].id)
-    try:
-        return finish(adapters, first)
-    except LakegateError as error:  # who is told must not delay who waits for the table
-        logger.warning("the rest is left to the sweep", extra={"why": error.message})
-        return adapters.ledger.get(first.id)
+    return adapters.ledger.get(members[0].id)
 
 
 def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Do what is still due after the end: delete what nobody needs, tell people and readers.
+    """Do what is still due in a final state: delete branches, alert owners, announce.
 
-    Raises LakegateError where that is not done yet: it is tried again.
+    Raise LakegateError where that is not done yet: the next message or the sweep tries again.
     """
     if ingestion.needs_cleanup:
         if ingestion.state in ALERTED:
             _delete_crashed(adapters, ingestion)
             _note_cleaned(adapters, [ingestion])
         else:
-            _clean_up(adapters, [ingestion])
+            _clean_up(adapters, _published_together(adapters, ingestion))
         ingestion = adapters.ledger.get(ingestion.id)
     if ingestion.needs_alert:
         ingestion = _tell(adapters, _closed(adapters, ingestion))
@@ -85,10 +80,21 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     return ingestion
 
 
-def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
-    """Tell people, once, of an ingestion that passed its audit hours ago and is not on main.
+def finish_or_leave(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Finish an ingestion; leave what fails to the sweep, so that it delays no other ingestion."""
+    try:
+        return finish(adapters, ingestion)
+    except LakegateError as error:
+        logger.warning(
+            "the rest is left to the sweep", extra={"of": ingestion.id, "why": error.message}
+        )
+        return adapters.ledger.get(ingestion.id)
 
-    `why` is what the last try to publish it met, "" where it met nothing.
+
+def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
+    """Alert owners once of an ingestion that passed its audit hours ago and is not on main.
+
+    `why` is the error of the last try to publish it, "" without one.
     """
     longest = timedelta(minutes=adapters.settings.overdue_minutes)
     since = times.text(datetime.fromisoformat(adapters.now()) - longest)
@@ -100,7 +106,7 @@ def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
 
 
 def save_unmoved(adapters: Adapters, changed: Sequence[Ingestion]) -> list[Ingestion]:
-    """Save those that no other process moved on in between, by as many writes as it takes."""
+    """Save those that no other process changed meanwhile, by as many writes as it takes."""
     if not fit_together(changed):
         half = len(changed) // 2
         return [*save_unmoved(adapters, changed[:half]), *save_unmoved(adapters, changed[half:])]
@@ -113,31 +119,43 @@ def save_unmoved(adapters: Adapters, changed: Sequence[Ingestion]) -> list[Inges
 
 
 def delete_replaced(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Delete the branches that were made for the ingestion, but for the one that it names."""
+    """Delete the branches that were created for the ingestion, except the one that it names."""
     for branch in sorted(_branches(adapters, [ingestion]) - {ingestion.branch}):
         adapters.catalog.delete_branch(branch)
 
 
 def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
-    """The last attempt's audit report, None where its run left none. Raises Permanent."""
+    """Return the last attempt's audit report, None if its run left none. Raise Permanent."""
     try:
         return adapters.lake.report(ingestion.report_key)
     except Missing:
         return None
 
 
+def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
+    """Return the ingestions of the same commit whose branches are still to be deleted."""
+    if not published.group:
+        return [published]
+    members = adapters.ledger.together(published.group)
+    return [m for m in members if m.needs_cleanup and m.merge_hash == published.merge_hash]
+
+
 def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    """Delete the branches that were made for these, those that a crash left behind included."""
-    if not ended:
-        return
+    """Delete the branches that were created for these, and note that in the ledger."""
+    if ended:
+        _delete_branches(adapters, ended)
+        _note_cleaned(adapters, ended)
+
+
+def _delete_branches(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
+    """Delete the branches that were created for these, including those that a crash left."""
     left = _branches(adapters, ended)
     for branch in sorted(left | {each.branch for each in ended if each.branch}):
         adapters.catalog.delete_branch(branch)
-    _note_cleaned(adapters, ended)
 
 
 def _delete_crashed(adapters: Adapters, failed: Ingestion) -> None:
-    """Delete the fresh branches that a crash left behind; what the ingestion names is evidence."""
+    """Delete the fresh branches that a crash left; the branch it names is evidence."""
     for branch in adapters.catalog.branches(fresh_branch(failed.table, failed.id, "")):
         if branch != failed.branch:
             adapters.catalog.delete_branch(branch)
@@ -149,7 +167,7 @@ def _note_cleaned(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
 
 
 def _branches(adapters: Adapters, ingestions: Sequence[Ingestion]) -> set[str]:
-    """The branches that are there of those that were made for these ingestions of one table."""
+    """Return the existing branches that were created for these ingestions of one table."""
     own = {prefix for ingestion in ingestions for prefix in _own_branches(ingestion)}
     table = ingestions[0].table
     where = own if len(ingestions) == 1 else (f"ingest/{table}/", f"publish/{table}/")
@@ -159,13 +177,13 @@ def _branches(adapters: Adapters, ingestions: Sequence[Ingestion]) -> set[str]:
 
 
 def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
-    """How the names of the branches begin that were made for this ingestion."""
+    """Return the prefixes of the branches that were created for this ingestion."""
     first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
     return first, fresh_branch(ingestion.table, ingestion.id, "")
 
 
 def _closed(adapters: Adapters, failed: Ingestion) -> Ingestion:
-    """Return what failed, as superseded where a newer version of its key is published already."""
+    """Return the failed ingestion, as superseded if a newer version of its key is published."""
     newer = newest_newer(adapters, failed, [State.PUBLISHED]) if failed.is_open else None
     if newer is None or newer.id == failed.despite:
         return failed
@@ -173,10 +191,10 @@ def _closed(adapters: Adapters, failed: Ingestion) -> Ingestion:
 
 
 def _close_older(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Close the failed older versions of what was published, and tell people so.
+    """Mark failed older versions of a published ingestion as superseded, and alert their owners.
 
-    The write that says that readers were told says that this is done, too. Whoever of the two
-    versions ends last finds the other one: each is saved before it looks.
+    The write that notes the announcement notes this as well. Each of two versions is saved before
+    it looks for the other, so the one that ends last finds the other.
     """
     if ingestion.state is State.PUBLISHED:
         for failed in older_failures(adapters, ingestion):
@@ -195,14 +213,17 @@ def _tell(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 
 def _announce(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Have readers hear of its end; of what was published, with where its tables stand now."""
-    tip, metadata = None, {}
-    if ingestion.state is State.PUBLISHED:
-        tip = adapters.catalog.tip()
-        metadata = {name: adapters.catalog.metadata(tip.hash, name) for name in ingestion.tables}
-    for told in announcements(ingestion, tip, metadata):
-        adapters.announcements.send(told)
+    """Announce the final state to consumers; if published, with its tables as they are on main."""
+    tip = adapters.catalog.tip() if ingestion.state is State.PUBLISHED else None
+    metadata = _metadata(adapters, tip, ingestion.tables) if tip else {}
+    for announcement in announcements(ingestion, tip, metadata):
+        adapters.announcements.send(announcement)
     return adapters.ledger.save(ingestion.step("announced", adapters.now(), announced=True))
+
+
+def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, str]:
+    """Return the metadata file of each table at one commit on main."""
+    return {name: adapters.catalog.metadata(tip.hash, name) for name in tables}
 
 
 def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:

@@ -1,13 +1,13 @@
-"""A version of a key whose contract has it replace the earlier ones: one commit does both.
+"""Replace the earlier versions of a key by the newest one, in one commit, if the contract says so.
 
-Before each merge the versions that main has had are looked at. A newer one among them: this one
-ends ignored. Earlier ones whose rows are there: a fresh branch enters this one's files and takes
-theirs out, by metadata alone. Main refuses what was cut before its table changed, so between look
-and merge nothing can have happened. docs/adr/0010-versions.md has the whole argument.
+Before each merge, the versions that main has are read. If one of them is newer, this one ends
+ignored. If rows of earlier ones are there, a fresh branch registers this one's files and removes
+theirs, by metadata alone. Main refuses a branch created before its table changed, so nothing can
+happen between the read and the merge. docs/adr/0010-versions.md has the whole argument.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import (
@@ -19,11 +19,17 @@ from functions.model.commits import (
     NotOnMain,
 )
 from functions.model.ingestion import Ingestion, Intent, State
-from functions.model.merge_commit import AlreadyPublished, commit_of, require_unpublished
+from functions.model.merge_commit import commit_of
 from functions.pipeline.finish import delete_replaced, end, end_published, report_of
-from functions.pipeline.intake import current_requirements, run_again
-from functions.pipeline.versions import SUPERSEDED, Standing, is_on_main, look, newest_newer
-from functions.telemetry import logger, metrics
+from functions.pipeline.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
+from functions.pipeline.versions import (
+    SUPERSEDED,
+    VersionStatus,
+    is_on_main,
+    newest_newer,
+    read_status,
+)
+from functions.telemetry import metrics
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
 from lakegate.report import Reason
@@ -32,26 +38,22 @@ CANNOT_REPLACE = "CANNOT_REPLACE"
 
 
 class CannotReplace(LakegateError):
-    """The rows of an earlier version cannot be told from others any more."""
-
-
-class _Overtaken(LakegateError):
-    """Main took another version of the key in between."""
+    """The rows of an earlier version cannot be told from other rows any more."""
 
 
 def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Ingestion:
-    """Have an audited ingestion's intent leave main with the newest version's rows alone.
+    """Give an audited ingestion an intent that leaves only the newest version's rows on main.
 
-    `refused` says that main has refused the intent. Returns the ingestion as it then stands: to
-    be merged where it is still audited.
+    `refused` says that main has refused the present intent. Return the ingestion as it is then: it
+    can be merged if it is still audited.
     """
     while ingestion.state is State.AUDITED:
-        seen = look(adapters, ingestion)
-        if seen.newer:
+        status = read_status(adapters, ingestion)
+        if status.newer:
             return _superseded(adapters, ingestion)
-        if seen.is_settled_by(ingestion) and not refused:
+        if status.is_settled_by(ingestion) and not refused:
             return ingestion
-        before, ingestion = ingestion, _afresh(adapters, ingestion, seen)
+        before, ingestion = ingestion, _on_fresh_branch(adapters, ingestion, status)
         refused = refused and ingestion.intent == before.intent
     return ingestion
 
@@ -65,58 +67,45 @@ def _superseded(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     return end_published(adapters, [ingestion], commit.hash)  # it was there first, and was replaced
 
 
-def _afresh(adapters: Adapters, ingestion: Ingestion, seen: Standing) -> Ingestion:
-    """Give the ingestion a fresh intent that replaces the versions seen; returns it as it is."""
+def _on_fresh_branch(adapters: Adapters, ingestion: Ingestion, status: VersionStatus) -> Ingestion:
+    """Give the ingestion an intent that replaces the versions on main; return it as it is then."""
     fresh = fresh_branch(ingestion.table, ingestion.id, adapters.token())
-    base = adapters.catalog.create_branch(fresh)
+    register = partial(_register, adapters, ingestion, status)
     try:
-        swapped = _swap(adapters, ingestion, seen, fresh, base)
-    except (CannotRebase, UnknownBranch) as why:
-        logger.info("the job must run again", extra={"why": why.message})
-        adapters.catalog.delete_branch(fresh)
-        return run_again(adapters, ingestion)
+        return on_fresh_branch(adapters, fresh, [ingestion], register)
     except CannotReplace as why:
-        delete_replaced(adapters, ingestion)  # this fresh one, and any that a crash left
+        delete_replaced(adapters, ingestion)  # the fresh branches that a crash left
         return end(adapters, ingestion, State.REJECTED, Reason(CANNOT_REPLACE, why.message))
-    except AlreadyPublished as found:
-        adapters.catalog.delete_branch(fresh)
-        return end_published(adapters, [ingestion], found.commits[ingestion.id])
-    except Exception as error:
-        # A save that timed out may have been done: then the fresh branch is the intent.
-        now = adapters.ledger.get(ingestion.id)
-        if now.branch != fresh:
-            adapters.catalog.delete_branch(fresh)
-        if not isinstance(error, LakegateError):
-            raise
-        if now.revision == ingestion.revision and not isinstance(error, _Overtaken):
-            raise
-        return now
-    adapters.catalog.delete_branch(ingestion.branch)
-    metrics.add_metric("Replacements", "Count", len(swapped.replaced))
-    return swapped
 
 
-def _swap(
-    adapters: Adapters, ingestion: Ingestion, seen: Standing, fresh: str, base: str
-) -> Ingestion:
-    require_unpublished(adapters.catalog.log(), [ingestion])
-    if ingestion.requirements_digest != current_requirements(adapters, ingestion):
-        raise CannotRebase("CONTRACT_CHANGED", "the contract asks for other things now")
-    adapters.catalog.head(ingestion.branch)  # raises UnknownBranch where somebody deleted it
-    now = look(adapters, ingestion)
-    if now.on_main != seen.on_main:
-        raise _Overtaken("OVERTAKEN", "main took another version of the key in between")
-    rows = _exchange(adapters, ingestion, now.live, fresh)
-    intent = Intent(fresh, adapters.catalog.head(fresh))
+def _register(
+    adapters: Adapters, ingestion: Ingestion, status: VersionStatus, fresh: FreshBranch
+) -> list[str]:
+    """Replace the rows of earlier versions on the fresh branch, and save it as the intent.
+
+    Return the branch that it replaces. Raise CannotRebase, CannotReplace, Moved, or Overtaken where
+    main took another version since `status` was read.
+    """
+    try:
+        adapters.catalog.head(ingestion.branch)
+        now = read_status(adapters, ingestion)
+        if now.on_main != status.on_main:
+            raise Overtaken("OVERTAKEN", "main took another version of the key in between")
+        rows = _exchange(adapters, ingestion, now.live, fresh.name)
+        intent = Intent(fresh.name, adapters.catalog.head(fresh.name))
+    except UnknownBranch as gone:
+        raise CannotRebase(gone.code, gone.message) from gone
     replaced = tuple(each.id for each in now.live)
-    moved = ingestion.rebased(adapters.now(), intent, base, ())
-    return adapters.ledger.save(replace(moved, replaced=replaced, replaced_rows=rows))
+    moved = ingestion.rebased(adapters.now(), intent, fresh.base, ())
+    adapters.ledger.save(moved.but(replaced=replaced, replaced_rows=rows))
+    metrics.add_metric("Replacements", "Count", len(replaced))
+    return [ingestion.branch]
 
 
 def _exchange(
     adapters: Adapters, ingestion: Ingestion, earlier: Sequence[Ingestion], fresh: str
 ) -> int:
-    """Enter its files on the fresh branch and take out the earlier ones': returns their rows."""
+    """Register its files on the fresh branch and remove earlier ones; return the rows removed."""
     decided = _is_decided(ingestion)
     rows = {path: n for each in earlier for path, n in _files(adapters, each, decided).items()}
     try:
@@ -128,15 +117,18 @@ def _exchange(
         raise
     except FilesGone as gone:
         if not decided:
-            message = "the earlier rows of this key are not in the files that were published"
-            raise CannotReplace(CANNOT_REPLACE, f"{message}: was the table compacted?") from gone
+            message = (
+                "the earlier rows of this key are not in the files that were published: "
+                "was the table compacted?"
+            )
+            raise CannotReplace(CANNOT_REPLACE, message) from gone
         rows = {path: n for path, n in rows.items() if path not in gone.paths}
         adapters.tables().replace(ingestion.table, ingestion.intent, rows.keys(), fresh)
     return sum(rows.values())
 
 
 def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, int]:
-    """The rows of each data file that was published for an earlier version."""
+    """Return the rows of each data file that was published for an earlier version."""
     try:
         report = report_of(adapters, earlier)
     except Permanent:
@@ -149,23 +141,22 @@ def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, i
 
 
 def _is_decided(ingestion: Ingestion) -> bool:
-    """Whether a person answers for earlier rows that cannot be told: who publishes it anyway."""
+    """Return whether it is published by decision, although earlier rows cannot be found."""
     code = ingestion.reason.code if ingestion.reason else ""
     return ingestion.approval is not None and code == CANNOT_REPLACE
 
 
-# A decision on a failed version of a key, when a newer version has come since.
-#
-# It is looked at before each merge, after the branch was cut. A newer version that comes to main
-# after the look changes the table after the cut, so main refuses the merge and the look is
-# repeated. docs/adr/0010-versions.md has the whole argument.
+# A decision on a failed version of a key, when a newer version has come since. The versions are
+# read before each merge, after the branch was created. A newer version that comes to main later
+# changes the table, so main refuses the merge and the versions are read again.
+# docs/adr/0010-versions.md has the whole argument.
 
 
 def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Return an audited ingestion as it then is where a newer version keeps it from main.
+    """Return an audited ingestion as it is then, if a newer version keeps it from main.
 
-    Where that one is on its way it waits; where it is on main it ends rejected, with its branch.
-    None where nothing keeps it from main.
+    While the newer version is in flight it waits; once that one is on main it ends rejected, with
+    its branch. Return None if nothing keeps it from main.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or newer.id == ingestion.despite:

@@ -1,4 +1,4 @@
-"""The versions of one key: which is newer, which main has had, which a newer one is to replace."""
+"""Compare the versions of one key: the newest, those that main has had, those to be replaced."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ SUPERSEDED = "SUPERSEDED"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What main has had of a key's other versions, seen from one of them.
+class VersionStatus:
+    """The other versions of a key that main has had, compared with one version.
 
-    `on_main` are the ids of all those that were published; `newer` says that one of them is newer;
-    `live` are the earlier ones whose rows no other version has replaced since.
+    `on_main` are the ids of all that were published; `newer` says that one of them is newer; `live`
+    are the earlier ones whose rows no other version has replaced since.
     """
 
     on_main: frozenset[str] = frozenset()
@@ -26,15 +26,15 @@ class Standing:
     live: tuple[Ingestion, ...] = ()
 
     def is_settled_by(self, ingestion: Ingestion) -> bool:
-        """Whether the ingestion's intent removes every earlier version's rows."""
+        """Return whether the ingestion's intent removes every earlier version's rows."""
         return {each.id for each in self.live} <= set(ingestion.replaced)
 
 
 def is_newer(one: Ingestion, other: Ingestion) -> bool:
-    """Whether `one` is the newer version of the two's key.
+    """Return whether `one` is the newer version of their key.
 
-    S3's sequencers tell, as hexadecimal numbers, where both came by an event; else the times they
-    landed; else, so that there is an order at all, the version ids.
+    S3's sequencers decide, as hexadecimal numbers, if both came by an event; else the times they
+    landed; else, to have an order at all, the version ids.
     """
     a, b = one.landed, other.landed
     if a.sequencer and b.sequencer and a.sequencer != b.sequencer:
@@ -43,23 +43,23 @@ def is_newer(one: Ingestion, other: Ingestion) -> bool:
     return (a.landed_at, a.version) > (b.landed_at, b.version)
 
 
-def standing(ingestion: Ingestion, published: Iterable[Ingestion]) -> Standing:
-    """How `ingestion` stands to the other versions of its key, `published` all of them."""
+def status_among(ingestion: Ingestion, published: Iterable[Ingestion]) -> VersionStatus:
+    """Return the status of `ingestion` among all `published` versions of its key."""
     others = list(published)
     gone = {id_ for each in others for id_ in each.replaced}
     newer = {each.id for each in others if is_newer(each, ingestion)}
-    return Standing(
+    return VersionStatus(
         on_main=frozenset(each.id for each in others),
         newer=bool(newer),
         live=tuple(each for each in others if each.id not in gone | newer),
     )
 
 
-def look(adapters: Adapters, ingestion: Ingestion) -> Standing:
-    """How the ingestion stands to the other versions of its key in its table, as of now."""
+def read_status(adapters: Adapters, ingestion: Ingestion) -> VersionStatus:
+    """Return the status of the ingestion among the versions of its key in its table now."""
     versions = adapters.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
-    return standing(ingestion, [each for each in others if is_on_main(adapters, each)])
+    return status_among(ingestion, [each for each in others if is_on_main(adapters, each)])
 
 
 def newest_newer(
@@ -67,10 +67,9 @@ def newest_newer(
     ingestion: Ingestion,
     states: Collection[State] = (*IN_FLIGHT, State.PUBLISHED),
 ) -> Ingestion | None:
-    """Return the newest version of its key that is newer and is in one of the states.
+    """Return the newest version of its key that is newer and is in one of the states, or None.
 
-    None where there is none. Without any states named these are those of a version that is on main,
-    or may come there.
+    By default these are the states of a version that is on main or may still be published.
     """
     found: Ingestion | None = None
     for each in _others(adapters, ingestion):
@@ -80,7 +79,7 @@ def newest_newer(
 
 
 def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
-    """Return the failed older versions of its key that people are still to decide on."""
+    """Return the failed older versions of its key that wait for a decision."""
     others = _others(adapters, published)
     return [each for each in others if each.is_open and is_newer(published, each)]
 
@@ -95,7 +94,7 @@ def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
 
 
 def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
-    """Whether a version was published: merged, though the ledger may not know it yet."""
+    """Return whether a version was published: merged, even if the ledger does not say so yet."""
     if version.state is not State.AUDITED:
         return version.state is State.PUBLISHED
     try:

@@ -129,7 +129,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     if not found or base is None:
         raise ValueError(_untranslated(physical))
     if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
-        raise ValueError(f"{physical} is no type for a column of logicalType {logical}")
+        raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
         return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
     if found[2] is None:
@@ -141,7 +141,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
 
 def _untranslated(physical: str) -> str:
     if physical.lower() in _SMALL:
-        return f"{physical} is no type of Iceberg's: write int, and its range as minimum, maximum"
+        return f"{physical} is not an Iceberg type: write int, and its range as minimum, maximum"
     return (
         f"{physical} has no translation: of the physical types, boolean, int, bigint, float, "
         "double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and binary do"

@@ -32,7 +32,7 @@ def in_order(low: str, high: str, column: Column) -> bool:
 
 def _text(value: Scalar, text: str, column: Column) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{text} is no text, and the column is {column.type}: put it in quotes")
+        raise ValueError(f"{text} is not text, but the column is {column.type}: put it in quotes")
     return value
 
 
@@ -59,7 +59,7 @@ def _number(value: Scalar, text: str, column: Column) -> str:
     except OverflowError:
         finite = False
     if not finite:
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return repr(value)
 
 
@@ -83,7 +83,7 @@ def _date(value: Scalar, text: str, column: Column) -> str:
     try:
         return date.fromisoformat(_matching(r"\d{4}-\d\d-\d\d", value)).isoformat()
     except ValueError:
-        raise ValueError(f"{text!r} is no date: write it as 2013-12-31") from None
+        raise ValueError(f"{text!r} is not a date: write it as 2013-12-31") from None
 
 
 def _timestamp(value: Scalar, text: str, column: Column) -> str:
@@ -98,14 +98,16 @@ def _timestamp(value: Scalar, text: str, column: Column) -> str:
         return moment.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         example = "2013-12-31T23:59:59" + ("Z" if zoned else "")
-        raise ValueError(f"{text!r} is no {column.type}: write it like {example}, quoted") from None
+        raise ValueError(
+            f"{text!r} is not a {column.type}: write it like {example}, quoted"
+        ) from None
 
 
 def _time(value: Scalar, text: str, column: Column) -> str:
     try:
         return _matching(TIME_PATTERN, value)
     except ValueError:
-        raise ValueError(f'{text!r} is no time: write it like "23:59:59"') from None
+        raise ValueError(f'{text!r} is not a time: write it like "23:59:59"') from None
 
 
 def _binary(value: Scalar, text: str, column: Column) -> str:
@@ -120,7 +122,7 @@ def _matching(pattern: str, value: Scalar) -> str:
 
 def _mismatch(expected: str, value: Scalar, text: str, column: Column) -> ValueError:
     shown = repr(text) if isinstance(value, str) else text
-    return ValueError(f"{shown} is no {expected}, and the column is {column.type}")
+    return ValueError(f"{shown} is not a {expected}, but the column is {column.type}")
 
 
 _LITERALS: dict[str, Callable[[Scalar, str, Column], str]] = {

@@ -1,4 +1,4 @@
-"""Servers that several behaviour suites share."""
+"""Start the servers that several suites share."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,9 +26,9 @@ _RULE = {
 
 @dataclass(frozen=True)
 class Servers:
-    """Where Nessie and S3 answer, and Nessie's key with each role's token.
+    """The addresses of Nessie and S3, and Nessie's key with each role's token.
 
-    `began` are the answers that those got who gave the virgin main its first commit at once.
+    `began` are the results of several simultaneous calls that gave an empty main its first commit.
     """
 
     nessie: str
@@ -38,7 +38,7 @@ class Servers:
 
     @property
     def tokens(self) -> Mapping[str, str]:
-        """Each role's token."""
+        """Return each role's token."""
         return self.keys.tokens
 
     def set_main_back(self, to: str) -> None:
@@ -82,13 +82,13 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 
 def _s3(home: Path, port: int) -> processes.Command:
-    """S3 in a process of its own: within this one, every other use of moto would empty it."""
+    """Return S3 as a separate process: within this one, every other use of moto would empty it."""
     argv = (sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port))
     return processes.Command("s3", argv, home)
 
 
 def _bucket(storage: str) -> bool:
-    """Whether S3 answers; it then has the lake's bucket."""
+    """Return whether S3 answers, after creating the lake bucket."""
     try:
         return requests.put(f"{storage}/lake", timeout=10).ok
     except requests.RequestException:

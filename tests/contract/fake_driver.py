@@ -40,7 +40,7 @@ def run(what: str, arguments: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Process orders until the input ends."""
     say({"ready": True})
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)

@@ -1,6 +1,6 @@
 """A driver for the EMR stand-in whose runs end by a file, like the jobs of FakeJobs.
 
-The file is named like the job run and holds its exit code; the job's argument names the directory,
+The file has the job run's name and contains its exit code; the job's argument names the directory
 as its lake bucket.
 """
 
@@ -21,7 +21,7 @@ def exit_code(argument: str) -> int:
 
 
 def main() -> None:
-    """Take orders until there are no more."""
+    """Process orders until the input ends."""
     print(json.dumps({"ready": True}), flush=True)
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)

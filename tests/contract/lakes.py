@@ -1,4 +1,4 @@
-"""A lake with somebody who writes to it, in memory and in Iceberg, for tests of its tables."""
+"""Lakes in memory and in Iceberg, with a writer, for tests of tables."""
 
 import uuid
 from collections.abc import Callable
@@ -38,27 +38,27 @@ _PROPERTIES = {
 
 
 class Writer(Protocol):
-    """Somebody who writes the test's table on any branch."""
+    """A writer of the test's table on any branch."""
 
     def append(self, branch: str, file: str) -> str:
-        """Enter a new data file, into a new table where there is none; returns the new head."""
+        """Append a new data file, to a new table if needed; return the new head."""
 
     def add_column(self, branch: str, *, required: bool = False) -> None:
-        """Give the table one more column."""
+        """Add one column to the table."""
 
     def drop(self, branch: str) -> None:
         """Drop the table."""
 
     def files(self, reference: str) -> list[str]:
-        """The names of the data files that a reader sees."""
+        """Return the names of the data files that a query reads."""
 
     def address(self, file: str) -> str:
-        """Where the data file of that name lies."""
+        """Return the address of a data file."""
 
 
 @dataclass(frozen=True)
 class Lake:
-    """The adapters, and somebody who writes."""
+    """The adapters, and a writer."""
 
     process: Callable[[], Tables | FakeTables]
     catalog: Catalog | FakeCatalog
@@ -69,17 +69,17 @@ class Lake:
 
     @property
     def tables(self) -> Tables | FakeTables:
-        """The adapter of a process that has read nothing yet."""
+        """Return the adapter of a process that has read nothing yet."""
         return self.process()
 
     def branch(self, name: str) -> str:
-        """A branch off main as it is now, used by no other test."""
+        """Return a new branch at main's head, used by no other test."""
         branch = f"ingest/{self.table}/{name}"
         self.bases[branch] = self.catalog.create_branch(branch)
         return branch
 
     def written(self, file: str) -> tuple[str, str]:
-        """A branch off main to which a file was appended, and its head."""
+        """Return a branch off main with an appended file, and its head."""
         branch = self.branch(f"{file}-branch")
         return branch, self.writer.append(branch, file)
 
@@ -88,17 +88,17 @@ class Lake:
         assert self.catalog.merge(branch, at, self.bases[branch], "Publish", {"k": "v"})
 
     def enter(self, target: str, *sources: tuple[str, str]) -> None:
-        """Enter the files of branches, each as it was at a hash, into the table on `target`."""
+        """Register the files of branches, each at a hash, in the table on `target`."""
         intents = [Intent(*source) for source in sources]
         assert self.tables.append_again(self.table, intents, target) == {}
 
     def replace(self, target: str, source: tuple[str, str], *removed: str) -> None:
-        """Enter a branch's files into the table on `target` in place of others."""
+        """Register a branch's files in the table on `target` and remove others."""
         addresses = [self.writer.address(file) for file in removed]
         self.tables.replace(self.table, Intent(*source), addresses, target)
 
     def on_main(self) -> list[str]:
-        """The files that a reader of main sees."""
+        """Return the files that a query of main reads."""
         return self.writer.files("main")
 
 
@@ -138,7 +138,7 @@ class FakeWriter:
 
 
 class IcebergWriter:
-    """Writes by pyiceberg, but for new columns: its own way Nessie 0.99 does not take."""
+    """Writes by pyiceberg, except for new columns, which Nessie 0.99 does not take from it."""
 
     def __init__(self, uri: str, token: str, s3: Any, table: str) -> None:
         self._uri, self._token, self._s3, self._name = uri, token, s3, table
@@ -193,7 +193,7 @@ class IcebergWriter:
         self._catalog(branch).drop_table(self._name)
 
     def manifests(self, reference: str) -> int:
-        """How many manifests a reader has to open."""
+        """Return how many manifests a query has to open."""
         return len(self._manifests(self._catalog(reference).load_table(self._name)))
 
     def files(self, reference: str) -> list[str]:
@@ -236,7 +236,7 @@ def _data_file(path: str) -> DataFile:
 
 
 def deleting(storage: Storage | FakeLake) -> Callable[[str], object]:
-    """How an object of the lake's bucket is deleted, by its address."""
+    """Return a function that deletes an object of the lake bucket by its address."""
     return lambda address: storage.delete_objects([address.removeprefix("s3://lake/")])
 
 
@@ -244,7 +244,7 @@ PLACES = ["in memory", pytest.param("Iceberg", marks=pytest.mark.stack)]
 
 
 def lake_of(request: pytest.FixtureRequest) -> Lake:
-    """A lake whose main has the test's table with one file, `old`."""
+    """Return a lake whose main has the test's table with one file, `old`."""
     table = f"t{uuid.uuid4().hex[:12]}.orders"
     if request.param == "in memory":
         fake = FakeCatalog(FakeClock())

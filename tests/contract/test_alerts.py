@@ -1,4 +1,4 @@
-"""How people see alerts in Slack, which is the local stand-in, or in the log."""
+"""Alerts are posted to Slack (the local stand-in) or to the log."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ import requests
 from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
-from functions.adapters.sqs import Queued
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
     Kind,
@@ -24,7 +24,7 @@ from functions.notifications.alert_text import (
     unreadable_event,
 )
 from functions.notifications.email import Topic
-from functions.notifications.notify import AlertChannels, tell
+from functions.notifications.notify import AlertChannels, notify
 from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
 from functions.telemetry import logger
@@ -47,31 +47,31 @@ ALERT = alert(INGESTION, REPORT)
 
 @dataclass
 class LocalSlack:
-    """The stand-in, and where it answers; what was told is remembered in `threads`."""
+    """The local Slack at its address; `threads` records the notifications."""
 
     slack: Slack
     url: str
     seconds: float = 1_800_000_000.0
 
     def __post_init__(self) -> None:
-        """Remember nothing yet; a thread takes what comes within an hour."""
+        """Start without records; a thread accepts alerts for an hour."""
         self.journal = Journal()
         fake = FakeThreads(3600, lambda: self.seconds)
         self.threads: Threads = self.journal.watched("threads", fake)
 
     def alerts(self, token: str = TOKEN) -> SlackAlerts:
-        """The adapter, connected."""
+        """Return the adapter, connected."""
         return SlackAlerts(WebClient(token, base_url=f"{self.url}/api/"), DEFAULT)
 
-    def tell(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
-        """Have people told, as on_alert does with the queue's message."""
-        alert_channels = AlertChannels(
+    def notify(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
+        """Post an alert as on_alert does with the queue's message."""
+        channels = AlertChannels(
             self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons
         )
-        tell(alert_channels, Queued(channel, alert).to_json())
+        notify(channels, QueuedAlert(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
-        """Each message's channel and what it shows."""
+        """Return each message's channel and content."""
         return [
             (
                 message["channel"],
@@ -81,7 +81,7 @@ class LocalSlack:
         ]
 
     def threaded(self) -> dict[str, list[str]]:
-        """The text of each first message, with those of the replies to it."""
+        """Return the text of each first message, with those of the replies to it."""
         every = self.slack.messages.all()
         return {
             first["text"]: [m["text"] for m in every if m.get("thread_ts") == first["ts"]]
@@ -90,7 +90,7 @@ class LocalSlack:
         }
 
     def delete_first(self) -> None:
-        """A person deletes the oldest message that is there."""
+        """Delete the oldest message."""
         ts = self.slack.messages.all()[0]["ts"]
         assert requests.delete(f"{self.url}/messages/{ts}", timeout=5).ok
 
@@ -101,7 +101,7 @@ class LocalSlack:
 
 @pytest.fixture
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
-    """Slack, empty and well."""
+    """Slack, empty and without faults."""
     messages = Messages(tmp_path / "messages.jsonl")
     slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
     server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)
@@ -112,47 +112,47 @@ def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
 
 
 def failed(name: str, attempt: int = 1, **changes: Any) -> Alert:
-    """The alert of a rejected file of that name."""
+    """Return the alert of a rejected file of that name."""
     return alert(ingestion(name, attempt, **changes), REPORT)
 
 
 def ingestion(name: str, attempt: int = 1, **changes: Any) -> Ingestion:
-    """The ingestion of a rejected file of that name."""
+    """Return the ingestion of a rejected file of that name."""
     landed = replace(INGESTION.landed, key=f"shop/orders/{name}")
     known = {"id": name * 8, "landed": landed, "attempt": attempt, "revision": attempt * 10}
     return replace(INGESTION, **{**known, **changes})
 
 
 def settled(name: str, attempt: int = 2) -> Alert:
-    """What became of a file that was replayed, and published then."""
+    """Return the notice of a file that was replayed and then published."""
     return recovered(ingestion(name, attempt, state=State.PUBLISHED, rows=842))
 
 
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
-    """What is told is seen, text and blocks, in the channel that was named."""
-    local_slack.tell(ALERT)
+    """An alert is posted with text and blocks in the channel that it names."""
+    local_slack.notify(ALERT)
     assert local_slack.posted() == [("#orders", ALERT)]
 
 
 def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
-    """An alert whose contract names no channel goes to the deployment's."""
-    local_slack.tell(ALERT, "")
+    """An alert of a contract without a channel goes to the default channel."""
+    local_slack.notify(ALERT, "")
     assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
 def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
-    """A message that is delivered again, be it days later, is not shown again."""
+    """A message that is delivered again, even days later, is not posted again."""
     for told in (ALERT, settled("a"), unreadable_event("q", "x", "y")):
-        local_slack.tell(told)
+        local_slack.notify(told)
         local_slack.seconds += 86_400
-        local_slack.tell(told)
+        local_slack.notify(told)
     assert len(local_slack.posted()) == 3
 
 
 def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) -> None:
-    """Of several files with one cause the channel sees one message, that counts them."""
+    """Files with one cause share one message in the channel, which counts them."""
     for name in ("a", "b", "c"):
-        local_slack.tell(failed(name))
+        local_slack.notify(failed(name))
     assert local_slack.threaded() == {
         "Rejected: a (CHECKS_FAILED) (and 2 more)": [
             "Rejected: b (CHECKS_FAILED)",
@@ -160,34 +160,34 @@ def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) ->
         ]
     }
     first = local_slack.posted()[0][1]
-    assert "*3 times* the same" in str(first.blocks)
+    assert "*3 with the same cause*" in str(first.blocks)
     assert first.blocks[: len(failed("a").blocks)] == failed("a").blocks
 
 
 def test_another_cause_table_or_channel_is_another_thread(local_slack: LocalSlack) -> None:
-    """Only the same failed checks of the same table, told in the same channel, are a repeat."""
-    local_slack.tell(failed("a"))
-    local_slack.tell(failed("b", table="shop.returns"))
-    local_slack.tell(alert(ingestion("c"), replace(REPORT, checks=(replace(FAILED, id="x"),))))
-    local_slack.tell(failed("d", reason=Reason("BAD_ROWS", "x")))
-    local_slack.tell(failed("e"), "#another")
+    """Only the same failed checks of the same table and channel share a thread."""
+    local_slack.notify(failed("a"))
+    local_slack.notify(failed("b", table="shop.returns"))
+    local_slack.notify(alert(ingestion("c"), replace(REPORT, checks=(replace(FAILED, id="x"),))))
+    local_slack.notify(failed("d", reason=Reason("BAD_ROWS", "x")))
+    local_slack.notify(failed("e"), "#another")
     assert list(map(len, local_slack.threaded().values())) == [0] * 5
 
 
 def test_batches_of_other_tables_are_another_thread(local_slack: LocalSlack) -> None:
-    """A batch has the cause of one for the same tables, in whatever order, and of no other."""
+    """Batches share a cause if their tables are the same, in any order."""
     for name, tables in (("a", "xy"), ("b", "yx"), ("c", "xz")):
         parts = tuple(BatchFile(table, "1", "", 1, f"shop.{table}", "", "") for table in tables)
-        local_slack.tell(failed(name, table=BATCH, parts=parts))
+        local_slack.notify(failed(name, table=BATCH, parts=parts))
     assert list(map(len, local_slack.threaded().values())) == [1, 0]
 
 
 def test_a_window_ends(local_slack: LocalSlack) -> None:
-    """After an hour the channel hears of the same cause again, in a message that counts anew."""
-    local_slack.tell(failed("a"))
+    """After an hour the same cause opens a new message with a new count."""
+    local_slack.notify(failed("a"))
     local_slack.seconds += 3601
-    local_slack.tell(failed("b"))
-    local_slack.tell(failed("c"))
+    local_slack.notify(failed("b"))
+    local_slack.notify(failed("c"))
     assert local_slack.threaded() == {
         "Rejected: a (CHECKS_FAILED)": [],
         "Rejected: b (CHECKS_FAILED) (and 1 more)": ["Rejected: c (CHECKS_FAILED)"],
@@ -195,35 +195,35 @@ def test_a_window_ends(local_slack: LocalSlack) -> None:
 
 
 def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
-    """What became of a file is told where its alert is, its own or the one that counts it."""
+    """A recovery is posted in the thread of the file's own alert or of the one that counts it."""
     for name in ("a", "b"):
-        local_slack.tell(failed(name))
+        local_slack.notify(failed(name))
     local_slack.seconds += 20 * 86_400
-    local_slack.tell(settled("b"))
+    local_slack.notify(settled("b"))
     ((first, replies),) = local_slack.threaded().items()
     assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
     assert replies[1:] == ["Published after replay: b"]
-    assert "1 of 2 taken care of" in str(local_slack.posted()[0][1].blocks)
+    assert "1 of 2 resolved" in str(local_slack.posted()[0][1].blocks)
 
 
 @pytest.mark.parametrize("has_buttons", [False, True])
 def test_buttons_are_where_somebody_may_press_them(
     local_slack: LocalSlack, has_buttons: bool
 ) -> None:
-    """Without anybody who may act an alert has none, and as many again in its thread."""
+    """Alerts have buttons only where some users may press them, also in threads."""
     for name in ("a", "b"):
-        local_slack.tell(failed(name), has_buttons=has_buttons)
+        local_slack.notify(failed(name), has_buttons=has_buttons)
     shown = ["actions" in str(told.blocks) for _, told in local_slack.posted()]
     assert shown == [has_buttons, has_buttons]
 
 
 @pytest.mark.parametrize(("token", "stay"), [("2:", True), ("", False)])
 def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, stay: bool) -> None:
-    """An answer in the thread takes the buttons off once nothing is left to be done."""
-    local_slack.tell(failed("a"), has_buttons=True)
+    """An answer in the thread removes the buttons once no action is left."""
+    local_slack.notify(failed("a"), has_buttons=True)
     told = failed("a")
     answer = replace(told, about="answer", kind=Kind.ANSWER, cause="", token=token, text="done")
-    local_slack.tell(answer, has_buttons=True)
+    local_slack.notify(answer, has_buttons=True)
     first, reply = local_slack.posted()
     assert ("actions" in str(first[1].blocks)) is stay
     assert "actions" not in str(reply[1].blocks)
@@ -231,52 +231,52 @@ def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, sta
 
 
 def test_recovery_of_what_nobody_remembers_is_told(local_slack: LocalSlack) -> None:
-    """Where no thread is known any more, the channel sees what became of the file."""
-    local_slack.tell(settled("a"))
+    """A recovery without a known thread is posted in the channel."""
+    local_slack.notify(settled("a"))
     assert local_slack.threaded() == {"Published after replay: a": []}
 
 
 def test_failing_again_is_told_in_the_thread_and_in_the_channel(local_slack: LocalSlack) -> None:
-    """A replayed file that failed again is not counted as another, and nobody misses it."""
-    local_slack.tell(failed("a"))
-    local_slack.tell(settled("a"))
-    local_slack.tell(failed("a", attempt=3))
+    """A replayed file that failed again is posted in thread and channel, and not counted twice."""
+    local_slack.notify(failed("a"))
+    local_slack.notify(settled("a"))
+    local_slack.notify(failed("a", attempt=3))
     ((first, replies),) = local_slack.threaded().items()
     assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED)", 2)
     assert [m.get("broadcast") for m in local_slack.slack.messages.all()] == [None, False, True]
-    assert "taken care of" not in str(local_slack.posted()[0][1].blocks)
+    assert "resolved" not in str(local_slack.posted()[0][1].blocks)
 
 
 def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack) -> None:
-    """What recovered has no buttons, what fails again has; an answer decides by its token."""
+    """Recovered files have no buttons, failed ones have; an answer decides by its token."""
     answer = Alert("done", ALERT.blocks, "1", Kind.ANSWER, ingestion("a").id, token="1:x")
     done = replace(answer, about="2", token="")
     told = [failed("a"), answer, done, failed("a", 3), settled("a", 4)]
     has_buttons = []
     for alert_ in told:
-        local_slack.tell(alert_, has_buttons=True)
+        local_slack.notify(alert_, has_buttons=True)
         has_buttons.append("'actions'" in str(local_slack.posted()[0][1].blocks))
     assert has_buttons == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize("told", [failed("b"), failed("a", attempt=2), settled("a")])
 def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, told: Alert) -> None:
-    """Where a person deleted the first message, what follows is a message of its own."""
-    local_slack.tell(failed("a"))
+    """After the first message was deleted, the next alert opens a new one."""
+    local_slack.notify(failed("a"))
     local_slack.delete_first()
-    local_slack.tell(told)
-    local_slack.tell(failed("c"))
+    local_slack.notify(told)
+    local_slack.notify(failed("c"))
     again = [] if told.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
     assert next(iter(local_slack.threaded().values())) == again
 
 
 def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlack) -> None:
-    """Where a channel was archived after the alert, the default one is told of what follows."""
-    local_slack.tell(failed("a"))
+    """After a channel was archived, later alerts go to the default channel."""
+    local_slack.notify(failed("a"))
     local_slack.suffer(archived_channels=("#orders",))
-    local_slack.tell(settled("a"))
-    local_slack.tell(failed("b"))
-    local_slack.tell(failed("c"))
+    local_slack.notify(settled("a"))
+    local_slack.notify(failed("b"))
+    local_slack.notify(failed("c"))
     channels = [channel for channel, _ in local_slack.posted()]
     assert channels == ["#orders", DEFAULT, DEFAULT, DEFAULT]
     assert list(map(len, local_slack.threaded().values())) == [0, 0, 1]
@@ -284,12 +284,12 @@ def test_an_archived_channel_gives_way_to_the_default_one(local_slack: LocalSlac
 
 @pytest.mark.parametrize("bad", [0, 1])
 def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, bad: int) -> None:
-    """Whatever Slack refuses of a thread, a change or a reply: the alert is told anew, and once."""
+    """If Slack refuses any change of a thread, the alert is posted once as a new message."""
     told = [failed("a"), failed("b")]
     told[bad] = replace(told[bad], blocks=({"type": "nonsense"},))
     for _ in range(2):
         for each in told:
-            local_slack.tell(each)
+            local_slack.notify(each)
     assert list(local_slack.threaded().values())[-1] == []
     assert [alert_.text.partition(" (")[0] for _, alert_ in local_slack.posted()] == [
         "Rejected: a",
@@ -298,39 +298,39 @@ def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, b
 
 
 def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack) -> None:
-    """Who died between posting and remembering posts again, and then there is one thread."""
+    """A crash between posting and recording posts again, and leaves one thread."""
     local_slack.journal.strike("threads.open", Fault(die))
     with pytest.raises(ProcessDied):
-        local_slack.tell(failed("a"))
+        local_slack.notify(failed("a"))
     for _ in range(3):
-        local_slack.tell(failed("a"))
-    local_slack.tell(failed("b"))
+        local_slack.notify(failed("a"))
+    local_slack.notify(failed("b"))
     assert list(local_slack.threaded().values()) == [[], ["Rejected: b (CHECKS_FAILED)"]]
 
 
 def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
-    """Who died after a reply replies once more, and the count stays right."""
-    local_slack.tell(failed("a"))
+    """A crash after a reply replies again, and the count stays right."""
+    local_slack.notify(failed("a"))
     local_slack.journal.strike("threads.remember", Fault(die))
     with pytest.raises(ProcessDied):
-        local_slack.tell(failed("b"))
+        local_slack.notify(failed("b"))
     for _ in range(3):
-        local_slack.tell(failed("b"))
+        local_slack.notify(failed("b"))
     ((first, replies),) = local_slack.threaded().items()
     assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED) (and 1 more)", 2)
 
 
 def test_an_alert_of_an_older_release_is_shown(local_slack: LocalSlack) -> None:
-    """What was queued before alerts had a kind is a message of its own, shown once."""
-    local_slack.tell(Alert("t", ALERT.blocks))
-    local_slack.tell(Alert("t", ALERT.blocks))
-    local_slack.tell(Alert("t", ALERT.blocks, about="x"))
+    """An alert queued before alerts had a kind is posted once, as its own message."""
+    local_slack.notify(Alert("t", ALERT.blocks))
+    local_slack.notify(Alert("t", ALERT.blocks))
+    local_slack.notify(Alert("t", ALERT.blocks, about="x"))
     assert local_slack.threaded() == {"t": []}
     assert len(local_slack.posted()) == 2
 
 
 def test_a_channel_that_is_not_there_refuses(local_slack: LocalSlack) -> None:
-    """A channel that does not exist, or not for us, is an error that no retry mends."""
+    """A missing or closed channel is a permanent error."""
     local_slack.suffer(missing_channels=("#orders",))
     with pytest.raises(Permanent, match=r"SLACK_REFUSED.*channel_not_found"):
         local_slack.alerts().post("#orders", ALERT)
@@ -338,48 +338,48 @@ def test_a_channel_that_is_not_there_refuses(local_slack: LocalSlack) -> None:
 
 
 def test_what_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlack) -> None:
-    """A contract that names a channel that is not there still gets its people told, in a thread."""
+    """An alert for a missing channel goes to the default channel, in a thread."""
     local_slack.suffer(missing_channels=("#orders",))
-    local_slack.tell(failed("a"))
-    local_slack.tell(failed("b"))
+    local_slack.notify(failed("a"))
+    local_slack.notify(failed("b"))
     assert [channel for channel, _ in local_slack.posted()] == [DEFAULT, DEFAULT]
     assert list(map(len, local_slack.threaded().values())) == [1]
 
 
 def test_what_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
-    """Where the default channel refuses too, the message is not done: it comes again."""
+    """If the default channel refuses too, the message is delivered again."""
     local_slack.suffer(missing_channels=("#orders", DEFAULT))
     with pytest.raises(Permanent, match="SLACK_REFUSED"):
-        local_slack.tell(ALERT)
+        local_slack.notify(ALERT)
 
 
 def test_what_slack_cannot_lay_out_is_told_as_text(local_slack: LocalSlack) -> None:
-    """An alert whose blocks Slack refuses is shown without them, and blocks no other one."""
-    local_slack.tell(replace(ALERT, blocks=({"type": "nonsense"},)))
+    """An alert whose blocks Slack refuses is posted as text and blocks no other."""
+    local_slack.notify(replace(ALERT, blocks=({"type": "nonsense"},)))
     assert local_slack.posted() == [(DEFAULT, replace(ALERT, blocks=()))]
 
 
 def test_a_short_limit_is_waited_for(local_slack: LocalSlack) -> None:
-    """Where Slack says to come again in a second, the alert is shown a second later."""
+    """If Slack asks for a second's pause, the alert is posted a second later."""
     local_slack.suffer(ratelimit_next=1)
-    local_slack.tell(ALERT)
+    local_slack.notify(ALERT)
     assert len(local_slack.posted()) == 1
 
 
 def test_an_outage_in_a_thread_delays_it(local_slack: LocalSlack) -> None:
-    """Whichever call of Slack's fails: the message comes again, and nothing is lost or doubled."""
-    local_slack.tell(failed("a"))
+    """If any call of Slack fails, the message comes again; nothing is lost or doubled."""
+    local_slack.notify(failed("a"))
     for name in ("b", "c"):
         local_slack.suffer(fail_next=1)
         with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
-            local_slack.tell(failed(name))
-        local_slack.tell(failed(name))
+            local_slack.notify(failed(name))
+        local_slack.notify(failed(name))
     assert [len(replies) for replies in local_slack.threaded().values()] == [2]
 
 
 @pytest.mark.parametrize("faults", [{"fail_next": 1}, {"away_seconds": 0.5}, {"ratelimit_next": 5}])
 def test_a_busy_slack_is_tried_again(local_slack: LocalSlack, faults: dict[str, Any]) -> None:
-    """An outage or a limit is transient: the next try is taken."""
+    """An outage or a rate limit is transient, and the next try succeeds."""
     local_slack.suffer(**faults)
     alerts = local_slack.alerts()
     with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
@@ -390,28 +390,28 @@ def test_a_busy_slack_is_tried_again(local_slack: LocalSlack, faults: dict[str, 
 
 
 def test_a_wrong_token_is_refused(local_slack: LocalSlack) -> None:
-    """A token that Slack does not know is an error that names the secret and not the token."""
+    """An unknown token is an error that names the secret and not the token."""
     with pytest.raises(Transient, match=r"invalid_auth.*secret") as refusal:
         local_slack.alerts("xoxb-wrong").post("", ALERT)
     assert "xoxb-wrong" not in str(refusal.value)
 
 
 def test_a_token_that_was_replaced_is_read_again(local_slack: LocalSlack) -> None:
-    """An alert goes out with the secret's newer token where Slack refuses the one at hand."""
+    """After Slack refuses a token, the secret's newer one is used."""
     client = WebClient("xoxb-old", base_url=f"{local_slack.url}/api/")
     SlackAlerts(client, DEFAULT, {"xoxb-old": TOKEN}.__getitem__).post("", ALERT)
     assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
 def test_a_message_that_slack_cannot_show_is_refused(local_slack: LocalSlack) -> None:
-    """Blocks beyond Slack's limits are an error that no retry mends."""
+    """Blocks above Slack's limits are a permanent error."""
     section = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
     with pytest.raises(Permanent, match="invalid_blocks"):
         local_slack.alerts().post("", Alert("x", (section,)))
 
 
 def test_the_largest_alert_is_taken(local_slack: LocalSlack) -> None:
-    """An alert at its longest, of a file that broke everything, is one that Slack takes."""
+    """Slack accepts the longest possible alert."""
     wordy = replace(FAILED, expected="<" * 9000, samples=({"id": "x" * 9000},) * 9)
     report = replace(REPORT, checks=(wordy,) * 60)
     local_slack.alerts().post("", alert(INGESTION, report))
@@ -419,7 +419,7 @@ def test_the_largest_alert_is_taken(local_slack: LocalSlack) -> None:
 
 
 class Mailbox:
-    """A topic that keeps what it was sent, or is away."""
+    """A topic that keeps its alerts, or fails."""
 
     def __init__(self, *, away: bool = False) -> None:
         self.got: list[Alert] = []
@@ -433,49 +433,47 @@ class Mailbox:
 
 
 def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
-    """What was held up until people were told what became of a file later is not shown."""
+    """An alert that was delayed until a later one of the same ingestion is not posted."""
     topic, slack = Mailbox(), local_slack.alerts()
-    alert_channels = AlertChannels(
-        local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic)
-    )
+    channels = AlertChannels(local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic))
     first, late, last = failed("a"), failed("a", revision=11), settled("a")
     answer = replace(last, kind=Kind.ANSWER, about="answer", text="answer", revision=0)
     for told in (first, last, late, answer):
         for to_topic in (False, True):
-            tell(
-                alert_channels,
-                Queued("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
+            notify(
+                channels,
+                QueuedAlert("#orders", replace(told, token=""), to_topic=to_topic).to_json(),
             )
     assert local_slack.threaded() == {first.text: [last.text, answer.text]}
     assert [told.text for told in topic.got] == [first.text, last.text, answer.text]
 
 
 def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
-    """An outage of either delays the other by nothing, and doubles nothing there."""
+    """An outage of Slack or of the topic neither delays nor doubles the other."""
     topic = Mailbox(away=True)
     threads = local_slack.threads
-    alert_channels = AlertChannels(
+    channels = AlertChannels(
         threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
     )
-    to_slack, to_topic = Queued("#orders", ALERT), Queued("#orders", ALERT, to_topic=True)
+    to_slack, to_topic = QueuedAlert("#orders", ALERT), QueuedAlert("#orders", ALERT, to_topic=True)
     for _ in range(3):
-        tell(alert_channels, to_slack.to_json())
+        notify(channels, to_slack.to_json())
         with pytest.raises(Transient, match="TOPIC_UNAVAILABLE"):
-            tell(alert_channels, to_topic.to_json())
+            notify(channels, to_topic.to_json())
     topic.away = False
     for _ in range(3):
-        tell(alert_channels, to_topic.to_json())
+        notify(channels, to_topic.to_json())
     assert (len(local_slack.posted()), topic.got) == (1, [ALERT])
 
 
 def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
-    """A deployment without Slack has each alert in its log and, where set, its topic."""
+    """Without Slack each alert is in the log and, where set, in the topic."""
     topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
-    alert_channels = AlertChannels(
+    channels = AlertChannels(
         threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
     )
-    tell(alert_channels, Queued("#orders", ALERT).to_json())
-    tell(alert_channels, Queued("#orders", ALERT, to_topic=True).to_json())
+    notify(channels, QueuedAlert("#orders", ALERT).to_json())
+    notify(channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())
     assert ([record.getMessage() for record in caplog.records], topic.got) == (
         [ALERT.text],
         [ALERT],
@@ -484,7 +482,7 @@ def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> N
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
 def test_nonsense_is_tried_again(answer: str) -> None:
-    """Whatever a proxy or a dying server answers in Slack's place is transient."""
+    """Any nonsensical answer in Slack's place is transient."""
     with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
         alerts = SlackAlerts(WebClient(TOKEN, base_url=f"{url}/api/"), DEFAULT)
         with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
@@ -492,7 +490,7 @@ def test_nonsense_is_tried_again(answer: str) -> None:
 
 
 def test_silence_is_tried_again() -> None:
-    """A Slack that takes the call and never answers, or is not there, is transient."""
+    """A Slack that never answers, or is unreachable, is transient."""
     with wire.silent() as url:
         for address in (url, wire.nobody()):
             client = WebClient(TOKEN, base_url=f"{address}/api/", timeout=1)
@@ -501,7 +499,7 @@ def test_silence_is_tried_again() -> None:
 
 
 def test_without_slack_the_log_tells(caplog: pytest.LogCaptureFixture) -> None:
-    """A deployment without Slack finds each alert in its log, with the channel it was meant for."""
+    """Without Slack each alert is in the log with its channel."""
     LogAlerts(logging.getLogger("test")).post("#orders", ALERT)
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("ERROR", ALERT.text)

@@ -1,4 +1,4 @@
-"""What readers are told, on its way through the queues and onto EventBridge."""
+"""Announcements go through the queues to consumers and onto EventBridge."""
 
 import json
 import uuid
@@ -14,9 +14,16 @@ from moto import mock_aws
 from functions.adapters.sqs import (
     AnnouncementQueue,
 )
-from functions.downstream.announce import EventBus, Readers, Refreshing, announce, bring, detail
+from functions.downstream.announce import (
+    ConsumerRefresh,
+    Consumers,
+    EventBus,
+    announce,
+    detail,
+    refresh,
+)
 from functions.downstream.queues import (
-    GivenUp,
+    RefreshDeadLetters,
     RefreshQueue,
 )
 from functions.model.announcement import Announcement, Refresh, announcements
@@ -49,17 +56,17 @@ class Aws:
     events: Any
 
     def queue(self, *, fifo: bool = False) -> str:
-        """The address of an empty queue."""
+        """Return the address of a new, empty queue."""
         name = uuid.uuid4().hex + (".fifo" if fifo else "")
         attributes = {"FifoQueue": "true"} if fifo else {}
         return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
     def bodies(self, url: str, most: int = 10) -> list[str]:
-        """What waits in a queue."""
+        """Return the waiting bodies of a queue."""
         return [message["Body"] for message in self._received(url, most)]
 
     def redrive(self, dead: str, url: str) -> None:
-        """Have dead letters tried again: SQS moves each with the group that it is in."""
+        """Retry dead letters: SQS moves each with its group."""
         for letter in self._received(dead, 10):
             self.sqs.send_message(
                 QueueUrl=url,
@@ -83,7 +90,7 @@ def aws() -> Iterator[Aws]:
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue of announcements, and what whoever reads it is given."""
+    """The queue of announcements, and a function that reads it."""
 
     queue: AnnouncementQueue | FakeAnnouncements
     received: Callable[[], list[Announcement]]
@@ -101,7 +108,7 @@ def queue(request: pytest.FixtureRequest, aws: Aws) -> Queue:
 
 
 def test_what_is_sent_is_read(queue: Queue) -> None:
-    """Announcements come out as they went in, with whatever characters."""
+    """Announcements come out as they went in, with any characters."""
     odd = replace(REJECTED, reason="a 'quoted' ü\n\"line\" <!channel>")
     for each in (TOLD, odd):
         queue.queue.send(each)
@@ -110,7 +117,7 @@ def test_what_is_sent_is_read(queue: Queue) -> None:
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"state": "lost"}', "nonsense"])
 def test_what_is_none_is_refused(body: str) -> None:
-    """A message that is no announcement, or no refresh, is an error that says so."""
+    """A message that is not an announcement, or not a refresh, is a clear error."""
     with pytest.raises(Permanent, match="BAD_ANNOUNCEMENT"):
         Announcement.read(body)
     with pytest.raises(Permanent, match="BAD_REFRESH"):
@@ -118,18 +125,18 @@ def test_what_is_none_is_refused(body: str) -> None:
 
 
 def test_what_a_newer_release_adds_is_left_out() -> None:
-    """A redeployment may meet messages of the release after it."""
+    """Unknown fields of a newer release are ignored."""
     assert Announcement.read(TOLD.text()[:-1] + ', "new": 1}') == TOLD
 
 
 @pytest.mark.parametrize("told", [TOLD, REJECTED], ids=lambda told: told.state)
 def test_each_event_fits_the_published_schema(told: Announcement) -> None:
-    """What is on the bus is what docs/announcement-1.schema.json says."""
+    """Each event matches docs/announcement-1.schema.json."""
     validate_announcement(json.loads(detail(told, "dev")))
 
 
 def test_what_does_not_apply_is_empty() -> None:
-    """Of what was rejected there are branch and reason, of what was published a commit."""
+    """A rejection has a branch and a reason, a publication a commit."""
     assert (TOLD.commit, TOLD.position, TOLD.branch, TOLD.reason) == ("c0ffee", 5, "", "")
     assert (REJECTED.commit, REJECTED.position, REJECTED.metadata_location) == ("", 0, "")
     assert REJECTED.branch == INGESTION.branch
@@ -138,14 +145,14 @@ def test_what_does_not_apply_is_empty() -> None:
 
 
 def test_who_published_it_anyway_is_told() -> None:
-    """Readers see that a person took the audit's place, and why."""
+    """An announcement says who published in spite of the audit, and why."""
     approval = Approval("Ada", "a refund", "2026-11-22T01:00:00.000+00:00", ())
     (told,) = announcements(replace(PUBLISHED, approval=approval))
     assert (told.approved_by, told.approved_because) == ("Ada", "a refund")
 
 
 def test_another_end_has_another_id() -> None:
-    """Told again, an end has the same id; another attempt or state is another end."""
+    """A repeated announcement has the same id; another attempt or state has another."""
     ends = [
         PUBLISHED,
         replace(PUBLISHED, attempt=PUBLISHED.attempt + 1),
@@ -156,7 +163,7 @@ def test_another_end_has_another_id() -> None:
 
 @dataclass
 class Bus:
-    """EventBridge as far as an adapter sees it; refuses what it is told to."""
+    """EventBridge as the adapter sees it; refuses on demand."""
 
     refuses: bool = False
     entries: tuple[dict[str, Any], ...] = ()
@@ -171,7 +178,7 @@ class Bus:
 
 
 def test_an_event_says_what_it_is() -> None:
-    """Rules match by source, by the kind of end, and by everything in the detail."""
+    """Rules can match by source, by final state, and by everything in the detail."""
     bus = Bus()
     for told in (TOLD, REJECTED, replace(REJECTED, state=State.ERRORED)):
         EventBus(bus, "default", "dev").put(told)
@@ -182,12 +189,12 @@ def test_an_event_says_what_it_is() -> None:
 
 
 def test_eventbridge_takes_the_event(aws: Aws) -> None:
-    """The real client takes the entry as it is made."""
+    """The real client accepts the entry."""
     EventBus(aws.events, "default", "dev").put(TOLD)
 
 
 def test_a_bus_that_refuses_is_tried_again() -> None:
-    """EventBridge may take a call and refuse its entry, or the call; both are told again."""
+    """A refused call or entry is transient, and the next try repeats it."""
     with pytest.raises(Transient, match=r"BUS_UNAVAILABLE.*InternalFailure"):
         EventBus(Bus(refuses=True), "mine", "dev").put(TOLD)
     client = boto3.client("events", **ACCOUNT)
@@ -198,107 +205,116 @@ def test_a_bus_that_refuses_is_tried_again() -> None:
 
 
 def test_a_bus_that_refuses_holds_up_no_warehouse(aws: Aws) -> None:
-    """The warehouses have their refresh, once, however often the event is tried."""
+    """Consumers get their refresh once, however often the event is retried."""
     url = aws.queue(fifo=True)
     bus = Bus(refuses=True)
-    readers = Readers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
+    consumers = Consumers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
     for _ in range(3):
         with pytest.raises(Transient):
-            announce(readers, TOLD.text())
+            announce(consumers, TOLD.text())
     assert [Refresh.read(body) for body in aws.bodies(url)] == [
         Refresh(INGESTION.table, 5, "s3://lake/warehouse/5.json")
     ]
     bus.refuses = False
-    announce(readers, TOLD.text())
+    announce(consumers, TOLD.text())
     assert len(bus.entries) == 1
 
 
 def test_files_of_one_commit_are_one_refresh(aws: Aws) -> None:
-    """Where one commit publishes several files, each is announced, and the warehouse asked once."""
+    """If one commit publishes several files, each is announced and one refresh is sent."""
     url = aws.queue(fifo=True)
     bus = Bus()
-    readers = Readers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
+    consumers = Consumers(EventBus(bus, "default", "dev"), (RefreshQueue(aws.sqs, url),))
     for number in range(5):
-        announce(readers, replace(TOLD, id=f"{number}", ingestion=f"{number}").text())
+        announce(consumers, replace(TOLD, id=f"{number}", ingestion=f"{number}").text())
     assert len(bus.entries) == 5
     assert len(aws.bodies(url)) == 1
 
 
 @pytest.mark.parametrize("told", [REJECTED, replace(TOLD, metadata_location="")])
 def test_warehouses_are_asked_only_after_main_moved(aws: Aws, told: Announcement) -> None:
-    """Of what was not published, or dropped since, there is nothing for them to read."""
+    """A rejection, or a table that was dropped since, sends no refresh."""
     url = aws.queue(fifo=True)
-    announce(Readers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), told.text())
+    announce(Consumers(EventBus(Bus(), "b", "dev"), (RefreshQueue(aws.sqs, url),)), told.text())
     assert aws.bodies(url) == []
 
 
 @dataclass
 class Refusing:
-    """A warehouse that answers with an error."""
+    """A consumer that answers with an error."""
 
     error: LakegateError
 
     def refresh(self, refresh: Refresh) -> bool:
-        """See Warehouse."""
+        """Raise the error."""
         raise self.error
 
 
 def test_what_is_refused_for_good_is_given_up_at_once(aws: Aws) -> None:
-    """It lies where an alarm watches, holds up nothing, and can be tried again as it was."""
+    """A refused refresh goes to the dead-letter queue at once, unchanged, and blocks nothing."""
     url = aws.queue(fifo=True)
     body = Refresh("a.b", 1, "s3://x").text()
-    bring(Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, url)), body)
+    refresh(
+        ConsumerRefresh(
+            Refusing(Permanent("REFUSED", "no such table")), RefreshDeadLetters(aws.sqs, url)
+        ),
+        body,
+    )
     assert aws.bodies(url) == [body]
 
 
 def test_of_one_table_refreshes_that_are_tried_again_are_worked_on_one_by_one(aws: Aws) -> None:
-    """A redrive runs no two refreshes of a table at once: an older one could end last."""
+    """A redrive never runs two refreshes of one table at once: an older one could end last."""
     url, dead = aws.queue(fifo=True), aws.queue(fifo=True)
     tried = [Refresh("a.b", 2, "s3://x"), Refresh("a.c", 1, "s3://x"), Refresh("a.b", 1, "s3://x")]
     bodies = [each.text() for each in tried]
-    refusing = Refreshing(Refusing(Permanent("REFUSED", "no such table")), GivenUp(aws.sqs, dead))
+    refusing = ConsumerRefresh(
+        Refusing(Permanent("REFUSED", "no such table")), RefreshDeadLetters(aws.sqs, dead)
+    )
     for body in bodies:
-        bring(refusing, body)
+        refresh(refusing, body)
     aws.redrive(dead, url)
     at_once = [body for _ in bodies for body in aws.bodies(url, most=1)]
     assert at_once == bodies[:2]
 
 
 def test_what_is_refused_again_is_kept_again(aws: Aws) -> None:
-    """SQS drops a second message of one id for five minutes: each letter has an id of its own."""
+    """A message that is refused again is kept again: each has its own id."""
     dead = aws.queue(fifo=True)
     body = Refresh("a.b", 1, "s3://x").text()
     for _ in range(2):
-        GivenUp(aws.sqs, dead).keep(body)
+        RefreshDeadLetters(aws.sqs, dead).keep(body)
     assert aws.bodies(dead) == [body, body]
 
 
 def test_what_cannot_be_read_holds_up_nothing(aws: Aws) -> None:
-    """What is no refresh is of no table: it is given up, and waits for no other of its kind."""
+    """An unreadable message goes to the dead-letter queue and blocks no other."""
     dead = aws.queue(fifo=True)
-    unread = Refreshing(Refusing(Transient("AWAY", "never asked")), GivenUp(aws.sqs, dead))
+    unread = ConsumerRefresh(
+        Refusing(Transient("AWAY", "never asked")), RefreshDeadLetters(aws.sqs, dead)
+    )
     for body in ("one", "two"):
-        bring(unread, body)
+        refresh(unread, body)
     assert [body for _ in range(2) for body in aws.bodies(dead, most=1)] == ["one", "two"]
 
 
 def test_what_may_pass_comes_again(aws: Aws) -> None:
-    """A warehouse that is away fails the message, which SQS gives again."""
+    """An unavailable consumer fails the message, which SQS delivers again."""
     url = aws.queue(fifo=True)
-    away = Refreshing(Refusing(Transient("AWAY", "later")), GivenUp(aws.sqs, url))
+    away = ConsumerRefresh(Refusing(Transient("AWAY", "later")), RefreshDeadLetters(aws.sqs, url))
     with pytest.raises(Transient, match="AWAY"):
-        bring(away, Refresh("a.b", 1, "s3://x").text())
+        refresh(away, Refresh("a.b", 1, "s3://x").text())
     assert aws.bodies(url) == []
 
 
 def test_queues_that_refuse_are_tried_again() -> None:
-    """What SQS refuses is transient: nothing is noted as done."""
+    """SQS's refusals are transient: nothing is recorded as done."""
     client = boto3.client("sqs", **ACCOUNT)
     url = "https://sqs/000000000000/q.fifo"
     calls: list[Callable[[], object]] = [
         lambda: AnnouncementQueue(client, url).send(TOLD),
         lambda: RefreshQueue(client, url).send(Refresh("a.b", 1, "s3://x")),
-        lambda: GivenUp(client, url).keep("x"),
+        lambda: RefreshDeadLetters(client, url).keep("x"),
     ]
     for call in calls:
         with Stubber(client) as stubber:

@@ -1,4 +1,4 @@
-"""What the catalog's references do, in memory and in Nessie."""
+"""The catalog's references behave alike in memory and in Nessie."""
 
 import uuid
 from collections.abc import Callable
@@ -38,34 +38,34 @@ class Lake:
 
     @property
     def table(self) -> str:
-        """A table that no other test uses."""
+        """Return a table that no other test uses."""
         return f"{self.name}.orders"
 
     def branch(self, number: int = 1) -> str:
-        """The name of a branch that no other test uses."""
+        """Return the name of a branch that no other test uses."""
         return f"ingest/{self.name}.orders/file-{number}"
 
     def written(self, number: int, table: str = "") -> tuple[str, str]:
-        """A branch off main on which a table was changed: its name and its head."""
+        """Return a branch off main on which a table was changed, and its head."""
         branch = self.branch(number)
         self.bases[branch] = self.catalog.create_branch(branch)
         return branch, self.write(branch, table or self.table, f"word {number}")
 
     def merge(self, branch: str, at: str, base: str = "", **properties: str) -> str:
-        """Merge all since the branch was cut, or since `base`, with whatever properties."""
+        """Merge everything since the branch was created, or since `base`."""
         base = base or self.bases.get(branch, NO_HASH)
         return self.catalog.merge(branch, at, base, f"Publish {branch}", properties or {"k": "v"})
 
 
 class _Writer:
-    """Nessie as a writer of tables sees it (REST API v2)."""
+    """Nessie as a writer of tables uses it (REST API v2)."""
 
     def __init__(self, uri: str, token: str) -> None:
         self._trees = f"{uri}/api/v2/trees"
         self._headers = {"Authorization": f"Bearer {token}"}
 
     def write(self, branch: str, table: str, word: str) -> str:
-        """Commit another place of the table's metadata."""
+        """Commit a new metadata address of the table."""
         namespace = table.split(".", maxsplit=1)[0]
         if self._content(branch, namespace) is None:
             content = {"type": "NAMESPACE", "elements": [namespace]}
@@ -75,7 +75,7 @@ class _Writer:
         return self._commit(branch, table, {**there, **ids, "metadataLocation": word})
 
     def read(self, branch: str, table: str) -> str:
-        """The place of the table's metadata."""
+        """Return the address of the table's metadata."""
         content = self._content(branch, table)
         return str(content["metadataLocation"]) if content else ""
 
@@ -100,7 +100,7 @@ class _Writer:
 
 @pytest.fixture(params=["in memory", pytest.param("Nessie", marks=pytest.mark.stack)])
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """A lake in which this test's table is not there yet."""
+    """A lake without this test's table."""
     name = f"t{uuid.uuid4().hex[:12]}"
     if request.param == "in memory":
         fake = FakeCatalog(FakeClock())
@@ -118,7 +118,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 
 def test_main_begins_once(lake: Lake) -> None:
-    """A main that has commits is left as it is."""
+    """A main that has commits stays unchanged."""
     before = lake.catalog.head("main")
     assert lake.catalog.begun()
     assert lake.catalog.begin("ops") is False
@@ -126,7 +126,7 @@ def test_main_begins_once(lake: Lake) -> None:
 
 
 def test_a_virgin_main_begins_once_in_memory() -> None:
-    """Of those who give main its first commit one does; branches can then be cut and merged."""
+    """Of several first commits of main one succeeds; branches can then be created and merged."""
     catalog = FakeCatalog(FakeClock(), virgin=True)
     assert not catalog.begun()
     assert [catalog.begin("ops") for _ in range(3)] == [True, False, False]
@@ -135,20 +135,20 @@ def test_a_virgin_main_begins_once_in_memory() -> None:
 
 @pytest.mark.stack
 def test_a_virgin_main_begins_once_in_nessie(servers: Servers) -> None:
-    """Of those who give main its first commit at the same moment one does, and none fails."""
+    """Of several simultaneous first commits of main one succeeds and none fails."""
     assert sorted(servers.began) == [False, False, False, True]
     assert list(Catalog(servers.nessie, servers.tokens["reader"]).log())[-1].message == "Begin"
 
 
 def test_a_branch_begins_at_main(lake: Lake) -> None:
-    """A new branch stands where main does, and the answer says where that is."""
+    """A new branch is at main's head, and the answer names that hash."""
     main = lake.catalog.head("main")
     assert lake.catalog.create_branch(lake.branch()) == main
     assert lake.catalog.head(lake.branch()) == main
 
 
 def test_a_branch_that_exists_is_found(lake: Lake) -> None:
-    """Cutting a branch again leaves it as it is, with what was written on it, and says where."""
+    """Creating an existing branch leaves it unchanged and returns its head."""
     branch, head = lake.written(1)
     assert lake.catalog.create_branch(branch) == head
     assert lake.read(branch, lake.table) == "word 1"
@@ -164,13 +164,13 @@ def test_what_is_on_a_branch_is_not_on_main(lake: Lake) -> None:
 
 
 def test_an_unknown_branch_is_unknown(lake: Lake) -> None:
-    """A branch that was never cut has no head."""
+    """A branch that was never created has no head."""
     with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
         lake.catalog.head(lake.branch())
 
 
 def test_a_deleted_branch_is_gone(lake: Lake) -> None:
-    """A branch is deleted with all that it holds; deleting it again is no error."""
+    """A branch is deleted with its content; deleting it again is no error."""
     branch, _ = lake.written(1)
     lake.catalog.delete_branch(branch)
     lake.catalog.delete_branch(branch)
@@ -180,7 +180,7 @@ def test_a_deleted_branch_is_gone(lake: Lake) -> None:
 
 
 def test_a_fresh_branch_has_one_maker(lake: Lake) -> None:
-    """A branch to publish from that is there already is not taken for one's own, and stays."""
+    """An existing publish branch is not reused, and stays."""
     name = f"publish/{lake.name}.orders/0a1b2c3d4e5f-0a1b2c"
     head = lake.catalog.create_branch(name)
     lake.merge(*lake.written(1))
@@ -246,13 +246,13 @@ def test_a_merge_is_done_once_even_when_main_has_moved(lake: Lake) -> None:
 
 
 def test_an_empty_branch_changes_nothing(lake: Lake) -> None:
-    """A branch on which nothing was written has nothing to merge."""
+    """A branch without changes has nothing to merge."""
     head = lake.catalog.create_branch(lake.branch())
     assert lake.merge(lake.branch(), head, head) == ""
 
 
 def test_only_what_was_named_is_merged(lake: Lake) -> None:
-    """What was written on the branch after the named hash stays there, until it is named."""
+    """Changes after the named hash stay on the branch until they are named."""
     branch, head = lake.written(1)
     later = lake.write(branch, lake.table, "later")
     lake.merge(branch, head)
@@ -263,7 +263,7 @@ def test_only_what_was_named_is_merged(lake: Lake) -> None:
 
 
 def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake) -> None:
-    """Of two branches that changed one table the second is refused, however often it tries."""
+    """Of two branches that changed one table the second is always refused."""
     lake.merge(*lake.written(0))
     first, second = lake.written(1), lake.written(2)
     lake.merge(*first)
@@ -276,7 +276,7 @@ def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake) -> None:
 
 
 def test_two_first_writes_are_a_conflict(lake: Lake) -> None:
-    """Of two branches that made the same table the second is refused."""
+    """Of two branches that created the same table the second is refused."""
     first, second = lake.written(1), lake.written(2)
     lake.merge(*first)
     with pytest.raises(MergeConflict):
@@ -284,7 +284,7 @@ def test_two_first_writes_are_a_conflict(lake: Lake) -> None:
 
 
 def test_a_write_on_main_is_a_conflict(lake: Lake) -> None:
-    """A table that somebody changed on main itself refuses branches that were cut before."""
+    """A change of a table on main conflicts with branches created before."""
     lake.merge(*lake.written(0))
     branch, head = lake.written(1)
     lake.write("main", lake.table, "by hand")
@@ -294,7 +294,7 @@ def test_a_write_on_main_is_a_conflict(lake: Lake) -> None:
 
 
 def test_what_came_later_on_a_merged_branch_can_conflict(lake: Lake) -> None:
-    """A branch that goes on after its merge is judged by what main did since that merge."""
+    """A branch that continues after its merge conflicts only with later changes of main."""
     branch, head = lake.written(1)
     lake.merge(branch, head)
     lake.merge(*lake.written(2))
@@ -304,7 +304,7 @@ def test_what_came_later_on_a_merged_branch_can_conflict(lake: Lake) -> None:
 
 
 def test_a_main_that_was_set_back_takes_no_branch_that_was_cut_before(lake: Lake) -> None:
-    """What main lost never comes back with another file's branch; a fresh branch is merged."""
+    """Commits that main lost never return with another branch; a fresh branch is merged."""
     before = lake.catalog.head("main")
     lake.merge(*lake.written(1))
     branch, head = lake.written(2, f"{lake.name}.others")
@@ -319,7 +319,7 @@ def test_a_main_that_was_set_back_takes_no_branch_that_was_cut_before(lake: Lake
 
 
 def test_what_differs_between_two_hashes_is_named(lake: Lake) -> None:
-    """Tables that were made, changed or dropped are told apart from those that stayed."""
+    """The difference of two hashes names the tables created, changed or dropped."""
     base = lake.catalog.head("main")
     branch, head = lake.written(1)
     assert lake.catalog.changed_tables(base, head) == {lake.table}
@@ -330,7 +330,7 @@ def test_what_differs_between_two_hashes_is_named(lake: Lake) -> None:
 
 
 def test_other_tables_are_no_conflict(lake: Lake) -> None:
-    """Branches that changed different tables are all merged, even if both made their namespace."""
+    """Branches that changed different tables are all merged, even if both created a namespace."""
     branches = [lake.written(n, f"{lake.name}.t{n}") for n in range(3)]
     for each in branches:
         assert lake.merge(*each) == lake.catalog.head("main")
@@ -342,7 +342,7 @@ def test_other_tables_are_no_conflict(lake: Lake) -> None:
 
 
 def test_a_fresh_branch_is_no_conflict(lake: Lake) -> None:
-    """The same change, written anew on a branch cut since, is merged."""
+    """The same change on a branch created since is merged."""
     lake.merge(*lake.written(0))
     lake.written(1)
     lake.merge(*lake.written(2))
@@ -351,7 +351,7 @@ def test_a_fresh_branch_is_no_conflict(lake: Lake) -> None:
 
 
 def test_a_branch_that_is_gone_cannot_be_merged(lake: Lake) -> None:
-    """A branch that was deleted, or never was, is unknown, whatever hash is named."""
+    """A branch that is deleted, or never existed, is unknown for any hash."""
     branch, head = lake.written(1)
     lake.catalog.delete_branch(branch)
     for name in (branch, lake.branch(2)):
@@ -361,7 +361,7 @@ def test_a_branch_that_is_gone_cannot_be_merged(lake: Lake) -> None:
 
 
 def test_a_hash_that_is_none_cannot_be_merged(lake: Lake) -> None:
-    """A hash that names no commit is refused, and main stays."""
+    """An unknown hash is refused, and main stays unchanged."""
     branch, _ = lake.written(1)
     with pytest.raises(UnknownBranch):
         lake.merge(branch, NO_HASH)
@@ -369,7 +369,7 @@ def test_a_hash_that_is_none_cannot_be_merged(lake: Lake) -> None:
 
 
 def test_a_hash_is_taken_through_any_branch(lake: Lake) -> None:
-    """A known hash is merged though the named branch does not lead to it: only a name guards."""
+    """A known hash is merged even if the named branch does not lead to it."""
     branch, head = lake.written(1)
     lake.catalog.delete_branch(branch)
     lake.catalog.create_branch(branch)
@@ -378,7 +378,7 @@ def test_a_hash_is_taken_through_any_branch(lake: Lake) -> None:
 
 
 def test_the_log_goes_from_the_newest_back(lake: Lake) -> None:
-    """Main's commits come in order, each naming the one before, down to the first."""
+    """Main's commits come in order, each naming its parent, down to the first."""
     begun = lake.catalog.head("main")
     merged = [lake.merge(*lake.written(number), k=str(number)) for number in range(2)]
     log = list(lake.catalog.log())
@@ -389,14 +389,14 @@ def test_the_log_goes_from_the_newest_back(lake: Lake) -> None:
 
 
 def test_the_log_has_more_than_a_page(lake: Lake) -> None:
-    """However many commits main has, the log has them all."""
+    """The log has all commits, however many pages they take."""
     made = [lake.write("main", lake.table, str(number)) for number in range(120)]
     log = (commit.hash for commit in lake.catalog.log())
     assert [next(log) for _ in made] == made[::-1]
 
 
 def test_references_are_all_branches(lake: Lake) -> None:
-    """Every branch is there with its head, main among them."""
+    """The references contain every branch with its head, and main."""
     branch, head = lake.written(1)
     found = lake.catalog.references()
     assert found[branch] == head
@@ -404,7 +404,7 @@ def test_references_are_all_branches(lake: Lake) -> None:
 
 
 def test_a_log_tells_what_became_of_a_table(lake: Lake) -> None:
-    """Newest first, each commit says which metadata it gave this table, if any; merges say so."""
+    """Each commit of a log says which metadata it gave a table; merges are marked."""
     lake.merge(*lake.written(1))
     branch, _ = lake.written(2)
     lake.write(branch, f"{lake.name}.other", "other")
@@ -420,7 +420,7 @@ def test_a_log_tells_what_became_of_a_table(lake: Lake) -> None:
 
 
 def test_a_merge_leaves_the_metadata_as_it_is(lake: Lake) -> None:
-    """Main then names the very file that the branch wrote."""
+    """After a merge main names the metadata file that the branch wrote."""
     branch, head = lake.written(1)
     lake.merge(branch, head)
     on_main = lake.catalog.metadata(lake.catalog.head("main"), lake.table)
@@ -428,7 +428,7 @@ def test_a_merge_leaves_the_metadata_as_it_is(lake: Lake) -> None:
 
 
 def test_a_hash_is_known_without_its_branch(lake: Lake) -> None:
-    """What a deleted branch held can still be read by its hash."""
+    """The content of a deleted branch is readable by its hash."""
     branch, head = lake.written(1)
     metadata = lake.catalog.metadata(head, lake.table)
     lake.catalog.delete_branch(branch)
@@ -437,7 +437,7 @@ def test_a_hash_is_known_without_its_branch(lake: Lake) -> None:
 
 
 def test_main_says_how_far_it_is(lake: Lake) -> None:
-    """Each commit on main takes it one further; what is on branches does not."""
+    """Each commit on main raises its position by one; commits on branches do not."""
     before = lake.catalog.tip()
     branch, at = lake.written(1)
     assert lake.catalog.tip() == before
@@ -447,7 +447,7 @@ def test_main_says_how_far_it_is(lake: Lake) -> None:
 
 
 def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
-    """Before its first commit a table has none; a hash that is none is unknown."""
+    """A table has no metadata before its first commit; an unknown hash is unknown."""
     assert lake.catalog.metadata(lake.catalog.head("main"), lake.table) == ""
     with pytest.raises(UnknownBranch):
         lake.catalog.metadata(NO_HASH, lake.table)
@@ -456,7 +456,7 @@ def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
 
 
 def test_a_history_tells_what_was_changed(lake: Lake) -> None:
-    """Each of main's commits is told with the tables that it changed, a merge's among them."""
+    """Each of main's commits names the tables that it changed, also for a merge."""
     branch, head = lake.written(1)
     lake.catalog.merge(branch, head, lake.bases[branch], "ours", {"ours": "1"})
     ours = lake.catalog.head("main")
@@ -472,7 +472,7 @@ def test_a_history_tells_what_was_changed(lake: Lake) -> None:
 
 
 def calls(catalog: Catalog) -> list[Callable[[], object]]:
-    """Each of the adapter's methods, ready to be called."""
+    """Return each of the adapter's methods as a call."""
     return [
         lambda: catalog.create_branch("ingest/x"),
         lambda: catalog.head("ingest/x"),
@@ -494,7 +494,7 @@ def calls(catalog: Catalog) -> list[Callable[[], object]]:
     ids=[*wire.BROKEN_ANSWERS, "a proxy that knows no such page"],
 )
 def test_nonsense_is_tried_again(answer: bytes) -> None:
-    """Whatever a proxy or a dying server answers in Nessie's place is transient."""
+    """Any nonsensical answer in Nessie's place is transient."""
     with wire.answering(answer) as url:
         for call in calls(Catalog(url, "token")):
             with pytest.raises(Transient):
@@ -502,7 +502,7 @@ def test_nonsense_is_tried_again(answer: bytes) -> None:
 
 
 def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
-    """A server that cannot commit now says so by a 409, which is no conflict of the branch's."""
+    """An overloaded server answers 409, which is transient and not a conflict."""
     main = {"type": "BRANCH", "name": "main", "hash": NO_HASH}
     busy = {"status": 409, "errorCode": "REFERENCE_CONFLICT", "message": "retries exhausted"}
     answers = wire.json("200 OK", main), wire.json("409 Conflict", busy)
@@ -511,7 +511,7 @@ def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
 
 
 def test_a_nessie_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, every call says so as a transient error."""
+    """If Nessie is unreachable every call is a transient error."""
     for call in calls(Catalog(wire.nobody(), "token")):
         with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
             call()
@@ -519,7 +519,7 @@ def test_a_nessie_that_is_away_is_tried_again() -> None:
 
 @pytest.mark.stack
 def test_a_wrong_token_is_refused(servers: Servers) -> None:
-    """Nobody without a token of the catalog's sees or changes anything."""
+    """Without a valid token nothing can be read or changed."""
     for call in calls(Catalog(servers.nessie, "wrong")):
         with pytest.raises(Transient, match=r"TOKEN_REFUSED.*`lakegate rotate`.*`lakegate doctor`"):
             call()
@@ -528,7 +528,7 @@ def test_a_wrong_token_is_refused(servers: Servers) -> None:
 @pytest.mark.stack
 @pytest.mark.parametrize("role", ["uploader", "job", "reader"])
 def test_only_the_publisher_merges(servers: Servers, role: str) -> None:
-    """The other roles' tokens cannot bring a branch to main."""
+    """The other roles' tokens cannot merge into main."""
     name = f"t{uuid.uuid4().hex[:12]}"
     publisher, other = (
         Catalog(servers.nessie, servers.tokens["publisher"]),
@@ -546,7 +546,7 @@ def test_only_the_publisher_merges(servers: Servers, role: str) -> None:
 
 @pytest.mark.stack
 def test_the_uploader_cuts_and_deletes_branches(servers: Servers) -> None:
-    """The upload Lambda's token is enough for what a story does with it."""
+    """The upload Lambda's token suffices for everything that an ingestion does with it."""
     uploader = Catalog(servers.nessie, servers.tokens["uploader"])
     branch = f"ingest/t{uuid.uuid4().hex[:12]}/file"
     assert uploader.create_branch(branch) == uploader.head("main")

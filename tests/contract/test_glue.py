@@ -1,4 +1,4 @@
-"""How AWS Glue's catalog follows main: it only ever goes forward."""
+"""AWS Glue's catalog follows main and never goes back."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -37,14 +37,14 @@ AMOUNT = NestedField(2, "amount", DecimalType(9, 2), doc="in euros")
 
 @dataclass(frozen=True)
 class Catalog:
-    """The adapter, and what it works with."""
+    """The adapter with its clients."""
 
     glue: Glue
     client: Any
     s3: Any
 
     def refresh(self, position: int, *columns: NestedField) -> Refresh:
-        """The table as it is on main at a position, with the metadata file there."""
+        """Refresh the table to a position with the metadata file there."""
         address = f"{LOCATION}/metadata/{position}.metadata.json"
         metadata = new_table_metadata(
             Schema(*columns or (ID,)), UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, LOCATION
@@ -54,17 +54,17 @@ class Catalog:
         return Refresh(TABLE, position, address)
 
     def table(self, database: str = "pub_shop", name: str = "orders") -> dict[str, Any]:
-        """What Glue says of a table."""
+        """Return Glue's definition of a table."""
         return dict(self.client.get_table(DatabaseName=database, Name=name)["Table"])
 
     @property
     def stands_at(self) -> str:
-        """The metadata file that readers of Glue see."""
+        """Return the metadata file that Glue's tables point to."""
         return str(self.table()["Parameters"]["metadata_location"])
 
 
 def connected() -> Catalog:
-    """An empty Glue, and a lake."""
+    """Return an empty Glue, and a lake."""
     client, s3 = boto3.client("glue", **ACCOUNT), boto3.client("s3", **ACCOUNT)
     s3.create_bucket(Bucket="lake")
     return Catalog(Glue(client, s3, "pub_"), client, s3)
@@ -78,7 +78,7 @@ def catalog() -> Iterator[Catalog]:
 
 
 def test_the_first_publish_makes_database_and_table(catalog: Catalog) -> None:
-    """What Glue has not is made there, as pyiceberg would register it."""
+    """A missing table and database are created as pyiceberg would register them."""
     assert catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
     table = catalog.table()
     assert table["TableType"] == "EXTERNAL_TABLE"
@@ -88,7 +88,7 @@ def test_the_first_publish_makes_database_and_table(catalog: Catalog) -> None:
 
 
 def test_a_newer_publish_moves_it(catalog: Catalog) -> None:
-    """The pointer, the one before and the columns, as Athena shows them, are the newest."""
+    """A refresh updates the pointer, the previous pointer and the columns for Athena."""
     catalog.glue.refresh(catalog.refresh(3))
     before = catalog.table()["VersionId"]
     assert catalog.glue.refresh(catalog.refresh(5, ID, AMOUNT))
@@ -103,7 +103,7 @@ def test_a_newer_publish_moves_it(catalog: Catalog) -> None:
 
 
 def test_pyiceberg_reads_it(catalog: Catalog) -> None:
-    """Any client of Glue's that knows Iceberg finds the table."""
+    """Any Iceberg client of Glue finds the table."""
     catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
     io_ = {"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: catalog.s3}
     table = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
@@ -111,7 +111,7 @@ def test_pyiceberg_reads_it(catalog: Catalog) -> None:
 
 
 def test_no_table_is_brought_where_another_one_is(catalog: Catalog) -> None:
-    """Glue has small letters alone: of tables that differ in capitals the second is refused."""
+    """Glue's names are lower case: of two tables that differ in case the second is refused."""
     catalog.glue.refresh(replace(catalog.refresh(3), table="shop.Orders"))
     before = catalog.table()
     with pytest.raises(Permanent, match=r"NAME_TAKEN: shop\.orders and shop\.Orders .*pub_shop"):
@@ -121,7 +121,7 @@ def test_no_table_is_brought_where_another_one_is(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("position", [2, 3])
 def test_what_is_not_newer_changes_nothing(catalog: Catalog, position: int) -> None:
-    """A refresh that comes late, or twice, is not carried out; its file need not be there."""
+    """A late or repeated refresh changes nothing; its file may be missing."""
     catalog.glue.refresh(catalog.refresh(3))
     before = catalog.table()
     assert not catalog.glue.refresh(Refresh(TABLE, position, f"{LOCATION}/metadata/gone.json"))
@@ -131,7 +131,7 @@ def test_what_is_not_newer_changes_nothing(catalog: Catalog, position: int) -> N
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=12))
 def test_in_whatever_order_they_come_it_only_goes_forward(positions: Sequence[int]) -> None:
-    """Of refreshes in any order, doubled or late, the newest so far is always the one shown."""
+    """After refreshes in any order the newest so far is always shown."""
     with mock_aws():
         catalog = connected()
         for number, position in enumerate(positions, 1):
@@ -141,7 +141,7 @@ def test_in_whatever_order_they_come_it_only_goes_forward(positions: Sequence[in
 
 
 def test_what_people_added_stays(catalog: Catalog) -> None:
-    """A description, an owner and parameters that people gave the table outlive a refresh."""
+    """A description, an owner and parameters that owners set survive a refresh."""
     catalog.glue.refresh(catalog.refresh(3))
     table = catalog.table()
     mine = {
@@ -160,7 +160,7 @@ def test_what_people_added_stays(catalog: Catalog) -> None:
 
 
 def test_a_table_of_somebody_else_is_not_touched(catalog: Catalog) -> None:
-    """A table of that name that Lakegate did not make stays as it is, and people are told."""
+    """A table that Lakegate did not create stays unchanged and is reported."""
     catalog.client.create_database(DatabaseInput={"Name": "pub_shop"})
     given = {"Name": "orders", "Parameters": {"classification": "csv"}}
     catalog.client.create_table(DatabaseName="pub_shop", TableInput=given)
@@ -170,12 +170,12 @@ def test_a_table_of_somebody_else_is_not_touched(catalog: Catalog) -> None:
 
 
 def test_who_was_quicker_is_not_written_over(catalog: Catalog) -> None:
-    """Glue compares the version that was read: a race ends in another try, never in the past."""
+    """Glue compares the version that was read: a race ends in a retry, never in the past."""
     catalog.glue.refresh(catalog.refresh(3))
     newer = catalog.refresh(5)
 
     class Raced:
-        """Glue's client; somebody else moves the table before it is updated."""
+        """Glue's client; another process moves the table before each update."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(catalog.client, name)
@@ -194,7 +194,7 @@ def test_who_was_quicker_is_not_written_over(catalog: Catalog) -> None:
 
 
 def test_metadata_that_is_gone_is_told(catalog: Catalog) -> None:
-    """Where main's file was deleted since, readers stay where they are, and people are told."""
+    """If main's file was deleted since, the pointer stays and the error is permanent."""
     catalog.glue.refresh(catalog.refresh(3))
     with pytest.raises(Permanent, match="METADATA_GONE"):
         catalog.glue.refresh(Refresh(TABLE, 4, f"{LOCATION}/metadata/gone.json"))
@@ -202,7 +202,7 @@ def test_metadata_that_is_gone_is_told(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("body", ["", "{}", "nonsense", '{"format-version": 9}'])
 def test_what_is_no_metadata_is_told(catalog: Catalog, body: str) -> None:
-    """A file that describes no table moves nothing."""
+    """A file that is not table metadata moves nothing."""
     catalog.s3.put_object(Bucket="lake", Key="x.json", Body=body.encode())
     with pytest.raises(Permanent, match="BAD_METADATA"):
         catalog.glue.refresh(Refresh(TABLE, 4, "s3://lake/x.json"))
@@ -217,7 +217,7 @@ def test_what_is_no_metadata_is_told(catalog: Catalog, body: str) -> None:
     ],
 )
 def test_what_glue_refuses_is_told_apart(code: str, error: type[Exception]) -> None:
-    """What a right or time would mend is tried again; what Glue never takes is not."""
+    """A missing permission or time-out is retried; a permanent refusal is not."""
     client = boto3.client("glue", **ACCOUNT)
     with Stubber(client) as stubber:
         stubber.add_client_error("get_table", code)
@@ -226,7 +226,7 @@ def test_what_glue_refuses_is_told_apart(code: str, error: type[Exception]) -> N
 
 
 def test_a_glue_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, that is a transient error."""
+    """An unreachable Glue is a transient error."""
     once = Config(retries={"total_max_attempts": 1})
     client = boto3.client("glue", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
     with pytest.raises(Transient, match="GLUE_UNAVAILABLE"):
@@ -234,6 +234,6 @@ def test_a_glue_that_is_away_is_tried_again() -> None:
 
 
 def test_types_are_names_that_athena_knows(catalog: Catalog) -> None:
-    """A text column is one in Glue as well."""
+    """A text column has Athena's type."""
     catalog.glue.refresh(catalog.refresh(1, ID, NestedField(3, "status", StringType())))
     assert catalog.table()["StorageDescriptor"]["Columns"][1]["Type"] == "string"

@@ -1,4 +1,4 @@
-"""What the job reads of the two buckets, on S3."""
+"""The job reads landed objects, contracts and baselines from S3."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,7 +38,7 @@ def s3() -> Iterator[Any]:
 
 
 def landed(s3: Any, key: str) -> JobSpec:
-    """What the job is told of a file that lands under a key."""
+    """Return the job's spec for a file landed under a key."""
     put = s3.put_object(Bucket="landing", Key=key, Body=BODY)
     etag = put["ETag"].strip('"')
     found = LandedObject("landing", key, put["VersionId"], etag, len(BODY))
@@ -46,14 +46,14 @@ def landed(s3: Any, key: str) -> JobSpec:
 
 
 def read(s3: Any, address: str) -> bytes:
-    """What lies at an address that the job gives to Spark."""
+    """Return the content at an address that the job gives to Spark."""
     bucket, _, key = address.removeprefix("s3a://").partition("/")
     return bytes(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
 
 
 @pytest.mark.parametrize("key", ["shop/orders/monday.csv", "shop/orders/mon day.csv"])
 def test_a_version_behind_a_delete_marker_is_read(s3: Any, key: str) -> None:
-    """Whoever deletes a key hides its newest version: the one that landed is there, and is read."""
+    """A landed version behind a delete marker is read."""
     spec = landed(s3, key)
     s3.delete_object(Bucket="landing", Key=key)
     with Storage(spec, s3, None).pinned() as address:
@@ -61,7 +61,7 @@ def test_a_version_behind_a_delete_marker_is_read(s3: Any, key: str) -> None:
 
 
 def test_a_key_deleted_while_it_was_read_is_read_again(s3: Any) -> None:
-    """A delete marker that comes in while Spark reads is no end: the next try takes a copy."""
+    """After a delete marker appears while Spark reads, the next try reads a copy."""
     spec = landed(s3, "shop/orders/monday.csv")
     storage = Storage(spec, s3, None)
     with ExitStack() as reading:
@@ -75,7 +75,7 @@ def test_a_key_deleted_while_it_was_read_is_read_again(s3: Any) -> None:
 
 
 def test_a_version_that_was_deleted_itself_is_gone(s3: Any) -> None:
-    """Where the landed version is no more, whatever else the key has, that is said."""
+    """A deleted version is reported as gone, whatever other versions the key has."""
     spec = landed(s3, "shop/orders/monday.csv")
     where = {"Bucket": "landing", "Key": spec.landed.key}
     s3.put_object(**where, Body=b"id\n2\n")
@@ -85,7 +85,7 @@ def test_a_version_that_was_deleted_itself_is_gone(s3: Any) -> None:
 
 
 def test_a_contract_is_read_within_the_deployments_limits(s3: Any) -> None:
-    """The job takes a contract that the functions took, however large their limits let it be."""
+    """The job accepts every contract that the functions accepted within their limits."""
     text = f"{ORDERS}description: {{purpose: '{'x' * (1 << 20)}'}}\n"
     key = "contracts/shop.orders.yaml"
     version = s3.put_object(Bucket="lake", Key=key, Body=text.encode())["VersionId"]

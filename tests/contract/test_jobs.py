@@ -184,7 +184,7 @@ def test_an_attempt_has_one_run(application: Application) -> None:
 
 
 def test_another_attempt_is_another_run(application: Application) -> None:
-    """The next attempt, and another ingestion, each get a run of their own."""
+    """The next attempt, and another ingestion, each get a separate run."""
     spec = application.spec()
     runs = [
         application.jobs.start(each)
@@ -251,7 +251,7 @@ def test_runs_are_listed_page_by_page() -> None:
 
 
 def test_runs_are_listed_from_a_time_on(application: Application) -> None:
-    """Only runs that were started since are listed."""
+    """Only runs created since a time are listed."""
     run = application.jobs.start(application.spec())
     hour = timedelta(hours=1)
     since = times.text(application.now() - hour)

@@ -1,4 +1,4 @@
-"""What a ledger does, in memory and in DynamoDB."""
+"""The ledger behaves alike in memory and in DynamoDB."""
 
 import uuid
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def dynamodb() -> Iterator[Any]:
 
 @pytest.fixture
 def clock() -> FakeClock:
-    """The clock of whoever writes the ledger."""
+    """The clock of the process that writes the ledger."""
     return FakeClock()
 
 
@@ -55,7 +55,7 @@ def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> A
 
 
 def new_table(dynamodb: Any) -> Any:
-    """An empty table with the template's keys and indexes."""
+    """Return an empty table with the template's keys and indexes."""
     return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
 
 
@@ -64,7 +64,7 @@ CHANGE = Change("a.b", "DELETE FROM a.b", "t", "Ann", "why")
 
 
 def ingestion(number: int = 1, **changes: Any) -> Ingestion:
-    """An ingestion whose object landed in that minute."""
+    """Return an ingestion whose object landed in that minute."""
     time = f"2026-03-01T12:{number:02}:00.000+00:00"
     landed = LandedObject("landing", f"shop/orders/{number}", "v1", "e1", 10, "s", time)
     begun = Ingestion(id=f"{number:032x}", landed=landed).step("landed", time)
@@ -72,12 +72,12 @@ def ingestion(number: int = 1, **changes: Any) -> Ingestion:
 
 
 def ids(found: Iterator[Ingestion]) -> list[int]:
-    """The numbers of what was found, in its order."""
+    """Return the numbers of the results, in order."""
     return [int(each.id, 16) for each in found]
 
 
 def test_an_ingestion_begins_once(ledger: AnyLedger) -> None:
-    """Who begins it again gets what is there, as far as it has come by now."""
+    """Beginning an ingestion again returns it in its current state."""
     begun = ledger.begin(ingestion())
     assert begun == replace(ingestion(), revision=1)
     moved = ledger.save(begun.step("branched", "2026-03-01T13", state=State.BRANCHED))
@@ -85,7 +85,7 @@ def test_an_ingestion_begins_once(ledger: AnyLedger) -> None:
 
 
 def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
-    """Nobody gets an ingestion that was never begun, nor is one saved."""
+    """An ingestion that was never begun can be neither read nor saved."""
     with pytest.raises(UnknownIngestion, match=ingestion().id):
         ledger.get(ingestion().id)
     with pytest.raises(Transient, match="LEDGER_MOVED"):
@@ -94,7 +94,7 @@ def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
 
 
 def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
-    """Whatever ended in a table, and of which nothing but a run's record is due; nothing else."""
+    """Exactly the finished ingestions with due audit results are listed."""
     for number, (state, table, recorded) in enumerate(
         [
             (State.PUBLISHED, "shop.orders", 0),
@@ -115,7 +115,7 @@ def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
 
 
 def test_everything_is_kept(ledger: AnyLedger) -> None:
-    """What is saved is read back the same, in every field."""
+    """Every field that is saved is read back the same."""
     full = Ingestion(
         id="f" * 32,
         landed=LandedObject("b", "Flüge/ä +.csv", "v", "e", 10**12, "0A", "2026-03-01T12"),
@@ -161,7 +161,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
 
 
 def test_a_save_counts(ledger: AnyLedger) -> None:
-    """Each save is a revision, and the next one builds on it."""
+    """Each save increments the revision, and the next builds on it."""
     first = ledger.begin(ingestion())
     second = ledger.save(replace(first, rows=1))
     third = ledger.save(replace(second, rows=2))
@@ -170,7 +170,7 @@ def test_a_save_counts(ledger: AnyLedger) -> None:
 
 
 def test_old_knowledge_is_not_saved(ledger: AnyLedger) -> None:
-    """Of two who decide on the same revision one wins; the other is told and changes nothing."""
+    """Of two saves of the same revision one succeeds; the other fails and changes nothing."""
     begun = ledger.begin(ingestion())
     won = ledger.save(replace(begun, branch="mine"))
     with pytest.raises(Transient, match="LEDGER_MOVED"):
@@ -179,7 +179,7 @@ def test_old_knowledge_is_not_saved(ledger: AnyLedger) -> None:
 
 
 def test_several_are_saved_together(ledger: AnyLedger) -> None:
-    """As many as 100 are saved at once, each as its next revision."""
+    """Up to 100 are saved at once, each with its next revision."""
     begun = [ledger.begin(ingestion(number)) for number in range(60)]
     saved = ledger.save_all([replace(each, rows=7) for each in begun])
     assert saved == [replace(each, rows=7, revision=2) for each in begun]
@@ -187,7 +187,7 @@ def test_several_are_saved_together(ledger: AnyLedger) -> None:
 
 
 def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
-    """Where another process moved some of them on, nothing is saved, and these are named."""
+    """If another process changed some of them, none is saved, and the error names these."""
     begun = [ledger.begin(ingestion(number)) for number in range(4)]
     moved = [ledger.save(replace(begun[number], rows=1)) for number in (1, 3)]
     with pytest.raises(Moved) as refusal:
@@ -198,7 +198,7 @@ def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
 
 
 def test_an_ingestion_that_never_began_is_not_saved_with_others(ledger: AnyLedger) -> None:
-    """Several are saved only where each is there."""
+    """Several are saved only if each exists."""
     begun, never = ledger.begin(ingestion(1)), ingestion(2)
     with pytest.raises(Moved) as refusal:
         ledger.save_all([begun, never])
@@ -207,12 +207,12 @@ def test_an_ingestion_that_never_began_is_not_saved_with_others(ledger: AnyLedge
 
 
 def test_none_together_are_none(ledger: AnyLedger) -> None:
-    """Asking for no ingestion finds none."""
+    """Reading no ids returns nothing."""
     assert ledger.together([]) == []
 
 
 def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
-    """Of one table, and only the audited, those first that landed first."""
+    """Only audited ingestions of one table are waiting, earliest landing first."""
     states = [State.AUDITED, State.AUDITED, State.PUBLISHED, State.SUBMITTED]
     for number, state in enumerate(states):
         ledger.begin(ingestion(number, state=state, table="a.b"))
@@ -221,7 +221,7 @@ def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
 
 
 def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
-    """Of one table, and only those that main refused and that are not audited since."""
+    """Only refused ingestions of one table that are not audited again have priority."""
     states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]
     again = {"reaudit_base": "b" * 64, "checks_whole_table": True}
     for number, state in enumerate(states):
@@ -240,7 +240,7 @@ def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
 
 
 def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
-    """It waits for all of them, and goes first in all of them once it had to run again."""
+    """A batch waits for each of its tables, and has priority in all of them after a retry."""
     parts = tuple(BatchFile("f", "v", "e", 1, table, "c", "v") for table in ("a.b", "a.c"))
     batch = {"table": "batch", "parts": parts, "checks_whole_table": True}
     ledger.begin(ingestion(1, state=State.AUDITED, **batch))
@@ -252,7 +252,7 @@ def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
 
 
 def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
-    """Of many ids, more than DynamoDB looks up at a time, exactly the entered ones are known."""
+    """Of many ids, more than one request can take, exactly the saved ones are known."""
     for number in range(0, 250, 3):
         ledger.begin(ingestion(number))
     asked = [ingestion(number).id for number in range(250)]
@@ -288,14 +288,14 @@ def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
 def test_due_is_what_has_a_step_left(
     ledger: AnyLedger, changes: dict[str, Any], is_due: bool
 ) -> None:
-    """Listed is what is in flight, not cleaned up, or not told to people or to readers."""
+    """Due are ingestions in flight, not cleaned up, or with a missing notification."""
     begun = ledger.begin(ingestion())
     ledger.save(replace(begun, **changes))
     assert ids(ledger.unfinished("2026-03-02")) == [1] * is_due
 
 
 def test_the_recent_is_not_due(ledger: AnyLedger, clock: FakeClock) -> None:
-    """Due is what was last saved before the time asked for, the longest ago first."""
+    """Due are only those last saved before the given time, oldest first."""
     for number in (1, 2, 3):
         ledger.begin(ingestion(number))
         clock.pass_(60)
@@ -309,7 +309,7 @@ def test_the_recent_is_not_due(ledger: AnyLedger, clock: FakeClock) -> None:
 def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
     ledger: AnyLedger, clock: FakeClock, elsewhere: str
 ) -> None:
-    """Neither an old event nor a driver's clock that is ahead changes when something is due."""
+    """The ledger's own clock decides when an ingestion is due, not an event's or a driver's."""
     landed = replace(ingestion().landed, landed_at=elsewhere)
     begun = ledger.begin(Ingestion(id=ingestion().id, landed=landed).step("landed", elsewhere))
     saved = ledger.save(begun.step("audited", elsewhere, state=State.AUDITED))
@@ -319,7 +319,7 @@ def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
 
 
 def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
-    """Each state lists the ingestions that are in it now, the newest landing first."""
+    """Each state lists its current ingestions, newest landing first."""
     for number in (2, 3, 1):
         ledger.begin(ingestion(number))
     ledger.save(replace(ledger.get(ingestion(2).id), state=State.REJECTED))
@@ -329,7 +329,7 @@ def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
 
 
 def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
-    """What landed from one time to before another is listed as it is now, the newest first."""
+    """Everything that landed in a period is listed in its current state, newest first."""
     for day, hour in ((1, 23), (2, 0), (2, 12), (4, 12), (4, 13)):
         time = f"2026-03-0{day}T{hour:02}:00:00.000+00:00"
         landed = replace(ingestion().landed, landed_at=time)
@@ -357,7 +357,7 @@ def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
 
 
 def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
-    """Of a batch each table is told with its rows, whichever files of it they are in."""
+    """A batch is listed with the rows of each of its tables."""
     tables = [("a.b", 3), ("c.d", 4), ("a.b", 5)]
     parts = tuple(
         BatchFile(f"{number}.csv", "v", "e", 1, table, "", "", rows=rows)
@@ -370,7 +370,7 @@ def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
 
 
 def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
-    """Rejected and errored ones that are not discarded or superseded, the oldest first."""
+    """Open failures are neither discarded nor superseded, oldest first."""
     states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]
     for number, state in enumerate([*states, State.REJECTED]):
         ledger.begin(ingestion(number, state=state))
@@ -381,7 +381,7 @@ def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
 
 
 def test_the_same_content_is_found(ledger: AnyLedger) -> None:
-    """All others of one etag and size are listed, the earliest first, however many there are."""
+    """All other ingestions with one etag and size are listed, earliest first."""
     numbers = [*range(59, 0, -1), *range(60, 120)]
     for number in numbers:
         landed = replace(ingestion(1).landed, landed_at=f"2026-03-01T{1000 + number}")
@@ -395,14 +395,14 @@ def test_the_same_content_is_found(ledger: AnyLedger) -> None:
 
 
 def test_the_same_content_shows_how_far_it_is(ledger: AnyLedger) -> None:
-    """What has the same content is listed as it is now."""
+    """Ingestions with the same content are listed in their current state."""
     begun = ledger.begin(ingestion())
     saved = ledger.save(replace(begun, state=State.REJECTED))
     assert list(ledger.same_content(ingestion(2))) == [saved]
 
 
 def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
-    """All ingestions of a key in its bucket are listed as they are now, and no other's."""
+    """All ingestions of a key in its bucket are listed in their current state."""
     key = ingestion(1).landed
     for number in range(1, 120):
         ledger.begin(ingestion(number, landed=replace(key, version=f"v{number}")))
@@ -415,14 +415,14 @@ def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
 
 
 def test_an_ingestion_has_a_time(ledger: AnyLedger) -> None:
-    """An ingestion that does not say when its object landed cannot be listed, so it is refused."""
+    """An ingestion without a landing time is refused, because it could not be listed."""
     timeless = ingestion(landed=replace(ingestion().landed, landed_at=""))
     with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
         ledger.begin(timeless)
 
 
 def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
-    """An ingestion that was restored without its etag is kept, and is of nobody's content."""
+    """An ingestion that was restored without its etag matches no other content."""
     unknown = ledger.begin(ingestion(landed=replace(ingestion().landed, etag="", sequencer="")))
     assert ledger.get(unknown.id) == unknown
     assert ids(ledger.same_content(ingestion(2))) == []
@@ -430,7 +430,7 @@ def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
 
 
 def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
-    """An item that lacks what was added since is read with what was meant then."""
+    """An item of an older release is read with that release's meaning."""
     table = new_table(dynamodb)
     ledger = Ledger(table, FakeClock().now)
     begun = ledger.begin(ingestion(state=State.REJECTED))
@@ -441,7 +441,7 @@ def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
 
 
 def test_two_releases_at_once_lose_nothing(dynamodb: Any) -> None:
-    """What a newer release wrote of an ingestion stays as it is where an older one saves it."""
+    """An older release keeps the fields that a newer one wrote."""
     table = new_table(dynamodb)
     older = newer = Ledger(table, FakeClock().now)
     begun = newer.begin(ingestion(parts=PARTS, group=("f" * 32,)))
@@ -457,7 +457,7 @@ def test_two_releases_at_once_lose_nothing(dynamodb: Any) -> None:
 
 
 def test_what_a_newer_release_means_is_not_guessed(dynamodb: Any) -> None:
-    """An item that this release cannot understand is neither read nor written by it."""
+    """An item of an incompatible newer release is neither read nor written."""
     table = new_table(dynamodb)
     ledger = Ledger(table, FakeClock().now)
     begun = ledger.begin(ingestion(state=State.AUDITED, table="a.b"))
@@ -487,7 +487,7 @@ def test_what_a_newer_release_means_is_not_guessed(dynamodb: Any) -> None:
 def test_what_ended_before_there_were_readers_is_not_announced(
     dynamodb: Any, state: State, announced: bool
 ) -> None:
-    """An older release's ends stay unsaid, also when they are saved again; what goes on is told."""
+    """Ingestions finished before there were consumers are not announced; later ones are."""
     table = new_table(dynamodb)
     ledger = Ledger(table, FakeClock().now)
     begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
@@ -498,7 +498,7 @@ def test_what_ended_before_there_were_readers_is_not_announced(
 
 
 def test_all_are_all(ledger: AnyLedger) -> None:
-    """Every ingestion is listed, also when they are more than DynamoDB gives at a time."""
+    """Every ingestion is listed, on however many pages."""
     checks = ({"message": "x" * 20_000},)
     for number in range(60):
         ledger.begin(ingestion(number, checks=checks))
@@ -511,7 +511,7 @@ def test_all_are_all(ledger: AnyLedger) -> None:
     "code", ["ProvisionedThroughputExceededException", "InternalServerError", "AccessDenied"]
 )
 def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
-    """Throttling and other refusals of DynamoDB's are transient, and told as its own."""
+    """Throttling and other refusals of DynamoDB are transient, under the ledger's code."""
     table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
     with Stubber(table.meta.client) as stubber:
         for operation in (
@@ -533,7 +533,7 @@ def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
 
 
 def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> None:
-    """Every item that a decision is made on is read consistently, also one that an index names."""
+    """Every item that a decision is based on is read consistently, even one from an index."""
     ledger, stubber = stubbed
     id_, item = ingestion().id, to_item(ingestion())
     wanted = {"ledger": {"Keys": [{"id": id_}], "ConsistentRead": True}}
@@ -555,7 +555,7 @@ def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> 
 
 
 def test_what_dynamodb_left_out_is_asked_for_again(stubbed: tuple[Ledger, Stubber]) -> None:
-    """Keys that an answer had no room for are looked up by another request, as they were."""
+    """Keys that an answer left out are requested again, unchanged."""
     ledger, stubber = stubbed
     first, second = ingestion(1), ingestion(2)
     left = {"ledger": {"Keys": [{"id": second.id}], "ConsistentRead": True}}
@@ -569,7 +569,7 @@ def test_what_dynamodb_left_out_is_asked_for_again(stubbed: tuple[Ledger, Stubbe
 def test_a_transaction_that_met_another_one_is_tried_again(
     stubbed: tuple[Ledger, Stubber], code: str
 ) -> None:
-    """Only a condition that does not hold says that one moved on; all else is transient."""
+    """Only a failed condition means that another process was faster; all else is transient."""
     ledger, stubber = stubbed
     both = [ingestion(1), ingestion(2)]
     cancel(stubber, "None", code)
@@ -583,7 +583,7 @@ def test_a_transaction_that_met_another_one_is_tried_again(
 
 @pytest.fixture
 def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
-    """A ledger, and what answers its requests and compares them."""
+    """A ledger with stubbed answers, which compares its requests."""
     table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
     with Stubber(table.meta.client) as stubber:
         yield Ledger(table, FakeClock().now), stubber
@@ -591,24 +591,24 @@ def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
 
 
 def stored(item: dict[str, Any]) -> dict[str, Any]:
-    """An item as DynamoDB sends it."""
+    """Return an item as DynamoDB sends it."""
     return {name: TypeSerializer().serialize(value) for name, value in item.items()}
 
 
 def found(*items: dict[str, Any]) -> dict[str, Any]:
-    """DynamoDB's answer that these are the items of the ledger that were asked for."""
+    """Return DynamoDB's answer with these items."""
     return {"Responses": {"ledger": [stored(item) for item in items]}}
 
 
 def cancel(stubber: Stubber, *codes: str) -> None:
-    """Have DynamoDB cancel the next transaction for these reasons."""
+    """Make DynamoDB cancel the next transaction for these reasons."""
     reasons = [{"Code": code} for code in codes]
     name, answer = "TransactionCanceledException", {"CancellationReasons": reasons}
     stubber.add_client_error("transact_write_items", name, modeled_fields=answer)
 
 
 def test_a_dynamodb_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, every call says so as a transient error."""
+    """If DynamoDB is unreachable every call is a transient error."""
     once = Config(retries={"total_max_attempts": 1})
     address = "http://127.0.0.1:9"
     dynamodb = boto3.resource("dynamodb", endpoint_url=address, config=once, **ACCOUNT)
@@ -618,7 +618,7 @@ def test_a_dynamodb_that_is_away_is_tried_again() -> None:
 
 
 def calls(ledger: Ledger) -> list[Any]:
-    """Each of the ledger's methods, ready to be called."""
+    """Return each of the ledger's methods as a call."""
     return [
         lambda: ledger.begin(ingestion()),
         lambda: ledger.save(ingestion()),

@@ -1,4 +1,4 @@
-"""What a person sees of a deployment from outside is what there is, in memory and on AWS."""
+"""A deployment looks the same from outside in memory and on AWS."""
 
 import io
 import json
@@ -14,7 +14,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from cli.aws_view import QUEUE, NotSeen, Outside
+from cli.aws_view import QUEUE, AwsView, NotVisible
 from tests.contract.test_queues import ACCOUNT
 from tests.fakes.outside import FakeOutside
 
@@ -25,24 +25,24 @@ FUNCTION, RULE = "on-upload", "sweep-rule"
 class Seen:
     """A deployment with a function, its mapping, a rule, a queue and a secret."""
 
-    outside: Outside | FakeOutside
+    outside: AwsView | FakeOutside
     mapping: str
     disable: Callable[[], object]
 
 
 @pytest.fixture(scope="module")
-def aws() -> Iterator[Outside]:
-    """AWS in this process, and its outside; the environment names the account."""
+def aws() -> Iterator[AwsView]:
+    """AWS in this process and its view; the environment names the account."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name, value in ACCOUNT.items():
             patch.setenv(f"AWS_{name.removesuffix('_name').upper()}", value)
         patch.setenv("AWS_DEFAULT_REGION", ACCOUNT["region_name"])
-        yield Outside()
+        yield AwsView()
 
 
 @pytest.fixture(params=["in memory", "AWS"])
 def seen(request: pytest.FixtureRequest) -> Seen:
-    """The deployment, as it should be but for one alarm that rings."""
+    """A healthy deployment with one ringing alarm."""
     if request.param == "in memory":
         fake = FakeOutside(
             "sha",
@@ -52,13 +52,13 @@ def seen(request: pytest.FixtureRequest) -> Seen:
         )
         states = {"mapping-1": "Disabled", RULE: "DISABLED"}
         return Seen(fake, "mapping-1", lambda: setattr(fake, "states", states))
-    outside: Outside = request.getfixturevalue("aws")
+    outside: AwsView = request.getfixturevalue("aws")
     mapping = _deploy()
     return Seen(outside, mapping, lambda: _disable(mapping))
 
 
 def _deploy() -> str:
-    """Make all that is not there yet; returns the id of a new event source mapping."""
+    """Create everything missing; return the id of a new event source mapping."""
     client = boto3.client
     if "lakegate-dev" not in str(client("cloudformation").list_stacks()):
         resources = {"UploadQueue": {"Type": QUEUE, "Properties": {"QueueName": "uploads"}}}
@@ -135,7 +135,7 @@ def _disable(mapping: str) -> None:
 
 
 def test_a_stack_and_what_it_is_made_of_is_seen(seen: Seen) -> None:
-    """Its status, its parameters and its resources; of one that there is not that there is none."""
+    """A stack's status, parameters and resources are read; a missing stack is reported so."""
     found = seen.outside.stack("lakegate-dev")
     assert found.status == "CREATE_COMPLETE"
     assert found.parameters == {"Stage": "dev"}
@@ -144,7 +144,7 @@ def test_a_stack_and_what_it_is_made_of_is_seen(seen: Seen) -> None:
 
 
 def test_a_function_is_seen(seen: Seen) -> None:
-    """Its Python, its code's hash, and what it is told."""
+    """A function's Python version, code hash and environment are read."""
     found = seen.outside.function(FUNCTION)
     assert found.runtime == "python3.11"
     assert found.sha256
@@ -152,7 +152,7 @@ def test_a_function_is_seen(seen: Seen) -> None:
 
 
 def test_what_is_off_is_seen(seen: Seen) -> None:
-    """An event source mapping and a rule, before and after they were disabled."""
+    """An event source mapping and a rule are read before and after they are disabled."""
     look = lambda: [seen.outside.mapping(seen.mapping), seen.outside.rule(RULE)]  # noqa: E731
     before = look()
     seen.disable()
@@ -160,32 +160,32 @@ def test_what_is_off_is_seen(seen: Seen) -> None:
 
 
 def test_ringing_alarms_are_seen(seen: Seen) -> None:
-    """Those of the deployment that ring, with what they say, and no others."""
+    """Only the deployment's ringing alarms are read, with their descriptions."""
     assert seen.outside.alarms("lakegate-dev") == {"lakegate-dev-dead": "Look."}
 
 
 def test_metrics_are_seen(seen: Seen) -> None:
-    """All of a function's errors, the oldest of a queue's messages, and nothing of others'."""
+    """A function's errors and a queue's oldest message are read, and nothing of others."""
     assert seen.outside.errors(FUNCTION, 1) == 3
     assert seen.outside.oldest("uploads", 1) == 90
     assert (seen.outside.errors("on-alert", 1), seen.outside.oldest("other", 1)) == (0, 0)
 
 
 def test_secrets_are_seen(seen: Seen) -> None:
-    """Whether there is one of that name."""
+    """It is known whether a secret exists."""
     assert seen.outside.has_secret("slack")
     assert not seen.outside.has_secret("other")
 
 
 @pytest.mark.parametrize("look", ["function", "mapping", "rule"])
 def test_what_is_not_there_is_told(seen: Seen, look: str) -> None:
-    """Something that was deleted, or that one may not see, is an error which names it."""
-    with pytest.raises(NotSeen, match="nothing"):
+    """A resource that is deleted or invisible is an error that names it."""
+    with pytest.raises(NotVisible, match="nothing"):
         getattr(seen.outside, look)("nothing")
 
 
-def test_what_a_stranger_is_told_is_seen(aws: Outside) -> None:
-    """A function behind an address is asked as by one who signed nothing, and says why not."""
+def test_what_a_stranger_is_told_is_seen(aws: AwsView) -> None:
+    """An unsigned request to a function's address is answered with the refusal's reason."""
     client = aws._clients["lambda"]  # noqa: SLF001  no AWS in this process runs our code
     refused = {"statusCode": 401, "body": '{"error": "NOT_SLACK"}'}
     with Stubber(client) as stubber:
@@ -194,5 +194,5 @@ def test_what_a_stranger_is_told_is_seen(aws: Outside) -> None:
             stubber.add_response("invoke", {"StatusCode": 200, "Payload": payload})
         assert aws.refusal("on-action") == "NOT_SLACK"
         for _ in range(2):
-            with pytest.raises(NotSeen, match="on-action"):
+            with pytest.raises(NotVisible, match="on-action"):
                 aws.refusal("on-action")

@@ -1,4 +1,4 @@
-"""What an examination sees is what there is, in memory, on AWS and on Nessie."""
+"""Probes read the same in memory, on AWS and on Nessie."""
 
 import json
 import uuid
@@ -20,8 +20,8 @@ from functions.health.model import (
     Keys,
     Notification,
     Queue,
-    Standing,
     Table,
+    TokenStatus,
 )
 from functions.health.nessie_checks import NessieProbe
 from lakegate.errors import Transient
@@ -82,7 +82,7 @@ def _in_memory(name: str) -> Seen:
             name: Bucket(name, "Enabled", "AES256", _POLICY, is_private=True),
             f"{name}-bare": Bucket(f"{name}-bare", "", "AES256", "", is_private=False),
         },
-        told={
+        notified={
             name: [Notification("arn:q-told", frozenset({"s3:ObjectCreated:*"}), is_filtered=True)]
         },
         objects={(name, "jobs/1/main.py")},
@@ -108,9 +108,9 @@ def _make_buckets(s3: Any, name: str, queue_arn: str) -> None:
         Bucket=name, PublicAccessBlockConfiguration=dict.fromkeys(blocks, True)
     )
     filter_ = {"Key": {"FilterRules": [{"Name": "prefix", "Value": "in/"}]}}
-    told = {"QueueArn": queue_arn, "Events": ["s3:ObjectCreated:*"], "Filter": filter_}
+    notification = {"QueueArn": queue_arn, "Events": ["s3:ObjectCreated:*"], "Filter": filter_}
     s3.put_bucket_notification_configuration(
-        Bucket=name, NotificationConfiguration={"QueueConfigurations": [told]}
+        Bucket=name, NotificationConfiguration={"QueueConfigurations": [notification]}
     )
     s3.put_object(Bucket=name, Key="jobs/1/main.py", Body=b"")
 
@@ -142,7 +142,7 @@ def _schema(*names: str) -> list[dict[str, str]]:
 
 
 def test_a_bucket_is_seen_as_it_is_set_up(seen: Seen) -> None:
-    """Each setting is told, and of a bucket without any that there is none."""
+    """Each setting of a bucket is read, and missing ones are empty."""
     found = seen.probe.bucket(seen.bucket)
     assert (found.versioning, found.is_private) == ("Enabled", True)
     assert json.loads(found.policy) == json.loads(_POLICY)
@@ -151,21 +151,24 @@ def test_a_bucket_is_seen_as_it_is_set_up(seen: Seen) -> None:
 
 
 def test_notifications_are_seen(seen: Seen) -> None:
-    """Whom a bucket tells of what, whether of all keys, and that another one tells nobody."""
-    (told,) = seen.probe.notifications(seen.bucket)
-    assert (told.events, told.is_filtered) == (frozenset({"s3:ObjectCreated:*"}), True)
-    assert told.queue_arn == f"{seen.queue_arn}-told"
+    """A bucket's notifications are read with their filters; another bucket has none."""
+    (notification,) = seen.probe.notifications(seen.bucket)
+    assert (notification.events, notification.is_filtered) == (
+        frozenset({"s3:ObjectCreated:*"}),
+        True,
+    )
+    assert notification.queue_arn == f"{seen.queue_arn}-told"
     assert seen.probe.notifications(seen.bare) == []
 
 
 def test_objects_are_seen(seen: Seen) -> None:
-    """An object is there or it is not."""
+    """It is known whether an object exists."""
     assert seen.probe.has_object(seen.bucket, "jobs/1/main.py")
     assert not seen.probe.has_object(seen.bucket, "jobs/1/other.py")
 
 
 def test_a_tables_keys_are_seen(seen: Seen) -> None:
-    """Its own key and those of its indexes, the one to find by first."""
+    """The keys of a table and of its indexes are read, partition key first."""
     found = seen.probe.table(seen.bucket)
     assert found.keys.attributes == ("id",)
     assert {name: keys.attributes for name, keys in found.indexes.items()} == {
@@ -175,20 +178,20 @@ def test_a_tables_keys_are_seen(seen: Seen) -> None:
 
 
 def test_a_queues_messages_are_counted(seen: Seen) -> None:
-    """Those that wait and those in work, and where those go that are given up."""
+    """Waiting and in-flight messages and the dead-letter queue are read."""
     found = seen.probe.queue(seen.queue)
     assert (found.waiting, found.in_flight) == (2, 1)
     assert (found.arn, found.dead_letters_arn) == (seen.queue_arn, seen.dead_letters_arn)
 
 
 def test_an_application_is_seen(seen: Seen) -> None:
-    """Its state and its release label."""
+    """An application's state and release label are read."""
     found = seen.probe.application(seen.application)
     assert (found.state, found.release_label) == ("STARTED", "emr-6.15.0")
 
 
 def test_the_time_is_seen() -> None:
-    """S3's clock is read from whatever it answers."""
+    """S3's clock is read from any answer."""
     answer = b"HTTP/1.1 200 OK\r\nDate: Sun, 01 Mar 2026 12:00:00 GMT\r\nContent-Length: 0\r\n\r\n"
     with wire.answering(answer) as url:
         s3 = boto3.client("s3", endpoint_url=url, **ACCOUNT)
@@ -198,15 +201,15 @@ def test_the_time_is_seen() -> None:
 @pytest.mark.parametrize(
     "look", ["date", "bucket", "notifications", "table", "application", "queue"]
 )
-def test_what_is_not_there_is_told(seen: Seen, look: str) -> None:
-    """Something that was deleted, or that may not be seen, is an error which names it."""
-    name = "http://sqs/000000000000/nothing" if look == "queue" else "nothing-of-ours"
+def test_what_is_not_there_is_told(seen: Seen, run: str) -> None:
+    """A resource that is deleted or invisible is an error that names it."""
+    name = "http://sqs/000000000000/nothing" if run == "queue" else "nothing-of-ours"
     with pytest.raises(Transient, match=r"AWS_REFUSED.*nothing"):
-        getattr(seen.probe, look)(name)
+        getattr(seen.probe, run)(name)
 
 
 def test_an_aws_that_is_away_is_told() -> None:
-    """Where nothing answers, each look says so."""
+    """If AWS is unreachable each probe reports it."""
     config = Config(
         retries={"total_max_attempts": 1}, connect_timeout=1, s3={"addressing_style": "path"}
     )
@@ -215,9 +218,9 @@ def test_an_aws_that_is_away_is_told() -> None:
         for name in ("s3", "sqs", "dynamodb", "emr-serverless")
     ]
     probe = AwsProbe(*clients)
-    for look in (probe.date, probe.bucket, probe.table, probe.application, probe.notifications):
+    for run in (probe.date, probe.bucket, probe.table, probe.application, probe.notifications):
         with pytest.raises(Transient, match="AWS_REFUSED"):
-            look("name")
+            run("name")
 
 
 @pytest.fixture(params=["in memory", pytest.param("Nessie", marks=pytest.mark.stack)])
@@ -225,21 +228,21 @@ def nessie(request: pytest.FixtureRequest) -> tuple[NessieProbe | FakeNessie, di
     """A probe of Nessie, and each role's token."""
     if request.param == "in memory":
         roles = ("reader", "uploader", "job", "publisher")
-        standings = {role: Standing(200, 200 if role == "publisher" else 403) for role in roles}
+        standings = {role: TokenStatus(200, 200 if role == "publisher" else 403) for role in roles}
         return FakeNessie(standings), {role: role for role in roles}
     servers: Servers = request.getfixturevalue("servers")
     return NessieProbe(servers.nessie), dict(servers.tokens)
 
 
 def test_nessies_rights_are_seen(nessie: tuple[NessieProbe | FakeNessie, dict[str, str]]) -> None:
-    """Strangers are kept out, readers read, and only the publisher's try to merge is allowed."""
+    """Anonymous requests are refused, readers read, and only the publisher may merge."""
     probe, tokens = nessie
-    standings = {role: probe.standing(token) for role, token in tokens.items()}
+    standings = {role: probe.token_status(token) for role, token in tokens.items()}
     assert {each.reading for each in standings.values()} == {200}
     assert standings.pop("publisher").merging == 200
     assert {each.merging for each in standings.values()} == {403}
-    assert probe.standing("wrong") == Standing(401)
-    assert probe.greeting().status == 401
+    assert probe.token_status("wrong") == TokenStatus(401)
+    assert probe.anonymous_answer().status == 401
 
 
 def test_nessie_tells_its_version(nessie: tuple[NessieProbe | FakeNessie, dict[str, str]]) -> None:
@@ -249,27 +252,27 @@ def test_nessie_tells_its_version(nessie: tuple[NessieProbe | FakeNessie, dict[s
 
 @pytest.mark.stack
 def test_looking_changes_nothing(servers: Servers) -> None:
-    """Main stands where it stood, whoever's rights were tried."""
+    """Probing any role's permissions leaves main unchanged."""
     catalog = Catalog(servers.nessie, servers.tokens["reader"])
     before = catalog.head("main")
     for token in servers.tokens.values():
-        NessieProbe(servers.nessie).standing(token)
+        NessieProbe(servers.nessie).token_status(token)
     assert catalog.head("main") == before
 
 
 @pytest.mark.parametrize("answer", ["nothing", "no HTTP", "half a body", "half a JSON"])
 def test_what_is_not_nessie_is_told(answer: str) -> None:
-    """Whatever else answers at the address is an error, and not a finding on Nessie."""
+    """Another server at the address is an error, and not a finding about Nessie."""
     with (
         wire.answering(wire.BROKEN_ANSWERS[answer]) as url,
         pytest.raises(Transient, match=r"CATALOG_UNAVAILABLE|NOT_NESSIE"),
     ):
-        NessieProbe(url).standing("token")
+        NessieProbe(url).token_status("token")
 
 
 def test_a_nessie_that_is_away_is_told() -> None:
-    """Where nothing answers, each look says so."""
+    """If Nessie is unreachable each probe reports it."""
     probe = NessieProbe(wire.nobody())
-    for look in (probe.greeting, probe.version, lambda: probe.standing("token")):
+    for run in (probe.anonymous_answer, probe.version, lambda: probe.token_status("token")):
         with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
-            look()
+            run()

@@ -1,4 +1,4 @@
-"""What a dead-letter queue and the queues of alerts and actions do, in memory and on SQS."""
+"""Dead-letter, alert and action queues behave alike in memory and on SQS."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, Queued
+from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, QueuedAlert
 from functions.model.alert import (
     Alert,
     Kind,
@@ -32,14 +32,14 @@ ACCOUNT = {
 
 @dataclass(frozen=True)
 class Queue:
-    """The adapter, how SQS puts a message there that was received too often, and gives it again."""
+    """The adapter, and functions to add a message and to end visibility timeouts."""
 
     dead_letters: DeadLetters | FakeDeadLetters
     send: Callable[[str], object]
     comes_again: Callable[[DeadLetter], object]
 
     def bodies(self) -> list[str]:
-        """What one reading gives."""
+        """Return the bodies of one reading."""
         return sorted(letter.body for letter in self.dead_letters.read())
 
 
@@ -70,7 +70,7 @@ def queue(request: pytest.FixtureRequest, sqs: Any) -> Queue:
 
 
 def test_one_reading_gives_all(queue: Queue) -> None:
-    """All messages that wait are read, more than SQS hands out at a time, each of them once."""
+    """One reading yields all waiting messages, each once, on however many pages."""
     bodies = sorted(f"message {n} ü" for n in range(25))
     for body in bodies:
         queue.send(body)
@@ -78,7 +78,7 @@ def test_one_reading_gives_all(queue: Queue) -> None:
 
 
 def test_a_reading_ends_although_one_stays(queue: Queue) -> None:
-    """What is there again before it was dealt with is left to the next reading."""
+    """A message that returns before its deletion is left to the next reading."""
     queue.send("not to be dealt with now")
     for times, letter in enumerate(queue.dead_letters.read()):
         assert not times
@@ -88,34 +88,34 @@ def test_a_reading_ends_although_one_stays(queue: Queue) -> None:
 
 
 def test_an_empty_queue_gives_nothing(queue: Queue) -> None:
-    """Where nothing waits the reading ends at once."""
+    """Reading an empty queue ends at once."""
     assert queue.bodies() == []
 
 
 def test_what_is_forgotten_is_gone(queue: Queue) -> None:
-    """A message that was dealt with does not come again; one that was not does."""
+    """A deleted message does not come again; another one does."""
     queue.send("done")
     queue.send("not done")
     for letter in list(queue.dead_letters.read()):
         if letter.body == "done":
-            queue.dead_letters.forget(letter)
+            queue.dead_letters.delete(letter)
         else:
             queue.comes_again(letter)
     assert queue.bodies() == ["not done"]
 
 
 def test_forgetting_twice_is_no_error(queue: Queue) -> None:
-    """Who deletes a message that is gone already is content."""
+    """Deleting a message twice is no error."""
     queue.send("x")
     (letter,) = queue.dead_letters.read()
-    queue.dead_letters.forget(letter)
-    queue.dead_letters.forget(letter)
+    queue.dead_letters.delete(letter)
+    queue.dead_letters.delete(letter)
     assert queue.bodies() == []
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "AWS.SimpleQueueService.NonExistentQueue"])
 def test_what_sqs_refuses_is_tried_again(code: str) -> None:
-    """Refusals of SQS's are transient, and name the queue."""
+    """SQS's refusals are transient and name the queue."""
     client = boto3.client("sqs", **ACCOUNT)
     with Stubber(client) as stubber:
         stubber.add_client_error("receive_message", code)
@@ -126,7 +126,7 @@ def test_what_sqs_refuses_is_tried_again(code: str) -> None:
 
 
 def test_an_sqs_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, every call says so as a transient error."""
+    """If SQS is unreachable every call is a transient error."""
     once = Config(retries={"total_max_attempts": 1})
     for call in calls(
         boto3.client("sqs", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
@@ -136,14 +136,14 @@ def test_an_sqs_that_is_away_is_tried_again() -> None:
 
 
 def calls(client: Any) -> list[Callable[[], object]]:
-    """Each of the adapter's methods, ready to be called."""
+    """Return each of the adapter's methods as a call."""
     queue = DeadLetters(client, "https://sqs/000000000000/uploads-dead")
-    return [lambda: list(queue.read()), lambda: queue.forget(DeadLetter("", "r"))]
+    return [lambda: list(queue.read()), lambda: queue.delete(DeadLetter("", "r"))]
 
 
 @dataclass(frozen=True)
 class Alerts:
-    """The queue of alerts, and what whoever reads it is given."""
+    """The queue of alerts, and a function that reads it."""
 
     queue: AlertQueue | FakeAlerts
     received: Callable[[], list[tuple[str, Alert]]]
@@ -166,18 +166,18 @@ def alerts(request: pytest.FixtureRequest, sqs: Any) -> Alerts:
 
 
 def seen(body: str) -> tuple[str, Alert]:
-    """The channel and the alert in a message's body."""
-    queued = Queued.from_json(body)
+    """Return the channel and the alert in a message's body."""
+    queued = QueuedAlert.from_json(body)
     return queued.channel, queued.alert
 
 
 def rejected(nth: int) -> Alert:
-    """The alert of one file's end."""
+    """Return the alert of one rejected file."""
     return Alert(f"Rejected: {nth} ü", ({"type": "divider"}, {"type": "divider"}), f"id {nth}")
 
 
 def test_alerts_keep_their_order(alerts: Alerts) -> None:
-    """What is told of one channel comes in the order in which it was told, all of it."""
+    """A channel's alerts come in order, and all of them."""
     told = [("#orders ü", rejected(n)) for n in range(5)]
     for channel, alert in told:
         alerts.queue.post(channel, alert)
@@ -185,7 +185,7 @@ def test_alerts_keep_their_order(alerts: Alerts) -> None:
 
 
 def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:
-    """Who died after telling and tells again is heard once; what only looks the same is not it."""
+    """An alert sent again after a crash is queued once; a different one is not dropped."""
     first, second = rejected(1), replace(rejected(1), about="id 1, replayed")
     for alert in (first, first, second):
         alerts.queue.post("", alert)
@@ -193,7 +193,7 @@ def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:
 
 
 def test_failures_wait_for_no_warning(sqs: Any) -> None:
-    """A channel's warnings, which may be many, are in a group of their own."""
+    """A channel's warnings have a separate group."""
     name = f"alerts-{uuid.uuid4().hex}.fifo"
     url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
     for alert in (rejected(1), replace(rejected(2), kind=Kind.WARNING), rejected(3)):
@@ -206,20 +206,20 @@ def test_failures_wait_for_no_warning(sqs: Any) -> None:
 
 
 def test_an_alert_of_an_older_shape_is_read() -> None:
-    """What was queued before alerts were named is shown all the same."""
+    """An alert of an older release is posted."""
     body = '{"channel": "#a", "text": "t", "blocks": []}'
-    assert Queued.from_json(body) == Queued("#a", Alert("t", ()))
+    assert QueuedAlert.from_json(body) == QueuedAlert("#a", Alert("t", ()))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"channel": "#a"}', "nonsense"])
 def test_what_is_no_alert_is_refused(body: str) -> None:
-    """A message that is no alert is an error that says so."""
+    """A message that is not an alert is a clear error."""
     with pytest.raises(Permanent, match="BAD_ALERT"):
-        Queued.from_json(body)
+        QueuedAlert.from_json(body)
 
 
 def test_an_alert_that_sqs_refuses_is_told_again() -> None:
-    """A refusal of SQS's is transient: the ledger still says that nobody was told."""
+    """SQS's refusal of an alert is transient: the ledger still needs the alert."""
     client = boto3.client("sqs", **ACCOUNT)
     with Stubber(client) as stubber:
         stubber.add_client_error("send_message", "ThrottlingException")
@@ -229,7 +229,7 @@ def test_an_alert_that_sqs_refuses_is_told_again() -> None:
 
 @dataclass(frozen=True)
 class Actions:
-    """The queue of actions, and what whoever reads it is given."""
+    """The queue of actions, and a function that reads it."""
 
     queue: ActionQueue | FakeActions
     received: Callable[[], list[ActionRequest]]
@@ -256,7 +256,7 @@ def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
 
 
 def test_what_one_person_wants_is_there_once(actions: Actions) -> None:
-    """Pressed fifty times, or with another reason, it is one wish; others' are their own."""
+    """Fifty presses, or another reason, are one request; other people's are separate."""
     first = ActionRequest(Verb.PUBLISH, Seen("a" * 32, "1:ffff"), "ada ü (U1)", "it's known")
     others = [
         replace(first, by="bob (U2)"),
@@ -273,7 +273,7 @@ def test_what_one_person_wants_is_there_once(actions: Actions) -> None:
 
 
 def test_a_wish_that_sqs_refuses_is_an_error() -> None:
-    """A refusal of SQS's is told to whoever pressed: nothing was promised."""
+    """SQS's refusal is reported to the person who pressed the button."""
     client = boto3.client("sqs", **ACCOUNT)
     with Stubber(client) as stubber:
         stubber.add_client_error("send_message", "ThrottlingException")

@@ -1,4 +1,4 @@
-"""A press's way through the local Slack: signed, answered in time, shown to one person alone."""
+"""A press goes through the local Slack: signed, answered in time, shown to one person only."""
 
 import json
 import threading
@@ -16,8 +16,8 @@ from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
 from functions.adapters.secrets import Secret
-from functions.notifications.alert_text import alert, seen
-from functions.notifications.interactions import ActionRequest, Reception, url_handler
+from functions.notifications.alert_text import alert, state_token
+from functions.notifications.interactions import ActionRequest, Endpoint, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
 from infra.local.slack import Messages, Slack, web_app
@@ -30,7 +30,7 @@ from tests.fakes.slack import SIGNING_SECRET, FakeActions, example
 
 TOKEN = "xoxb-test"
 REJECTED = replace(INGESTION, rows=842)
-SEEN = Seen(REJECTED.id, seen(REJECTED))
+SEEN = Seen(REJECTED.id, state_token(REJECTED))
 VIEW = modal(SEEN, "Rejected: a.csv")
 
 
@@ -48,7 +48,7 @@ class Vault:
 
 @dataclass
 class Channel:
-    """The local Slack with one alert in it, and the function that hears of its buttons."""
+    """The local Slack with one alert, and the function that its buttons call."""
 
     url: str
     slack: Slack
@@ -56,17 +56,17 @@ class Channel:
     ts: str
 
     def press(self, button: str, person: str = "ada") -> dict[str, Any]:
-        """What Slack makes of a press."""
+        """Press a button as Slack does."""
         return self._ask("_press", {"ts": self.ts, "button": button, "as": person})
 
     def submit(self, reason: str, person: str = "ada") -> dict[str, Any]:
-        """What Slack makes of the reason in the form that is open."""
+        """Submit a reason in the open form as Slack does."""
         (form,) = self.seen_by("ada")["forms"]
         asked = {"view": form["id"], "values": {"reason": reason}, "as": person}
         return self._ask("_submit", asked)
 
     def seen_by(self, person: str) -> Any:
-        """What only this person sees."""
+        """Return the replies that only this person sees."""
         return requests.get(f"{self.url}/_person", {"as": person}, timeout=60).json()
 
     def _ask(self, what: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Channel:
 
 @contextmanager
 def served(app: Flask) -> Iterator[str]:
-    """An app on a port of its own; yields its address."""
+    """Serve an app on a port of its own; yield its address."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.port}"
@@ -84,14 +84,14 @@ def served(app: Flask) -> Iterator[str]:
 
 
 def replies(url: str, token: str = TOKEN, seconds: int = 60) -> SlackReplies:
-    """The adapter; it waits so long that a busy machine makes no difference."""
+    """Return the adapter, with a timeout long enough for a busy machine."""
     client = WebClient(timeout=60)
     return SlackReplies(client, Secret(Vault(token), "slack"), f"{url}/api/", seconds)
 
 
 @pytest.fixture
 def channel(tmp_path: Path) -> Iterator[Channel]:
-    """An alert with buttons, in front of ada, who may press them, and bob, who may not."""
+    """An alert with buttons; ada may press them, bob may not."""
     messages, actions = Messages(tmp_path / "messages.jsonl"), FakeActions()
     slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
     slack.users.patience = 60  # where nothing is about how long Slack waits
@@ -107,11 +107,11 @@ def channel(tmp_path: Path) -> Iterator[Channel]:
 
 
 def _function(slack: str, actions: FakeActions) -> Flask:
-    """The function behind an address, as Lambda serves it."""
+    """Return the function behind an address, as Lambda serves it."""
     secret = Secret(Vault(), "slack")
     users = frozenset({user_id("ada")})
-    reception = Reception(users, TEAM, secret, actions, replies(slack), time.time)
-    handler: Any = url_handler(lambda: reception)
+    endpoint = Endpoint(users, TEAM, secret, actions, replies(slack), time.time)
+    handler: Any = url_handler(lambda: endpoint)
     app = Flask("function")
 
     def serve() -> tuple[str, int]:
@@ -126,7 +126,7 @@ def _function(slack: str, actions: FakeActions) -> Flask:
 
 
 def test_a_press_is_heard(channel: Channel) -> None:
-    """A signed press reaches the queue, and who pressed is told so, and nobody else."""
+    """A signed press reaches the queue, and only its author gets a reply."""
     assert channel.press("Replay") == {"ok": True, "response": {}}
     assert channel.actions.sent == [ActionRequest(Verb.REPLAY, SEEN, "ada (U0ADA)")]
     assert len(channel.seen_by("ada")["private"]) == 1
@@ -141,7 +141,7 @@ def test_what_slack_sends_again_is_one_wish(channel: Channel) -> None:
 
 
 def test_publishing_takes_a_reason(channel: Channel) -> None:
-    """The form opens, stays open without a reason, and closes with one."""
+    """The form stays open without a reason, and closes with one."""
     assert channel.press("Publish anyway")["ok"]
     assert channel.submit(" ")["response"]["response_action"] == "errors"
     assert channel.submit("it is known") == {"ok": True, "response": {}}
@@ -150,7 +150,7 @@ def test_publishing_takes_a_reason(channel: Channel) -> None:
 
 
 def test_others_are_told_alone(channel: Channel) -> None:
-    """Who may not act hears so, and nothing is queued."""
+    """A person without permission gets a private reply, and nothing is queued."""
     assert channel.press("Replay", "bob")["ok"]
     assert "may not" in channel.seen_by("bob")["private"][0]
     assert channel.seen_by("ada")["private"] == []
@@ -158,19 +158,19 @@ def test_others_are_told_alone(channel: Channel) -> None:
 
 
 def test_show_is_answered(channel: Channel) -> None:
-    """Who asks sees the cause and the commands."""
+    """Show replies with the cause and the commands."""
     channel.press("Show")
     assert "CHECKS_FAILED" in channel.seen_by("ada")["private"][0]
 
 
 def test_another_secret_is_refused(channel: Channel, tmp_path: Path) -> None:
-    """Requests that another app's secret signed are not answered."""
+    """Requests signed by another app's secret are refused."""
     install(tmp_path, replace(_app(tmp_path), signing_secret="another"))
     assert "401" in channel.press("Replay")["error"]
 
 
 def test_slack_waits_three_seconds_at_most(channel: Channel, tmp_path: Path) -> None:
-    """An app that does not answer in time did not answer, whatever it did."""
+    """An app that answers after three seconds counts as failed."""
     with wire.silent() as nobody:
         install(tmp_path, replace(_app(tmp_path), request_url=nobody))
         channel.slack.users.patience = 0.1
@@ -178,7 +178,7 @@ def test_slack_waits_three_seconds_at_most(channel: Channel, tmp_path: Path) -> 
 
 
 def test_a_button_that_is_not_there_is_not_pressed(channel: Channel) -> None:
-    """The local Slack knows the alert's own buttons only."""
+    """The local Slack accepts only the alert's own buttons."""
     assert channel.press("Drop table") == {"ok": False, "error": "no_such_button"}
 
 
@@ -189,13 +189,13 @@ def _app(home: Path) -> App:
 
 
 def test_a_trigger_opens_one_form(channel: Channel) -> None:
-    """A trigger that was used, or never was, is refused; no retry mends that."""
+    """A used or unknown trigger is refused permanently."""
     with pytest.raises(Permanent, match="invalid_trigger_id"):
         replies(channel.url).open("made-up", VIEW)
 
 
 def test_a_wrong_token_opens_nothing(channel: Channel) -> None:
-    """A token that Slack does not know is an error that does not name it."""
+    """An unknown token is an error that does not contain it."""
     with pytest.raises(Transient, match="SLACK_TOKEN_REFUSED") as refusal:
         replies(channel.url, "xoxb-wrong").open("trigger", VIEW)
     assert "xoxb" not in str(refusal.value)
@@ -216,23 +216,23 @@ def test_a_wrong_token_opens_nothing(channel: Channel) -> None:
     ],
 )
 def test_nothing_is_sent_elsewhere(address: str) -> None:
-    """A response address that is not Slack's is not followed, whatever it looks like."""
+    """A response address that is not Slack's is never called."""
     with pytest.raises(Permanent, match="NOT_SLACK"):
-        replies(wire.nobody()).tell(address, "x")
+        replies(wire.nobody()).reply(address, "x")
 
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
 def test_nonsense_is_an_error_of_ours(answer: str) -> None:
-    """Whatever is answered in Slack's place is an error of ours."""
+    """Any nonsensical answer in Slack's place is a LakegateError."""
     with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
         with pytest.raises(LakegateError):
             replies(url).open("trigger", VIEW)
         if "JSON" not in answer:  # a response address answers in words
             with pytest.raises(LakegateError):
-                replies(url).tell(f"{url}/responses/1", "x")
+                replies(url).reply(f"{url}/responses/1", "x")
 
 
 def test_silence_ends_soon() -> None:
-    """A Slack that takes the call and never answers is given up while Slack still waits for us."""
+    """If Slack never answers, the call ends while Slack still waits for us."""
     with wire.silent() as url, pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
-        SlackReplies(WebClient(), Secret(Vault(), "slack"), url).tell(f"{url}/responses/1", "x")
+        SlackReplies(WebClient(), Secret(Vault(), "slack"), url).reply(f"{url}/responses/1", "x")

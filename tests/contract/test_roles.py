@@ -1,4 +1,4 @@
-"""Who may do what at Nessie, as its rules have it: every role with every deed, every bad token."""
+"""Nessie's rules allow every role its own operations only, and refuse every bad token."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ MAY = {
 
 @dataclass(frozen=True)
 class Bearer:
-    """Somebody with a token, at Nessie's REST API v2."""
+    """A client of Nessie's REST API v2 with one token."""
 
     nessie: str
     token: str
@@ -44,7 +44,7 @@ class Bearer:
         )
 
     def at(self, branch: str) -> str:
-        """A branch with the hash that it stands at."""
+        """Return a branch with the hash that it stands at."""
         found = self.send("GET", f"/{_quoted(branch)}").json()["reference"]
         return f"{_quoted(branch)}@{found['hash']}"
 
@@ -57,13 +57,13 @@ class Bearer:
         return self.send("DELETE", f"/{self.at(branch)}?type=BRANCH")
 
     def move(self, branch: str) -> requests.Response:
-        """Let the branch stand where main does."""
+        """Set the branch to main's head."""
         name, _, hash_ = self.at("main").partition("@")
         body = {"type": "BRANCH", "name": name, "hash": hash_}
         return self.send("PUT", f"/{self.at(branch)}?type=BRANCH", body)
 
     def commit(self, branch: str) -> requests.Response:
-        """Make a namespace that nobody else makes."""
+        """Create a namespace with a unique name."""
         name = {"elements": [f"t{uuid.uuid4().hex}"]}
         put = {"type": "PUT", "key": name, "content": {"type": "NAMESPACE", **name}}
         meta = {"message": "by a test", "authors": ["test"]}
@@ -79,7 +79,7 @@ def _quoted(branch: str) -> str:
     return branch.replace("/", "%2F")
 
 
-# What is done, to a branch of the publisher's with a commit on it where the name ends with a slash.
+# Operations on a branch of the publisher's; a trailing slash in the name adds a commit to it.
 DEEDS: Mapping[str, Callable[[Bearer, str], requests.Response]] = {
     "read main": lambda who, _: who.send("GET", "/main/history"),
     "read a branch": lambda who, made: who.send("GET", f"/{_quoted(made)}/entries"),
@@ -105,7 +105,7 @@ DEEDS: Mapping[str, Callable[[Bearer, str], requests.Response]] = {
 def test_each_role_may_do_its_own_work_and_nothing_else(
     servers: Servers, role: str, deed: str
 ) -> None:
-    """What MAY lists is done; all else is answered 403, and main stays as it is."""
+    """Operations in MAY succeed; all others are answered 403 and leave main unchanged."""
     publisher = Bearer(servers.nessie, servers.tokens["publisher"])
     kind = "publish" if "publish/" in deed else "ingest"
     made = f"{kind}/test/{uuid.uuid4().hex}"
@@ -126,7 +126,7 @@ def _forged() -> dict[str, object]:
     return {**told, "iat": now, "exp": now + timedelta(hours=1)}
 
 
-# Each is given the server's keys and the claims of a publisher.
+# Each takes the server's keys and the claims of a publisher.
 BAD_TOKENS: Mapping[str, Callable[[Keys, dict[str, object]], str | None]] = {
     "none": lambda *_: None,
     "an empty one": lambda *_: "",
@@ -156,7 +156,7 @@ BAD_TOKENS: Mapping[str, Callable[[Keys, dict[str, object]], str | None]] = {
 @pytest.mark.parametrize("path", ["api/v2/trees/main", "api/v1/trees", "iceberg/main/v1/config"])
 @pytest.mark.parametrize("bad", BAD_TOKENS)
 def test_a_bad_token_opens_no_door(servers: Servers, bad: str, path: str) -> None:
-    """Whoever has no token that the key signed, for now and here, is answered 401 everywhere."""
+    """A token that is not validly signed for now and here is answered 401 everywhere."""
     token = BAD_TOKENS[bad](servers.keys, _forged())
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     answer = requests.get(f"{servers.nessie}/{path}", headers=headers, timeout=600)
@@ -164,6 +164,6 @@ def test_a_bad_token_opens_no_door(servers: Servers, bad: str, path: str) -> Non
 
 
 def test_a_token_like_the_bad_ones_but_good_is_taken(servers: Servers) -> None:
-    """The same claims with a right signature open the door: the bad ones fail for what is bad."""
+    """The same claims with a valid signature are accepted."""
     token = jwt.encode(_forged(), servers.keys.signing_key, "RS256")
     assert Bearer(servers.nessie, token).send("GET", "/main").ok

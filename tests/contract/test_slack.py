@@ -205,7 +205,7 @@ def test_a_message_must_say_something(service: Service) -> None:
         ([{"text": "x"}], "unknown"),
     ],
 )
-def test_blocks_beyond_the_limits_are_refused(
+def test_blocks_over_the_limits_are_refused(
     service: Service, blocks: list[dict[str, Any]], message: str
 ) -> None:
     """Blocks that Block Kit does not allow are invalid_blocks, with the reason."""

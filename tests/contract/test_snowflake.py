@@ -1,4 +1,4 @@
-"""How Snowflake follows main, through a double of its SQL API that checks what it is asked."""
+"""Snowflake follows main, tested with a double that checks each request to its SQL API."""
 
 import json
 import re
@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from functions.adapters.secrets import Secret
-from functions.downstream.refresh_lease import Lease, Marks
+from functions.downstream.refresh_lease import Lease, RefreshLeases
 from functions.downstream.snowflake import Snowflake
 from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import Place, refuse_clashes
 from functions.model.announcement import Refresh
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
-from tests.fakes.marks import FakeMarks
+from tests.fakes.refresh_leases import FakeRefreshLeases
 from tests.fakes.snowflake import SnowflakeDouble, fingerprint, running
 
 TABLE = "shop.orders"
@@ -40,7 +40,7 @@ KEYS = [rsa.generate_private_key(65537, 2048) for _ in range(2)]
 
 
 def pem(key: rsa.RSAPrivateKey, password: str = "") -> str:
-    """A private key as people put it into the secret."""
+    """Return a private key as stored in the secret."""
     plain = serialization.NoEncryption()
     encryption = serialization.BestAvailableEncryption(password.encode()) if password else plain
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
@@ -49,7 +49,7 @@ def pem(key: rsa.RSAPrivateKey, password: str = "") -> str:
 
 @dataclass
 class Vault:
-    """Secrets Manager with one secret; tells its own time."""
+    """Secrets Manager with one secret and its own clock."""
 
     document: dict[str, str]
     seconds: float = 0.0
@@ -70,7 +70,7 @@ class Bench:
 
     there: SnowflakeDouble
     vault: Vault
-    marks: Marks | FakeMarks = field(default_factory=FakeMarks)
+    leases: RefreshLeases | FakeRefreshLeases = field(default_factory=FakeRefreshLeases)
     waited: list[float] = field(default_factory=list)
     tables: tuple[str, ...] = ()
     looked: Callable[[], object] | None = None
@@ -79,9 +79,9 @@ class Bench:
     def __post_init__(self) -> None:
         """Log in with what the secret holds."""
         secret = Secret(self.vault, "lakegate/dev/snowflake", lambda: self.vault.seconds)
-        marks: Any = self.marks
+        leases: Any = self.leases
         self.snowflake = Snowflake(
-            secret, marks, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
+            secret, leases, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
         )
 
     def _now(self) -> datetime:
@@ -97,18 +97,18 @@ class Bench:
             happens()
 
     def refresh(self, position: int, table: str = TABLE) -> bool:
-        """Have Snowflake brought to a position."""
+        """Refresh Snowflake to a position."""
         return self.snowflake.refresh(at(position, table))
 
 
 def at(position: int, table: str = TABLE) -> Refresh:
-    """A table as it is on main at a position."""
+    """Return the refresh of a table to a position on main."""
     path = f"{table.replace('.', '/')}_1/metadata/{position}.metadata.json"
     return Refresh(table, position, f"s3://lake/warehouse/{path}")
 
 
 def login(there: SnowflakeDouble, key: rsa.RSAPrivateKey = KEYS[0], **more: str) -> dict[str, str]:
-    """What the secret holds."""
+    """Return the content of the secret."""
     who = {"account": "myorg-account1", "user": "lakegate", "role": "INGEST", "warehouse": "SMALL"}
     return {**who, "database": "LAKE", "private_key": pem(key), "url": there.address, **more}
 
@@ -127,12 +127,12 @@ def bench(there: SnowflakeDouble) -> Bench:
 
 
 def later(bench: Bench) -> None:
-    """Let the time go by after which a message comes again."""
+    """Let the time pass until a message is delivered again."""
     bench.there.ahead += timedelta(seconds=6 * FUNCTION_TIMEOUT)
 
 
 def test_a_table_reads_what_was_published(bench: Bench) -> None:
-    """The file is named relative to the external volume's base, in the role and warehouse given."""
+    """The file is relative to the external volume's base; role and warehouse are those given."""
     assert bench.refresh(3)
     assert bench.there.tables[THERE] == "shop/orders_1/metadata/3.metadata.json"
     (body,) = bench.there.bodies
@@ -141,7 +141,7 @@ def test_a_table_reads_what_was_published(bench: Bench) -> None:
 
 @pytest.mark.parametrize("polls", [0, 1, 3])
 def test_a_statement_is_waited_for(bench: Bench, polls: int) -> None:
-    """However long it goes on, it is asked for again until it is done."""
+    """A running statement is polled until it is done."""
     bench.there.polls = polls
     bench.refresh(3)
     assert bench.there.asked == ["POST", *["GET"] * polls]
@@ -149,7 +149,7 @@ def test_a_statement_is_waited_for(bench: Bench, polls: int) -> None:
 
 
 def test_a_statement_without_end_is_tried_again(bench: Bench) -> None:
-    """Who is not done in half a minute is tried again later, and not taken for done."""
+    """A statement that runs over half a minute is retried later, and not recorded as done."""
     bench.there.polls = 1000
     with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
         bench.refresh(3)
@@ -164,7 +164,7 @@ def test_a_statement_without_end_is_tried_again(bench: Bench) -> None:
 def test_in_whatever_order_they_come_it_only_goes_forward(
     there: SnowflakeDouble, positions: Sequence[int]
 ) -> None:
-    """Of refreshes in any order, doubled or late, the newest so far is always the one read."""
+    """After refreshes in any order the newest so far is always the one read."""
     there.polls = 0
     bench = Bench(there, Vault(login(there)))
     for number, position in enumerate(positions, 1):
@@ -175,7 +175,7 @@ def test_in_whatever_order_they_come_it_only_goes_forward(
 
 @pytest.mark.parametrize("fault", [429, 500, 503, "lost"])
 def test_what_passes_is_asked_again_under_the_same_id(bench: Bench, fault: Any) -> None:
-    """An answer that did not come is asked for again, and the statement carried out once."""
+    """A lost answer is requested again under the same id, and the statement runs once."""
     bench.there.faults = [fault]
     bench.refresh(3)
     assert len(bench.there.ran) == 1
@@ -184,7 +184,7 @@ def test_what_passes_is_asked_again_under_the_same_id(bench: Bench, fault: Any) 
 
 @pytest.mark.parametrize("status", [302, 404, 408, 429, 500, 502, 503, 504])
 def test_an_outage_is_tried_again_later(bench: Bench, status: int) -> None:
-    """A Snowflake that is away fails the message alone, and notes nothing."""
+    """An outage fails the message and records nothing."""
     bench.there.faults = [status] * 3
     with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
         bench.refresh(3)
@@ -194,14 +194,14 @@ def test_an_outage_is_tried_again_later(bench: Bench, status: int) -> None:
 
 
 def test_a_table_that_is_not_there_is_refused_for_good(bench: Bench) -> None:
-    """Trying again changes nothing: people hear what Snowflake said."""
+    """A missing table is a permanent error with Snowflake's message."""
     with pytest.raises(Permanent, match=r"SNOWFLAKE_REFUSED.*002003.*RETURNS"):
         bench.refresh(3, "shop.returns")
     assert bench.there.asked == ["POST"]
 
 
 def test_only_the_tables_that_are_named_are_brought_along(there: SnowflakeDouble) -> None:
-    """Snowflake is asked nothing about the others."""
+    """Snowflake gets no request for other tables."""
     bench = Bench(there, Vault(login(there)), tables=(TABLE,))
     assert not bench.refresh(3, "shop.returns")
     assert there.asked == []
@@ -209,7 +209,7 @@ def test_only_the_tables_that_are_named_are_brought_along(there: SnowflakeDouble
 
 
 def test_names_and_paths_say_nothing_else(there: SnowflakeDouble) -> None:
-    """Quotes and backslashes in names and paths end no name and no text."""
+    """Quotes and backslashes in names and paths are escaped."""
     evil = '"LA""KE; --"."S""; DROP"."SHOP$ORDERS"'
     there.tables = {evil: ""}
     bench = Bench(there, Vault(login(there, database='LA"KE; --', schema='S"; DROP')))
@@ -219,7 +219,7 @@ def test_names_and_paths_say_nothing_else(there: SnowflakeDouble) -> None:
 
 
 def test_no_table_is_brought_where_another_one_is(bench: Bench) -> None:
-    """Snowflake is asked nothing for a table whose name there is another one's."""
+    """Snowflake gets no request for a table whose name there belongs to another."""
     bench.refresh(3)
     with pytest.raises(Permanent, match=r"NAME_TAKEN: Shop\.Orders and shop\.orders are one"):
         bench.refresh(4, "Shop.Orders")
@@ -232,19 +232,19 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,6}\.[a-z][a-z0-9_]{0,6}", fullmatch=Tru
 @given(st.sets(NAMES | st.sampled_from(["a.b_c", "a_b.c"]), min_size=2))
 @pytest.mark.parametrize("place", [Place("LAKE"), Place("LAKE", "ALL")])
 def test_two_tables_have_two_names(place: Place, tables: set[str]) -> None:
-    """Of tables that do not differ in capitals alone no two are one, whatever the namespaces."""
+    """Tables that differ in more than case have different names in Snowflake."""
     assert len({place.table(table) for table in tables}) == len(tables)
     refuse_clashes(place, tables)
 
 
 def test_a_file_outside_the_volume_is_refused(bench: Bench) -> None:
-    """What Snowflake could never read is not asked for."""
+    """A file outside the volume is never requested."""
     with pytest.raises(Permanent, match="OUTSIDE_VOLUME"):
         bench.snowflake.refresh(Refresh(TABLE, 1, "s3://other/warehouse/x.json"))
 
 
 def test_a_new_key_is_read_again(bench: Bench) -> None:
-    """Once Snowflake refuses the key, the secret's new version is tried at once."""
+    """After a refused key the secret's new version is tried at once."""
     bench.refresh(3)
     bench.vault.document = login(bench.there, KEYS[1])
     bench.there.key = KEYS[1].public_key()
@@ -252,7 +252,7 @@ def test_a_new_key_is_read_again(bench: Bench) -> None:
 
 
 def test_a_key_that_is_replaced_meanwhile_begins_no_second_statement(bench: Bench) -> None:
-    """What goes on under the old key has ended when the message comes again, and not before."""
+    """A statement under the old key has ended before the message comes again."""
     bench.refresh(3)
     bench.vault.document = login(bench.there, KEYS[1])
     bench.there.asked, bench.there.faults = [], ["none", 401]
@@ -264,7 +264,7 @@ def test_a_key_that_is_replaced_meanwhile_begins_no_second_statement(bench: Benc
 
 
 def test_a_key_that_is_refused_is_tried_again_later(bench: Bench) -> None:
-    """People must put another there: the message names the secret and not what it holds."""
+    """A refused key is an error that names the secret and not its content."""
     bench.there.key = KEYS[1].public_key()
     with pytest.raises(Transient, match=r"SNOWFLAKE_LOGIN_REFUSED.*lakegate/dev/snowflake") as told:
         bench.refresh(3)
@@ -289,7 +289,7 @@ def test_a_key_with_a_passphrase_is_opened(there: SnowflakeDouble) -> None:
     ids=["no key", "an empty key", "no account", "no passphrase"],
 )
 def test_a_secret_that_is_none_is_told(there: SnowflakeDouble, wrong: dict[str, str]) -> None:
-    """People are told what must be in it, and nothing of what is."""
+    """An invalid secret is an error that lists the required fields and no content."""
     with pytest.raises(Transient, match=r"BAD_SECRET.*lakegate/dev/snowflake") as told:
         Bench(there, Vault({**login(there), **wrong})).refresh(3)
     assert "PRIVATE" not in str(told.value)
@@ -303,7 +303,7 @@ def test_a_secret_that_is_none_is_told(there: SnowflakeDouble, wrong: dict[str, 
     ],
 )
 def test_an_account_has_two_spellings(account: str, subject: str, address: str) -> None:
-    """In the token without its region and in capitals, in the address without underscores."""
+    """The token has the account without region in capitals, the address has no underscores."""
     who = {"account": account, "user": "lakegate", "database": "D", "private_key": pem(KEYS[0])}
     read = Login.read(json.dumps(who), "s")
     claims = jwt.decode(read.token(datetime.now(UTC)), options={"verify_signature": False})
@@ -312,7 +312,7 @@ def test_an_account_has_two_spellings(account: str, subject: str, address: str) 
 
 
 def test_a_token_ends_soon(bench: Bench) -> None:
-    """A token of an hour ago is refused: each request brings a new one."""
+    """Each request has a new token, because tokens expire."""
     read = Login.read(json.dumps(bench.vault.document), "s")
     old = read.token(datetime.now(UTC) - timedelta(hours=1))
     assert not bench.there.knows(old)
@@ -320,24 +320,24 @@ def test_a_token_ends_soon(bench: Bench) -> None:
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS.values(), ids=wire.BROKEN_ANSWERS)
 def test_nonsense_is_tried_again(there: SnowflakeDouble, answer: bytes) -> None:
-    """Whatever a proxy answers in Snowflake's place is not taken for success."""
+    """Any nonsensical answer in Snowflake's place is not a success."""
     with wire.answering(answer) as address:
         bench = Bench(there, Vault(login(there, url=address)))
         with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
             bench.refresh(3)
     later(bench)
-    assert Bench(there, Vault(login(there)), bench.marks).refresh(3)
+    assert Bench(there, Vault(login(there)), bench.leases).refresh(3)
 
 
 def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None:
-    """Where nothing answers, that is a transient error."""
+    """An unreachable Snowflake is a transient error."""
     with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
         Bench(there, Vault(login(there, url=wire.nobody()))).refresh(3)
 
 
 @contextmanager
 def dynamodb() -> Iterator[Any]:
-    """A table for marks, in this process."""
+    """A table for leases, in this process."""
     with mock_aws():
         yield boto3.resource("dynamodb", region_name="us-east-1").create_table(
             TableName=f"marks-{uuid.uuid4().hex}",
@@ -348,94 +348,94 @@ def dynamodb() -> Iterator[Any]:
 
 
 class Killed(BaseException):
-    """The function dies where it stands."""
+    """The function crashes here."""
 
 
 def die() -> None:
-    """Die."""
+    """Crash."""
     raise Killed
 
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
-def marks(request: pytest.FixtureRequest) -> Iterator[Marks | FakeMarks]:
-    """Marks where nothing was put."""
+def leases(request: pytest.FixtureRequest) -> Iterator[RefreshLeases | FakeRefreshLeases]:
+    """Leases without records."""
     if request.param == "in memory":
-        yield FakeMarks()
+        yield FakeRefreshLeases()
         return
     with dynamodb() as table:
-        yield Marks(table)
+        yield RefreshLeases(table)
 
 
 def seconds(number: int) -> timedelta:
-    """So many of them."""
+    """Return a number of seconds."""
     return timedelta(seconds=number)
 
 
-def test_a_mark_only_grows(marks: Marks | FakeMarks) -> None:
-    """Who is as far already, or once began something newer, has no lease for what is older."""
+def test_a_mark_only_grows(leases: RefreshLeases | FakeRefreshLeases) -> None:
+    """No lease is given for a position that is done, or older than one begun."""
     for position in (3, 5):
-        lease = marks.lease(TABLE, position, NOW, 10)
+        lease = leases.lease(TABLE, position, NOW, 10)
         assert lease
-        marks.done(lease)
-        assert [marks.lease(TABLE, older, NOW, 10) for older in (3, position)] == [None, None]
-    assert marks.lease(TABLE, 9, NOW, 10)
-    assert marks.lease(TABLE, 8, NOW + seconds(20), 10) is None
-    assert marks.lease("shop.returns", 1, NOW, 10)
+        leases.done(lease)
+        assert [leases.lease(TABLE, older, NOW, 10) for older in (3, position)] == [None, None]
+    assert leases.lease(TABLE, 9, NOW, 10)
+    assert leases.lease(TABLE, 8, NOW + seconds(20), 10) is None
+    assert leases.lease("shop.returns", 1, NOW, 10)
 
 
-def test_a_lease_is_one_holders(marks: Marks | FakeMarks) -> None:
-    """Until it is freed or ends nobody else has it, whatever for; other tables are free."""
-    lease = marks.lease(TABLE, 3, NOW, 10)
+def test_a_lease_is_one_holders(leases: RefreshLeases | FakeRefreshLeases) -> None:
+    """Until it is freed or expires, a lease has one holder; other tables are independent."""
+    lease = leases.lease(TABLE, 3, NOW, 10)
     for position, after in ((3, 0), (3, 9), (4, 9)):
         with pytest.raises(Transient, match=f"LEASED.*{TABLE}"):
-            marks.lease(TABLE, position, NOW + seconds(after), 10)
-    assert marks.lease("shop.returns", 3, NOW, 10)
+            leases.lease(TABLE, position, NOW + seconds(after), 10)
+    assert leases.lease("shop.returns", 3, NOW, 10)
     assert lease
-    marks.free(lease)
-    assert marks.lease(TABLE, 3, NOW, 10)
+    leases.free(lease)
+    assert leases.lease(TABLE, 3, NOW, 10)
 
 
-def test_a_lease_ends(marks: Marks | FakeMarks) -> None:
-    """Of a holder that died it ends by itself; what that one says later is not taken."""
-    dead = marks.lease(TABLE, 3, NOW, 10)
+def test_a_lease_ends(leases: RefreshLeases | FakeRefreshLeases) -> None:
+    """A crashed holder's lease expires, and its later writes are refused."""
+    dead = leases.lease(TABLE, 3, NOW, 10)
     assert dead
-    alive = marks.lease(TABLE, 3, NOW + seconds(10), 10)
+    alive = leases.lease(TABLE, 3, NOW + seconds(10), 10)
     with pytest.raises(Transient, match="LEASED"):
-        marks.done(dead)
-    marks.free(dead)
+        leases.done(dead)
+    leases.free(dead)
     with pytest.raises(Transient, match="LEASED"):
-        marks.lease(TABLE, 3, NOW + seconds(19), 10)
+        leases.lease(TABLE, 3, NOW + seconds(19), 10)
     assert alive
-    marks.done(alive)
-    assert marks.lease(TABLE, 3, NOW + seconds(19), 10) is None
+    leases.done(alive)
+    assert leases.lease(TABLE, 3, NOW + seconds(19), 10) is None
 
 
-def test_a_name_is_one_tables(marks: Marks | FakeMarks) -> None:
-    """Which differ in capitals alone are one to a warehouse: the second is refused, both named."""
-    lease = marks.lease("shop.Orders", 3, NOW, 10)
+def test_a_name_is_one_tables(leases: RefreshLeases | FakeRefreshLeases) -> None:
+    """Of names that differ only in case the second is refused, and the error names both."""
+    lease = leases.lease("shop.Orders", 3, NOW, 10)
     assert lease
-    marks.done(lease)
+    leases.done(lease)
     with pytest.raises(Permanent, match=r"NAME_TAKEN: shop\.orders and shop\.Orders are one"):
-        marks.lease("shop.orders", 4, NOW, 10)
-    assert marks.lease("shop.Orders", 4, NOW, 10)
+        leases.lease("shop.orders", 4, NOW, 10)
+    assert leases.lease("shop.Orders", 4, NOW, 10)
 
 
 def test_a_lease_whose_answer_was_lost_is_had() -> None:
-    """boto3 asks again by itself: that the holder has it already is no refusal."""
-    with dynamodb() as marks:
+    """boto3's own retry of a granted lease is not refused."""
+    with dynamodb() as leases:
         lost = iter([0.0])
-        marks.meta.client.meta.events.register_first(
+        leases.meta.client.meta.events.register_first(
             "needs-retry.dynamodb.UpdateItem", lambda **_: next(lost, None)
         )
-        assert Marks(marks).lease(TABLE, 3, NOW, 10)
+        assert RefreshLeases(leases).lease(TABLE, 3, NOW, 10)
         assert next(lost, None) is None
 
 
 def test_of_two_at_once_one_leaves_it_for_later(
-    there: SnowflakeDouble, marks: Marks | FakeMarks
+    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
 ) -> None:
-    """While a refresh goes on Snowflake is asked for no other of the table."""
-    first, second = (Bench(there, Vault(login(there)), marks) for _ in range(2))
+    """While a refresh runs, Snowflake gets no other request for the table."""
+    first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
 
     def meanwhile() -> None:
         for position in (3, 4):
@@ -451,19 +451,21 @@ def test_of_two_at_once_one_leaves_it_for_later(
 
 
 def test_whoever_has_the_lease_looks_again(
-    there: SnowflakeDouble, marks: Marks | FakeMarks
+    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
 ) -> None:
-    """What was newer when it looked may be older now, and is not sent then."""
-    first, second = (Bench(there, Vault(login(there)), marks) for _ in range(2))
+    """A position that became outdated before the lease is not requested."""
+    first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
     first.looked = lambda: second.refresh(4)
     assert not first.refresh(3)
     assert len(there.ran) == 1
     assert first.refresh(5)
 
 
-def test_who_died_is_waited_for(there: SnowflakeDouble, marks: Marks | FakeMarks) -> None:
-    """As long as the function could be at work, and then what it had Snowflake begin."""
-    bench = Bench(there, Vault(login(there)), marks, waiting=die)
+def test_who_died_is_waited_for(
+    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
+) -> None:
+    """A crashed function's lease lasts as long as its statement may run."""
+    bench = Bench(there, Vault(login(there)), leases, waiting=die)
     with pytest.raises(Killed):
         bench.refresh(3)
     there.ahead = timedelta(seconds=LONGEST)
@@ -474,7 +476,7 @@ def test_who_died_is_waited_for(there: SnowflakeDouble, marks: Marks | FakeMarks
 
 
 def test_what_is_refused_holds_up_nobody(bench: Bench) -> None:
-    """Nothing goes on of a statement that Snowflake refuses: the next refresh begins at once."""
+    """After a refused statement the next refresh starts at once."""
     there = bench.there.tables.pop(THERE)
     with pytest.raises(Permanent, match="SNOWFLAKE_REFUSED"):
         bench.refresh(3)
@@ -499,14 +501,14 @@ STEPS = st.lists(
 def test_however_functions_meet_it_only_goes_forward(
     there: SnowflakeDouble, steps: Sequence[tuple[int, str, int]]
 ) -> None:
-    """They overlap anywhere and die with a statement under way: no older file after a newer."""
-    marks, left, before = FakeMarks(), list(steps), len(there.ran)
+    """However functions overlap and crash, an older file never replaces a newer one."""
+    leases, left, before = FakeRefreshLeases(), list(steps), len(there.ran)
 
     def step() -> None:
         if not left:
             return
         position, how, passes = left.pop(0)
-        bench = Bench(there, Vault(login(there)), marks)
+        bench = Bench(there, Vault(login(there)), leases)
         bench.looked = step if how == "looked" else None
         bench.waiting = {"waiting": step, "dies": die}.get(how)
         there.hangs = how == "dies"
@@ -524,7 +526,7 @@ def test_however_functions_meet_it_only_goes_forward(
 
 
 def test_marks_that_cannot_be_read_are_tried_again() -> None:
-    """What DynamoDB refuses is transient."""
+    """DynamoDB's refusals are transient."""
     table = boto3.resource("dynamodb", region_name="us-east-1").Table("marks")
     with Stubber(table.meta.client) as stubber:
         stubber.add_client_error("update_item", "ConditionalCheckFailedException")
@@ -532,9 +534,9 @@ def test_marks_that_cannot_be_read_are_tried_again() -> None:
             stubber.add_client_error(method, "ThrottlingException")
         lease = Lease(TABLE, 1, "holder")
         for call in (
-            *[lambda: Marks(table).lease(TABLE, 1, NOW, 10)] * 2,
-            lambda: Marks(table).done(lease),
-            lambda: Marks(table).free(lease),
+            *[lambda: RefreshLeases(table).lease(TABLE, 1, NOW, 10)] * 2,
+            lambda: RefreshLeases(table).done(lease),
+            lambda: RefreshLeases(table).free(lease),
         ):
             with pytest.raises(Transient, match="MARKS_UNAVAILABLE"):
                 call()

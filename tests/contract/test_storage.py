@@ -1,4 +1,4 @@
-"""What the two buckets do, in memory and on S3."""
+"""The two buckets behave alike in memory and on S3."""
 
 import re
 import uuid
@@ -40,7 +40,7 @@ ITEMS = ORDERS.replace("shop.orders", "shop.items")
 
 @dataclass(frozen=True)
 class Buckets:
-    """The adapters, and what others do: put a text into the lake, delete what landed, wait."""
+    """The adapters, and functions to put a contract, delete a landed object, and wait."""
 
     landing: Landing | FakeLanding
     lake: Lake | FakeLake
@@ -74,14 +74,14 @@ def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
 
 
 def aged(name: str, seconds: float) -> None:
-    """Have all that was put into a bucket of moto's, or deleted, be older by so much."""
+    """Make every version in a moto bucket older by this much."""
     keys = s3_backends["123456789012"]["aws"].buckets[name].keys
     for entry in chain.from_iterable(entries for _, entries in keys.iterlists()):
         entry.last_modified -= timedelta(seconds=seconds)
 
 
 def bucket(s3: Any, *, versioned: bool = True) -> str:
-    """A new bucket."""
+    """Return a new bucket."""
     name = f"bucket-{uuid.uuid4().hex}"
     s3.create_bucket(Bucket=name)
     if versioned:
@@ -91,7 +91,7 @@ def bucket(s3: Any, *, versioned: bool = True) -> str:
 
 
 def test_an_upload_is_found_by_listing(buckets: Buckets) -> None:
-    """Who puts an object and who lists the bucket see the same object, under any key."""
+    """Upload and listing give the same object, under any key."""
     key = "shop/orders/Flüge 1+1 (100%).csv"
     put = buckets.landing.put(key, b"12345")
     (found,) = buckets.landing.landed()
@@ -110,7 +110,7 @@ def test_every_version_is_an_object(buckets: Buckets) -> None:
 
 
 def test_what_is_newest_in_a_folder(buckets: Buckets) -> None:
-    """Of each key of the folder the version that was put last, as it landed."""
+    """The newest version of each key of a folder is found."""
     for body in (b"old", b"newer"):
         newest = buckets.landing.put("batches/a/one.csv", body)
     buckets.landing.put("batches/a/in/two.csv", b"2")
@@ -121,7 +121,7 @@ def test_what_is_newest_in_a_folder(buckets: Buckets) -> None:
 
 
 def test_what_was_newest_at_a_time(buckets: Buckets) -> None:
-    """What was put or deleted later is as it was before, whatever became of it since."""
+    """The newest version at an earlier time is found, whatever happened since."""
     put = buckets.landing.put
     story: list[Callable[[], object]] = [
         lambda: put("batches/a/one.csv", b"1"),
@@ -163,7 +163,7 @@ SECOND = datetime(2026, 3, 1, 12, tzinfo=UTC)
     ("latest", "found"), [("marker", []), ("version", ["v2"]), ("neither", ["v2"])]
 )
 def test_within_one_second(latest: str, found: list[str]) -> None:
-    """Of what has one time the version that is listed first is there, if that may be."""
+    """Of versions within one second the first in the listing counts, if it may exist."""
     client = boto3.client("s3", **ACCOUNT)
     entry = {"Key": "a/b.csv", "LastModified": SECOND, "IsLatest": False}
     one, two = ({**entry, "VersionId": v, "ETag": '"e"', "Size": 1} for v in ("v1", "v2"))
@@ -178,7 +178,7 @@ def test_within_one_second(latest: str, found: list[str]) -> None:
 
 
 def test_a_manifest_is_read_as_it_landed(buckets: Buckets) -> None:
-    """Each version has its own text; one that is not there is missing, and a huge one not read."""
+    """Each version has its own text; a missing one is missing, and a huge one is not read."""
     first, second = (buckets.landing.put("batches/a/_manifest.json", body) for body in (b"1", b"2"))
     assert [buckets.landing.manifest(each)[0] for each in (first, second)] == [b"1", b"2"]
     with pytest.raises(Missing):
@@ -188,7 +188,7 @@ def test_a_manifest_is_read_as_it_landed(buckets: Buckets) -> None:
 
 
 def test_a_contract_has_a_limit(buckets: Buckets) -> None:
-    """A contract of as many bytes as are read is in force; of one byte more none is read."""
+    """A contract at the size limit is in force; one byte more is an error."""
     text = ORDERS.encode() + b"#" * (LIMITS.largest_contract - len(ORDERS))
     buckets.put_text("contracts/shop.orders.yaml", text)
     assert [stored.contract.table for stored in buckets.lake.contracts()] == ["shop.orders"]
@@ -198,7 +198,7 @@ def test_a_contract_has_a_limit(buckets: Buckets) -> None:
 
 
 def test_a_report_has_a_limit(buckets: Buckets) -> None:
-    """A report of as many bytes as are read is understood; of one byte more none is read."""
+    """A report at the size limit is read; one byte more is an error."""
     text = REPORT.to_json().encode()
     text += b" " * (LIMITS.largest_report - len(text))
     buckets.put_text("reports/a.b/1/1.json", text)
@@ -209,7 +209,7 @@ def test_a_report_has_a_limit(buckets: Buckets) -> None:
 
 
 def test_an_empty_bucket_is_empty(buckets: Buckets) -> None:
-    """Where nothing was put nothing is found."""
+    """Nothing is found in an empty bucket."""
     assert list(buckets.landing.landed()) == []
     assert buckets.lake.contracts() == []
 
@@ -229,7 +229,7 @@ def test_reports_are_listed(buckets: Buckets) -> None:
 
 
 def test_a_contract_in_force_is_known(buckets: Buckets) -> None:
-    """A contract that was put is there, with its key and the version of its text."""
+    """A stored contract is in force, with its key and version."""
     contract = parse(ORDERS, "orders")
     key = buckets.lake.put_contract(contract, ORDERS)
     (stored,) = buckets.lake.contracts()
@@ -239,7 +239,7 @@ def test_a_contract_in_force_is_known(buckets: Buckets) -> None:
 
 
 def test_a_changed_contract_is_in_force_at_once(buckets: Buckets) -> None:
-    """The next look sees the new text, and tells its version from the old one's."""
+    """The next reading has the new text under a new version."""
     buckets.lake.put_contract(parse(ORDERS, "orders"), ORDERS)
     buckets.lake.put_contract(parse(ITEMS, "items"), ITEMS)
     before = {s.contract.table: s for s in buckets.lake.contracts()}
@@ -252,7 +252,7 @@ def test_a_changed_contract_is_in_force_at_once(buckets: Buckets) -> None:
 
 
 def test_a_contract_is_read_as_it_was(buckets: Buckets) -> None:
-    """Each version of a text is still there when another one is in force."""
+    """Each earlier version of a contract can be read."""
     key = buckets.lake.put_contract(parse(ORDERS, "orders"), ORDERS)
     (first,) = buckets.lake.contracts()
     buckets.put_text(key, ORDERS.replace("1.0.0", "2.0.0").encode())
@@ -267,7 +267,7 @@ def test_a_contract_is_read_as_it_was(buckets: Buckets) -> None:
     [("contracts/shop.orders.yaml", 32 * "0"), ("contracts/shop.items.yaml", "")],
 )
 def test_a_version_that_never_was_is_missing(buckets: Buckets, key: str, version: str) -> None:
-    """A version that the bucket does not have is told as missing, by key."""
+    """An unknown version is missing, and the error names the key."""
     buckets.lake.put_contract(parse(ORDERS, "orders"), ORDERS)
     with pytest.raises(Missing, match=re.escape(key)):
         buckets.lake.contract_at(key, version)
@@ -281,7 +281,7 @@ def test_a_version_that_never_was_is_missing(buckets: Buckets, key: str, version
     ],
 )
 def test_a_broken_contract_is_refused(buckets: Buckets, text: bytes, problem: str) -> None:
-    """A text that is no contract is refused by name, whoever put it there."""
+    """An invalid contract is refused by name."""
     buckets.put_text("contracts/shop.orders.yaml", text)
     with pytest.raises(ContractInvalid, match=r"contracts/shop\.orders\.yaml") as refusal:
         buckets.lake.contracts()
@@ -289,7 +289,7 @@ def test_a_broken_contract_is_refused(buckets: Buckets, text: bytes, problem: st
 
 
 def test_a_broken_contract_stands_in_no_other_tables_way(buckets: Buckets) -> None:
-    """Asked for one landed key, what is refused and cannot be its contract is left out."""
+    """For one landed key, an invalid contract of another table is skipped."""
     buckets.lake.put_contract(parse(ITEMS, "items"), ITEMS)
     buckets.put_text("contracts/shop.orders.yaml", ORDERS.replace("integer", "intger").encode())
     (items,) = buckets.lake.contracts("shop/items/1.csv")
@@ -301,7 +301,7 @@ def test_a_broken_contract_stands_in_no_other_tables_way(buckets: Buckets) -> No
 
 @pytest.mark.parametrize("key", ["contracts/", "contracts/README.md", "contracts/.DS_Store"])
 def test_what_is_no_yaml_is_no_contract(buckets: Buckets, key: str) -> None:
-    """What a tool left beside the contracts is not read."""
+    """Objects beside the contracts are not read."""
     buckets.put_text(key, b"\xff: no contract")
     assert buckets.lake.contracts() == []
 
@@ -314,20 +314,20 @@ def test_a_report_is_read(buckets: Buckets) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe", REPORT.to_json().encode()[:-9]])
 def test_an_unreadable_report_is_refused(buckets: Buckets, text: bytes) -> None:
-    """A report that cannot be understood is an error that no retry mends, and that names it."""
+    """An unreadable report is a permanent error that names it."""
     buckets.put_text("reports/x/1.json", text)
     with pytest.raises(Permanent, match=r"BAD_REPORT: the audit report reports/x/1\.json "):
         buckets.lake.report("reports/x/1.json")
 
 
 def test_a_missing_report_is_missing(buckets: Buckets) -> None:
-    """A report that was never written is told from one that cannot be read."""
+    """A missing report is distinct from an unreadable one."""
     with pytest.raises(Missing, match=r"reports/x/1\.json"):
         buckets.lake.report("reports/x/1.json")
 
 
 def test_a_change_is_put_once(buckets: Buckets) -> None:
-    """Its text is found and listed as it was put first, whoever puts it again."""
+    """A change is stored and listed once, with its first content."""
     change = Change("shop.orders", "DELETE FROM shop.orders -- Größe", "token", "Ann", "why")
     put = buckets.lake.put_change(change)
     assert buckets.lake.put_change(replace(change, by="Bob")) == put
@@ -339,7 +339,7 @@ def test_a_change_is_put_once(buckets: Buckets) -> None:
 
 
 def test_changes_are_told_from_other_texts(buckets: Buckets) -> None:
-    """Only what has a change's key is listed, and what is not there is missing."""
+    """Only keys of changes are listed, and a missing one is missing."""
     buckets.put_text("changes/shop.orders/notes.txt", b"not one of ours")
     assert list(buckets.lake.changes()) == []
     with pytest.raises(Missing):
@@ -347,7 +347,7 @@ def test_changes_are_told_from_other_texts(buckets: Buckets) -> None:
 
 
 def test_deleted_objects_are_gone(buckets: Buckets) -> None:
-    """Those that are named, and no others; deleting them again, or none, is no error."""
+    """Exactly the named objects are deleted; repeating it is no error."""
     for name in ("a", "b ü+", "c"):
         buckets.put_text(f"reports/{name}", REPORT.to_json().encode())
     for _ in range(2):
@@ -360,7 +360,7 @@ def test_deleted_objects_are_gone(buckets: Buckets) -> None:
 
 
 def test_a_deleted_object_can_be_had_back(s3: Any) -> None:
-    """In a bucket that keeps versions, a deletion leaves the version behind its marker."""
+    """A versioned bucket keeps a deleted version behind its marker."""
     lake = Lake(s3, bucket(s3))
     s3.put_object(Bucket=lake.bucket, Key="a", Body=b"x")
     lake.delete_objects(["a"])
@@ -370,7 +370,7 @@ def test_a_deleted_object_can_be_had_back(s3: Any) -> None:
 
 
 def test_more_are_deleted_than_fit_a_request(s3: Any) -> None:
-    """S3 takes a thousand a request."""
+    """More objects are deleted than one request of a thousand takes."""
     lake = Lake(s3, bucket(s3))
     for number in (0, 999, 1000, 1001):
         s3.put_object(Bucket=lake.bucket, Key=f"{number}", Body=b"")
@@ -379,7 +379,7 @@ def test_more_are_deleted_than_fit_a_request(s3: Any) -> None:
 
 
 def test_a_deletion_that_is_refused_is_told() -> None:
-    """S3 answers 200 and lists what it did not delete: that is an error like any other."""
+    """S3 answers 200 and lists the objects that it did not delete: that is an error."""
     client = boto3.client("s3", **ACCOUNT)
     with Stubber(client) as stubber:
         refused = {"Errors": [{"Key": "a", "Code": "AccessDenied"}]}
@@ -389,7 +389,7 @@ def test_a_deletion_that_is_refused_is_told() -> None:
 
 
 def test_without_versions_the_etag_is_the_version(s3: Any) -> None:
-    """In a bucket that keeps no versions, put, listing and event give one identity."""
+    """Without versions, put, listing and event give one identity."""
     landing = Landing(s3, bucket(s3, versioned=False))
     put = landing.put("a", b"x")
     (found,) = landing.landed()
@@ -398,7 +398,7 @@ def test_without_versions_the_etag_is_the_version(s3: Any) -> None:
 
 
 def test_a_deleted_object_has_landed_all_the_same(s3: Any) -> None:
-    """A delete marker is no object, and does not undo what landed."""
+    """A delete marker is not an object and does not undo a landing."""
     landing = Landing(s3, bucket(s3))
     put = landing.put("a", b"x")
     s3.delete_object(Bucket=landing.bucket, Key="a")
@@ -406,7 +406,7 @@ def test_a_deleted_object_has_landed_all_the_same(s3: Any) -> None:
 
 
 def test_a_listing_has_no_end_of_page(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More objects than S3 lists at a time are all found."""
+    """Objects on all pages of a listing are found."""
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
     landing = Landing(s3, bucket(s3))
     for number in range(5):
@@ -415,7 +415,7 @@ def test_a_listing_has_no_end_of_page(s3: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_contract_is_read_once_a_version(s3: Any) -> None:
-    """A text that has not changed is not fetched again: only the list is."""
+    """An unchanged contract is not fetched again: only the listing is."""
     lake = Lake(s3, bucket(s3))
     lake.put_contract(parse(ORDERS, "orders"), ORDERS)
     read: list[object] = []
@@ -425,7 +425,7 @@ def test_a_contract_is_read_once_a_version(s3: Any) -> None:
 
 
 def calls(client: Any) -> list[Callable[[], object]]:
-    """Each of the adapters' methods, ready to be called."""
+    """Return each of the adapters' methods as a call."""
     landing, lake = Landing(client, "landing"), Lake(client, "lake")
     return [
         lambda: landing.put("a", b""),
@@ -444,7 +444,7 @@ def calls(client: Any) -> list[Callable[[], object]]:
 
 @pytest.mark.parametrize("code", ["SlowDown", "InternalError", "AccessDenied", "NoSuchBucket"])
 def test_what_s3_refuses_is_tried_again(code: str) -> None:
-    """Throttling and other refusals of S3's are transient, and told as its own."""
+    """Throttling and other refusals of S3 are transient, under the storage's code."""
     client = boto3.client("s3", **ACCOUNT)
     operations = ["put_object", "list_object_versions", "list_objects_v2"]
     with Stubber(client) as stubber:
@@ -458,7 +458,7 @@ def test_what_s3_refuses_is_tried_again(code: str) -> None:
 
 
 def test_an_s3_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, every call says so as a transient error."""
+    """If S3 is unreachable every call is a transient error."""
     once = Config(retries={"total_max_attempts": 1})
     for call in calls(
         boto3.client("s3", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
@@ -468,7 +468,7 @@ def test_an_s3_that_is_away_is_tried_again() -> None:
 
 
 def test_baselines_begin_empty_and_are_kept(buckets: Buckets) -> None:
-    """Where nothing was put there are none; then what was put is read back."""
+    """Baselines are empty at first, and are then read back as stored."""
     none, etag = buckets.lake.baselines("shop.orders")
     assert (none, etag) == (Baselines("shop.orders"), "")
     known = Baselines("shop.orders", {"d@r": Series((Value("a", "2026", 1.5),))})
@@ -477,7 +477,7 @@ def test_baselines_begin_empty_and_are_kept(buckets: Buckets) -> None:
 
 
 def test_baselines_replace_only_what_they_were_made_from(buckets: Buckets) -> None:
-    """Of two who read the same, the second to put learns that it was late; nothing is lost."""
+    """Of two writers with the same base the second is refused; nothing is lost."""
     lake = buckets.lake
     first = Baselines("shop.orders", {"d@r": Series((Value("a", "2026", 1.5),))})
     second = Baselines("shop.orders", {"d@r": Series((Value("b", "2026", 2.5),))})
@@ -492,7 +492,7 @@ def test_baselines_replace_only_what_they_were_made_from(buckets: Buckets) -> No
 
 
 def test_a_checkpoint_replaces_only_the_one_that_it_was_made_from(buckets: Buckets) -> None:
-    """Where none was put there is none; of two who read the same the second learns to be late."""
+    """Of two checkpoints with the same base the second is refused."""
     lake = buckets.lake
     assert lake.checkpoint() == (None, "")
     first = Checkpoint("a" * 64, "2026-03-01", {"shop.orders": TableCount(3, 4, -1)})
@@ -510,14 +510,14 @@ def test_a_checkpoint_replaces_only_the_one_that_it_was_made_from(buckets: Bucke
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"schema": "other/1"}'])
 def test_what_is_no_checkpoint_is_refused(buckets: Buckets, text: bytes) -> None:
-    """A text that reconcile did not write is an error that says what to do."""
+    """An invalid checkpoint is an error that says what to do."""
     buckets.put_text("reconcile/checkpoint.json", text)
     with pytest.raises(Permanent, match=r"BAD_CHECKPOINT.*delete it"):
         buckets.lake.checkpoint()
 
 
 def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets) -> None:
-    """What is there is there; what was deleted is not."""
+    """A deleted data file is gone; an existing one is not."""
     buckets.put_text("warehouse/a.parquet", b"rows")
     address = f"s3://{buckets.lake.bucket}/warehouse/a.parquet"
     assert not buckets.lake.is_gone(address)

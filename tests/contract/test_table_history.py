@@ -1,4 +1,4 @@
-"""How what runs left comes into main's tables of history, in memory and in Iceberg."""
+"""Audit results are registered in main's history tables, in memory and in Iceberg."""
 
 import uuid
 
@@ -18,14 +18,14 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 
 def entry(file: str, table: HistoryTable, **how: bool) -> Entry:
-    """What a run left for one of the tables of history."""
+    """Return a run's file for a history table."""
     same = {"table_name": "shop.orders", "run_ts": "2026-03-01T12:00:00.000+00:00"}
     path = f"{table.files('lake')}{file}"
     return Entry(table, DataFile_(path, 3, 300), same, how["published"], how.get("again", False))
 
 
 def entered(lake: Lake, *entries: Entry) -> tuple[str, str]:
-    """A branch off main, with these entered, and its head."""
+    """Return a branch off main with these files registered, and its head."""
     branch = f"publish/ops.audit_results/{uuid.uuid4().hex[:12]}-a"
     lake.bases[branch] = lake.catalog.create_branch(branch)
     lake.tables.enter(entries, "lake", branch)
@@ -33,12 +33,12 @@ def entered(lake: Lake, *entries: Entry) -> tuple[str, str]:
 
 
 def histories(lake: Lake) -> dict[str, int]:
-    """The rows of main's tables of history."""
+    """Return the rows of main's history tables."""
     return {t.name: lake.tables.rows(t.name, "main").records for t in TABLES}
 
 
 def test_what_runs_left_is_entered(lake: Lake) -> None:
-    """Into tables that are made where there are none, beside what is there."""
+    """Files are registered beside existing ones; missing tables are created."""
     before = histories(lake)
     name = uuid.uuid4().hex
     made = [entry(f"{name}-{n}", table, published=True) for n in (1, 2) for table in TABLES]
@@ -49,7 +49,7 @@ def test_what_runs_left_is_entered(lake: Lake) -> None:
 
 
 def test_of_two_who_enter_at_once_one_is_refused(lake: Lake) -> None:
-    """Main takes no branch that was cut before its table of results changed."""
+    """Main refuses a branch created before its history table changed."""
     name = uuid.uuid4().hex
     first = entered(lake, entry(f"{name}-1", RESULTS, published=True))
     second = entered(lake, entry(f"{name}-1", RESULTS, published=True))
@@ -59,7 +59,7 @@ def test_of_two_who_enter_at_once_one_is_refused(lake: Lake) -> None:
 
 
 def test_what_is_there_already_moves(lake: Lake) -> None:
-    """Entered again, with another answer, a file is there once; one that is gone stays away."""
+    """A file registered again moves and is there once; a removed one stays away."""
     name = uuid.uuid4().hex
     lake.publish(*entered(lake, entry(f"{name}-1", RESULTS, published=False)))
     before = histories(lake)
@@ -71,13 +71,13 @@ def test_what_is_there_already_moves(lake: Lake) -> None:
 
 
 def test_nothing_is_entered_on_a_branch_that_is_gone(lake: Lake) -> None:
-    """Somebody else deleted it: that passes."""
+    """A branch that another process deleted is a transient error."""
     with pytest.raises(Transient):
         lake.tables.enter([entry("x", RESULTS, published=True)], "lake", "publish/x/gone")
 
 
 def test_tables_of_history_are_made_once(lake: Lake) -> None:
-    """What a branch lacks it gets, empty; what is there keeps its rows and is not changed."""
+    """Missing tables are created empty; existing ones stay unchanged."""
     name = lake.table.partition(".")[0]
     lake.publish(*entered(lake, entry(f"{name}-1", RESULTS, published=True)))
     before, fresh = histories(lake), lake.branch("fresh")

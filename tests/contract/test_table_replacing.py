@@ -1,4 +1,4 @@
-"""What entering files in the place of others does, in memory and in Iceberg."""
+"""Files can be registered in place of others, in memory and in Iceberg."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 
 def test_files_take_the_place_of_others(lake: Lake) -> None:
-    """Entered in place of others, files come to main by the one merge that takes those out."""
+    """One merge registers the new files and removes the old ones."""
     lake.publish(*lake.written("first"))
     written, fresh = lake.written("second"), lake.branch("fresh")
     lake.replace(fresh, written, "first")
@@ -23,7 +23,7 @@ def test_files_take_the_place_of_others(lake: Lake) -> None:
 
 
 def test_many_files_at_once_and_none_at_all_are_replaced(lake: Lake) -> None:
-    """Files leave that came by different commits, also all there are, or none."""
+    """Files of several commits can be removed, or all, or none."""
     lake.publish(*lake.written("first"))
     for number, removed in enumerate([[], ["first", "old"], ["file-0", "file-1"]]):
         written, fresh = lake.written(f"file-{number}"), lake.branch(f"fresh-{number}")
@@ -33,7 +33,7 @@ def test_many_files_at_once_and_none_at_all_are_replaced(lake: Lake) -> None:
 
 
 def test_what_replaced_others_can_be_entered_again(lake: Lake) -> None:
-    """A branch that replaced files and was refused brings only its own files to the next one."""
+    """A refused branch that replaced files brings only its own files to the next."""
     lake.publish(*lake.written("first"))
     written, fresh, again = lake.written("second"), lake.branch("fresh"), "again"
     lake.replace(fresh, written, "first")
@@ -46,7 +46,7 @@ def test_what_replaced_others_can_be_entered_again(lake: Lake) -> None:
 
 
 def test_a_table_whose_files_are_replaced_does_not_become_slow_to_read(lake: Lake) -> None:
-    """However often a file takes the place of the one before, no manifests are left over."""
+    """Repeated replacement leaves no extra manifests."""
     lake.publish(*lake.written("file-0"))
     for number in range(1, 2 * MERGED):
         written, fresh = lake.written(f"file-{number}"), lake.branch(f"fresh-{number}")
@@ -58,7 +58,7 @@ def test_a_table_whose_files_are_replaced_does_not_become_slow_to_read(lake: Lak
 
 
 def test_what_is_not_there_cannot_be_replaced(lake: Lake) -> None:
-    """The files that the table has not are named, and nothing is changed."""
+    """Missing files are named, and nothing changes."""
     written, fresh = lake.written("file"), lake.branch("fresh")
     before = lake.catalog.head(fresh)
     with pytest.raises(FilesGone) as gone:
@@ -68,7 +68,7 @@ def test_what_is_not_there_cannot_be_replaced(lake: Lake) -> None:
 
 
 def test_only_what_can_be_read_replaces(lake: Lake) -> None:
-    """Where the table could not read the files, nothing is replaced and the job must run again."""
+    """Where the table could not read the files nothing is replaced: the job must run again."""
     source = lake.branch("source")
     lake.writer.add_column(source)
     at, fresh = lake.writer.append(source, "file"), lake.branch("fresh")
@@ -80,7 +80,7 @@ def test_only_what_can_be_read_replaces(lake: Lake) -> None:
 
 @pytest.mark.parametrize("gone", ["source", "target"])
 def test_a_branch_to_replace_by_that_is_gone_is_told(lake: Lake, gone: str) -> None:
-    """Where another publisher deleted one of the branches meanwhile, it is tried again."""
+    """If another publisher deleted one of the branches, the error is transient."""
     written, fresh = lake.written("file"), lake.branch("fresh")
     lake.catalog.delete_branch({"source": written[0], "target": fresh}[gone])
     with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):

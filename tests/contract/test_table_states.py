@@ -1,4 +1,4 @@
-"""What is told of a table at a commit: its files and its rows, in memory and in Iceberg."""
+"""The files and rows of a table at a commit are read, in memory and in Iceberg."""
 
 from collections.abc import Iterable
 
@@ -17,17 +17,17 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 
 def files(lake: Lake, at: str) -> TableFiles:
-    """All files of the table as it is at a hash."""
+    """Return all files of the table as it is at a hash."""
     return lake.tables.files(lake.catalog.metadata(at, lake.table))
 
 
 def names(paths: Iterable[str]) -> list[str]:
-    """The names of files, without where they lie."""
+    """Return the names of files, without where they lie."""
     return sorted(path.rpartition("/")[2] for path in paths)
 
 
 def test_a_state_consists_of_its_files(lake: Lake) -> None:
-    """Data files, manifests, lists and the metadata file, all under the table's location."""
+    """A state has data files, manifests, lists and the metadata file under its location."""
     _, at = lake.written("file")
     found = files(lake, at)
     data, manifests, _, root = found.levels
@@ -40,7 +40,7 @@ def test_a_state_consists_of_its_files(lake: Lake) -> None:
 
 
 def test_what_a_branch_wrote_is_told_from_what_was_there(lake: Lake) -> None:
-    """Beside main's state the branch's has one data file, and what names it; main lacks these."""
+    """A branch's state has one data file and its metadata beside those of main."""
     before = files(lake, lake.catalog.head("main"))
     source, at = lake.written("file")
     own = files(lake, at).paths - before.paths
@@ -51,7 +51,7 @@ def test_what_a_branch_wrote_is_told_from_what_was_there(lake: Lake) -> None:
 
 
 def test_files_that_were_entered_anew_are_shared(lake: Lake) -> None:
-    """Of a rebased branch and its source the data files are the same, and nothing else is."""
+    """A rebased branch and its source share data files, and nothing else."""
     before = files(lake, lake.catalog.head("main")).paths
     source, at = lake.written("file")
     fresh = lake.branch("fresh")
@@ -61,7 +61,7 @@ def test_files_that_were_entered_anew_are_shared(lake: Lake) -> None:
 
 
 def test_a_file_that_is_gone_is_told(lake: Lake) -> None:
-    """Where a manifest or the metadata file was deleted, the state says so, and what it had."""
+    """A state with a deleted manifest or metadata file reports it, with what remains."""
     before = files(lake, lake.catalog.head("main"))
     _, at = lake.written("file")
     metadata = lake.catalog.metadata(at, lake.table)
@@ -76,7 +76,7 @@ def test_a_file_that_is_gone_is_told(lake: Lake) -> None:
 
 
 def test_a_table_says_how_many_rows_it_has(lake: Lake) -> None:
-    """At a branch or at any commit of main, by metadata alone; the table's identity comes along."""
+    """Rows and identity of a table are read from metadata at a branch or a commit of main."""
     before = lake.catalog.head("main")
     branch, at = lake.written("file")
     lake.publish(branch, at)
@@ -88,7 +88,7 @@ def test_a_table_says_how_many_rows_it_has(lake: Lake) -> None:
 
 
 def test_a_table_that_is_not_there_has_no_rows(lake: Lake) -> None:
-    """Before its first commit, and after it was dropped, a table has neither rows nor identity."""
+    """Before its first commit, and after it was dropped, a table has no rows and no identity."""
     lake.writer.drop("main")
     assert lake.tables.rows(lake.table, "main") == TableRows()
     assert lake.tables.rows("nowhere.nothing", "main") == TableRows()
@@ -96,13 +96,13 @@ def test_a_table_that_is_not_there_has_no_rows(lake: Lake) -> None:
 
 
 def test_rows_at_a_commit_that_is_not_there_are_tried_again(lake: Lake) -> None:
-    """No commit is not no table: a hash that main's log cannot have given is an error."""
+    """An unknown hash is an error, not a missing table."""
     with pytest.raises(LakegateError):
         lake.tables.rows(lake.table, "main@" + "0123456789abcdef" * 4)
 
 
 def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
-    """A data file that somebody entered again is named, with its rows; others are not."""
+    """A data file that is registered twice is named, with its rows."""
     lake.publish(*lake.written("file"))
     assert lake.tables.doubled(lake.table, "main") == []
     before = lake.catalog.head("main")
@@ -114,7 +114,7 @@ def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
 
 
 def test_what_a_commit_made_of_a_table_is_told(lake: Lake) -> None:
-    """Each data file that was entered or taken out, as often as it was, and the rows of it."""
+    """A commit's added and removed data files are counted, with their rows."""
     commits = [lake.catalog.head("main")]
     for name in ("a", "b", "a"):
         lake.writer.append("main", name)
@@ -136,7 +136,7 @@ def test_what_a_commit_made_of_a_table_is_told(lake: Lake) -> None:
 
 
 def test_the_data_files_of_a_table_are_listed(lake: Lake) -> None:
-    """All of them, or a few of them; none where there is no table."""
+    """All data files or a sample are listed; none for a missing table."""
     for name in ("a", "b", "c"):
         lake.writer.append("main", name)
     every = list(lake.tables.listed(lake.table, "main"))

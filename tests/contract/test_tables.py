@@ -1,4 +1,4 @@
-"""What entering a branch's files into main's newer table does, in memory and in Iceberg."""
+"""A branch's files are registered in main's newer table, in memory and in Iceberg."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 
 def test_a_refused_branch_is_published_after_all(lake: Lake) -> None:
-    """Its files, entered on a fresh branch, come to main beside those that came before it."""
+    """A refused branch's files reach main by a fresh branch, beside earlier ones."""
     first, second = lake.written("first"), lake.written("second")
     lake.publish(*first)
     fresh = lake.branch("fresh")
@@ -28,7 +28,7 @@ def test_a_refused_branch_is_published_after_all(lake: Lake) -> None:
 
 
 def test_only_the_targets_branch_changes(lake: Lake) -> None:
-    """Neither main nor the branch that the files come from is touched."""
+    """Neither main nor the source branch changes."""
     source, at = lake.written("file")
     main, fresh = lake.catalog.head("main"), lake.branch("fresh")
     lake.enter(fresh, (source, at))
@@ -38,7 +38,7 @@ def test_only_the_targets_branch_changes(lake: Lake) -> None:
 
 
 def test_only_what_was_named_is_entered(lake: Lake) -> None:
-    """What was appended on the branch after the named hash does not come along."""
+    """Files appended after the named hash are not registered."""
     source, at = lake.written("file")
     lake.writer.append(source, "later")
     fresh = lake.branch("fresh")
@@ -47,7 +47,7 @@ def test_only_what_was_named_is_entered(lake: Lake) -> None:
 
 
 def test_it_can_be_done_again_and_again(lake: Lake) -> None:
-    """Files that were entered anew once, and refused once more, are entered anew from there."""
+    """Files that were registered once and refused again can be registered again."""
     source, at = lake.written("file")
     for number in range(3):
         lake.publish(*lake.written(f"other-{number}"))
@@ -59,7 +59,7 @@ def test_it_can_be_done_again_and_again(lake: Lake) -> None:
 
 
 def test_a_column_that_main_gained_is_no_obstacle(lake: Lake) -> None:
-    """The new column is empty in the files' rows, which are published all the same."""
+    """A new column of main is empty in the files' rows."""
     source, at = lake.written("file")
     lake.writer.add_column("main")
     fresh = lake.branch("fresh")
@@ -69,7 +69,7 @@ def test_a_column_that_main_gained_is_no_obstacle(lake: Lake) -> None:
 
 
 def cannot(lake: Lake, source: str, at: str, target: str) -> str:
-    """Why the files cannot be entered; the target stays as it was."""
+    """Return why the files cannot be registered; the target stays unchanged."""
     before = lake.catalog.branches(target) and lake.catalog.head(target)
     refusals = lake.tables.append_again(lake.table, [Intent(source, at)], target)
     assert (lake.catalog.branches(target) and lake.catalog.head(target)) == before
@@ -86,7 +86,7 @@ def test_a_column_that_the_files_must_have_is_one(lake: Lake) -> None:
 
 
 def test_a_column_that_main_lacks_is_one(lake: Lake) -> None:
-    """Where the files have a column that main's table has not, the job must run again."""
+    """Where the files have a column that main lacks, the job must run again."""
     source = lake.branch("source")
     lake.writer.add_column(source)
     at = lake.writer.append(source, "file")
@@ -94,7 +94,7 @@ def test_a_column_that_main_lacks_is_one(lake: Lake) -> None:
 
 
 def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
-    """Where main's table was dropped and made again, the job must run again."""
+    """Where the table was dropped and created again, the job must run again."""
     source, at = lake.written("file")
     lake.writer.drop("main")
     lake.writer.append("main", "another")
@@ -102,7 +102,7 @@ def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
 
 
 def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
-    """Where main's table was dropped, the job must run again."""
+    """Where the table was dropped, the job must run again."""
     source = Intent(*lake.written("file"))
     lake.writer.drop("main")
     with pytest.raises(CannotRebase, match="TABLE_GONE"):
@@ -110,7 +110,7 @@ def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
 
 
 def test_a_target_that_is_gone_is_told(lake: Lake) -> None:
-    """Where somebody deleted the branch to write on meanwhile, it is tried again."""
+    """If another process deleted the target branch, the error is transient."""
     source = Intent(*lake.written("file"))
     fresh = lake.branch("fresh")
     lake.catalog.delete_branch(fresh)
@@ -119,7 +119,7 @@ def test_a_target_that_is_gone_is_told(lake: Lake) -> None:
 
 
 def test_several_are_entered_at_once(lake: Lake) -> None:
-    """The files of many branches come to main by one fresh branch and one merge."""
+    """The files of many branches reach main by one fresh branch and one merge."""
     written = [lake.written(f"file-{number:02}") for number in range(12)]
     fresh = lake.branch("fresh")
     lake.enter(fresh, *written)
@@ -128,7 +128,7 @@ def test_several_are_entered_at_once(lake: Lake) -> None:
 
 
 def test_several_commits_of_one_branch_are_entered(lake: Lake) -> None:
-    """Each commit's files are told by its hash, so that all that one branch wrote comes to main."""
+    """Each commit's files are named by its hash, so all files of a branch reach main."""
     source = lake.branch("source")
     commits = [(source, lake.writer.append(source, f"file-{number}")) for number in range(3)]
     lake.writer.append("main", "other")
@@ -139,7 +139,7 @@ def test_several_commits_of_one_branch_are_entered(lake: Lake) -> None:
 
 
 def test_a_table_does_not_become_slow_to_read(lake: Lake) -> None:
-    """However many times files are entered anew, manifests are merged as the table asks for."""
+    """However often files are registered again, manifests are merged as configured."""
     for number in range(2 * MERGED):
         written = lake.written(f"file-{number}")
         fresh = lake.branch(f"fresh-{number}")
@@ -151,7 +151,7 @@ def test_a_table_does_not_become_slow_to_read(lake: Lake) -> None:
 
 
 def test_one_that_cannot_be_entered_holds_up_no_other(lake: Lake) -> None:
-    """A branch with other columns, or one that is gone, is named; the others' files are in."""
+    """A branch with other columns, or a missing one, is named; the others' files are registered."""
     good, gone = Intent(*lake.written("good")), Intent(*lake.written("gone"))
     lake.writer.add_column(source := lake.branch("source"))
     strange = Intent(source, lake.writer.append(source, "strange"))
@@ -172,7 +172,7 @@ def append_again(url: str) -> None:
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
 def test_nonsense_is_tried_again(answer: str) -> None:
-    """Whatever a proxy or a dying server answers in Nessie's place is transient."""
+    """Any nonsensical answer in Nessie's place is transient."""
     with (
         wire.answering(wire.BROKEN_ANSWERS[answer]) as url,
         pytest.raises(Transient, match="CATALOG_UNAVAILABLE"),
@@ -181,7 +181,7 @@ def test_nonsense_is_tried_again(answer: str) -> None:
 
 
 def test_a_nessie_that_is_away_is_tried_again() -> None:
-    """Where nothing answers, the call says so as a transient error."""
+    """If Nessie is unreachable the call is a transient error."""
     with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
         append_again(wire.nobody())
 
@@ -189,7 +189,7 @@ def test_a_nessie_that_is_away_is_tried_again() -> None:
 @pytest.mark.stack
 @pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
 def test_whatever_pyiceberg_cannot_do_is_an_error_of_ours(lake: Lake) -> None:
-    """Properties that others gave main's table never raise what nobody handles; snappy works."""
+    """Any table properties that others set give a LakegateError at most; snappy works."""
     writer = lake.writer
     assert isinstance(writer, IcebergWriter)
     source = lake.written("file")
@@ -210,7 +210,7 @@ def test_whatever_pyiceberg_cannot_do_is_an_error_of_ours(lake: Lake) -> None:
 @pytest.mark.stack
 @pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
 def test_rows_are_counted_at_any_hash(lake: Lake) -> None:
-    """A hash of a branch that is gone can be read through main, as publishing reads it."""
+    """A hash of a deleted branch is readable through main."""
     source, at = lake.written("file")
     base = lake.bases[source]
     lake.catalog.delete_branch(source)

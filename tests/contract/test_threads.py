@@ -1,4 +1,4 @@
-"""What is remembered of Slack's threads, in memory and in DynamoDB."""
+"""Threads and notifications are recorded alike in memory and in DynamoDB."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -37,13 +37,13 @@ ACCOUNT = {
 
 @dataclass
 class Memory:
-    """The adapter, and the clock that it goes by."""
+    """The adapter, and its clock."""
 
     threads: Any = None
     seconds: float = 1_800_000_000.0
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
         return self.seconds
 
 
@@ -60,7 +60,7 @@ def table() -> Iterator[Any]:
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
 def memory(request: pytest.FixtureRequest, table: Any) -> Memory:
-    """Nothing is remembered yet; a thread takes what comes within an hour."""
+    """An empty record; a thread accepts alerts for an hour."""
     memory = Memory()
     if request.param == "in memory":
         memory.threads = FakeThreads(HOUR, memory.now)
@@ -72,18 +72,18 @@ def memory(request: pytest.FixtureRequest, table: Any) -> Memory:
 
 
 def opened(memory: Memory, cause: str = "cause") -> None:
-    """Have a first message open the thread of a cause."""
+    """Open the thread of a cause with a first message."""
     assert memory.threads.claim(cause, ALERT.about) is None
     memory.threads.open(cause, ALERT, HERE, "a")
 
 
 def test_nothing_is_known_at_first(memory: Memory) -> None:
-    """Of a subject that nobody was told of nothing is known."""
+    """A subject without notifications has no record."""
     assert memory.threads.known("a") == Known()
 
 
 def test_what_was_told_is_remembered(memory: Memory) -> None:
-    """Each telling is remembered, and the place and the revision of the latest that had one."""
+    """Each notification is recorded, with the latest place and revision."""
     memory.threads.remember("a", "first", HERE, 7)
     memory.threads.remember("a", "second " * 9999)
     told = frozenset({digest("first"), digest("second " * 9999)})
@@ -92,7 +92,7 @@ def test_what_was_told_is_remembered(memory: Memory) -> None:
 
 
 def test_one_opens_the_thread_of_a_cause(memory: Memory) -> None:
-    """The first may open it; who comes after is given its place, whoever that is."""
+    """The first process opens the thread; later ones get its place."""
     opened(memory)
     assert memory.threads.claim("cause", "another") == HERE
     assert memory.threads.claim("cause", ALERT.about) == HERE
@@ -102,7 +102,7 @@ def test_one_opens_the_thread_of_a_cause(memory: Memory) -> None:
 
 
 def test_two_at_once_do_not_both_open_one(memory: Memory) -> None:
-    """While one is about to open it the other must wait; after a crash it waits no longer."""
+    """While one process is opening a thread others wait; after a crash they wait no longer."""
     assert memory.threads.claim("cause", "one") is None
     with pytest.raises(Transient, match="THREAD_TAKEN"):
         memory.threads.claim("cause", "two")
@@ -112,7 +112,7 @@ def test_two_at_once_do_not_both_open_one(memory: Memory) -> None:
 
 
 def test_who_lost_the_cause_does_not_take_it_back(memory: Memory) -> None:
-    """One that was thought dead and posts all the same has a thread, and the cause another."""
+    """A process that posts after its claim expired keeps its thread, but not the cause."""
     assert memory.threads.claim("cause", "other") is None
     memory.seconds += 121
     opened(memory)
@@ -123,7 +123,7 @@ def test_who_lost_the_cause_does_not_take_it_back(memory: Memory) -> None:
 
 
 def test_a_window_ends(memory: Memory) -> None:
-    """An hour after a thread was opened its cause opens another one, and only one may do that."""
+    """An hour after a thread was opened, one process opens another for its cause."""
     opened(memory)
     memory.seconds += HOUR - 1
     assert memory.threads.claim("cause", "another") == HERE
@@ -134,7 +134,7 @@ def test_a_window_ends(memory: Memory) -> None:
 
 
 def test_a_place_that_is_gone_takes_no_cause(memory: Memory) -> None:
-    """Where the first message was deleted, the next alert opens a thread anew."""
+    """After the first message was deleted, the next alert opens a new thread."""
     opened(memory)
     assert memory.threads.claim("cause", "another", gone=HERE) is None
     memory.threads.open("cause", replace(ALERT, about="another"), THERE, "b")
@@ -142,7 +142,7 @@ def test_a_place_that_is_gone_takes_no_cause(memory: Memory) -> None:
 
 
 def test_a_thread_counts_each_once(memory: Memory) -> None:
-    """Members are counted once, however often they are told of; the first message is kept."""
+    """Members are counted once; the first message is kept."""
     opened(memory)
     for subject in ("b", "c", "b"):
         thread = memory.threads.join(HERE, subject)
@@ -153,7 +153,7 @@ def test_a_thread_counts_each_once(memory: Memory) -> None:
 
 
 def test_a_thread_knows_who_recovered(memory: Memory) -> None:
-    """What recovered is closed, and open again where it fails once more."""
+    """A recovered member is closed, and open again after a new failure."""
     opened(memory)
     memory.threads.join(HERE, "b")
     assert memory.threads.join(HERE, "a", closed=True).closed == {"a"}
@@ -163,7 +163,7 @@ def test_a_thread_knows_who_recovered(memory: Memory) -> None:
 
 
 def test_a_thread_takes_no_more_than_people_can_read(memory: Memory) -> None:
-    """After a thousand the next one opens a thread anew; the members are still told in theirs."""
+    """After a thousand members the next alert opens a new thread; members stay in theirs."""
     opened(memory)
     for number in range(999):
         memory.threads.join(HERE, f"member {number}")
@@ -173,7 +173,7 @@ def test_a_thread_takes_no_more_than_people_can_read(memory: Memory) -> None:
 
 
 def test_a_thread_that_is_not_remembered_is_gone(memory: Memory) -> None:
-    """What was dropped, or never was, takes nothing; dropping twice is no error."""
+    """A deleted or unknown thread accepts nothing; deleting twice is no error."""
     opened(memory)
     memory.threads.drop(HERE)
     memory.threads.drop(HERE)
@@ -183,7 +183,7 @@ def test_a_thread_that_is_not_remembered_is_gone(memory: Memory) -> None:
 
 
 def test_what_is_remembered_expires(table: Any) -> None:
-    """Every item says when DynamoDB may delete it, by the attribute that the template names."""
+    """Every item has the expiry attribute that the template names."""
     threads = Threads(table, HOUR, 30 * 24 * HOUR, lambda: 1_800_000_000.0)
     threads.claim("expiring", ALERT.about)
     threads.open("expiring", ALERT, Place("C9", "9.0"), "z")
@@ -194,7 +194,7 @@ def test_what_is_remembered_expires(table: Any) -> None:
 
 
 def test_the_largest_alert_is_kept(memory: Memory) -> None:
-    """The longest message there can be, of four-byte characters, fits into an item."""
+    """The longest possible alert fits into an item."""
     failed = replace(REPORT.checks[1], found="\U0001f600" * 9000)
     huge = alert(INGESTION, replace(REPORT, checks=(failed,) * 99))
     memory.threads.claim("huge", huge.about)
@@ -203,7 +203,7 @@ def test_the_largest_alert_is_kept(memory: Memory) -> None:
 
 
 def test_long_subjects_fit_into_a_thread(memory: Memory) -> None:
-    """What an older release queued is named by all its text; a thread counts it by less."""
+    """A long subject of an older release is shortened in a thread."""
     opened(memory)
     events = [f"{number} {'x' * 200_000}" for number in range(4)]
     for event in events * 2:
@@ -213,7 +213,7 @@ def test_long_subjects_fit_into_a_thread(memory: Memory) -> None:
 
 
 def test_what_dynamodb_refuses_is_tried_again() -> None:
-    """Refusals and silence are transient: the message comes again."""
+    """Refusals and silence are transient: the message is delivered again."""
     dynamodb = boto3.resource("dynamodb", **ACCOUNT)
     with Stubber(dynamodb.meta.client) as stubber:
         stubber.add_client_error("get_item", "ThrottlingException")

@@ -1,4 +1,4 @@
-"""Alerts as plain text, and the SNS topic that takes them."""
+"""Alerts are posted as plain text to the SNS topic."""
 
 import json
 import uuid
@@ -32,7 +32,7 @@ ALERT = alert(replace(INGESTION, owner="Shop & Co"), REPORT, "https://page")
 
 
 def test_people_read_it_without_marks() -> None:
-    """Title, facts, check, rows, commands and the page's address are there, no mark of Slack's."""
+    """Title, facts, check, rows, commands and page address appear without Slack's markup."""
     text = body(ALERT)
     for part in (
         "Rejected: a.csv (CHECKS_FAILED)",
@@ -49,7 +49,7 @@ def test_people_read_it_without_marks() -> None:
 
 @given(st.text(max_size=3000), st.text(max_size=3000))
 def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
-    """Whatever a file says: a subject of under 100 printable ASCII characters, 256 KB of text."""
+    """Any alert gives a subject of under 100 printable ASCII characters and at most 256 KB."""
     landed = replace(INGESTION.landed, key=f"shop/{name}")
     ingestion = replace(INGESTION, landed=landed)
     check = replace(FAILED, found=found, samples=({found: name},))
@@ -68,14 +68,14 @@ def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
 
 
 def test_the_longest_text_is_cut_between_characters() -> None:
-    """More than SNS takes is cut off, and what is left is text."""
+    """A longer text is cut between characters."""
     block = {"type": "section", "text": {"type": "mrkdwn", "text": "x" + "\U0001f600" * 3000}}
     text = body(Alert("t", (block,) * 50))
     assert 256 * 1024 - 4 <= len(text.encode()) <= 256 * 1024
 
 
 def test_a_topic_gets_subject_and_text() -> None:
-    """What is published arrives with whoever subscribed to the topic."""
+    """The topic's subscribers get subject and text."""
     with mock_aws():
         sns, sqs = (boto3.client(name, **ACCOUNT) for name in ("sns", "sqs"))
         url = sqs.create_queue(QueueName=f"subscriber-{uuid.uuid4().hex}")["QueueUrl"]
@@ -91,7 +91,7 @@ def test_a_topic_gets_subject_and_text() -> None:
 
 @pytest.mark.parametrize("code", ["Throttled", "NotFound", "AuthorizationError"])
 def test_what_sns_refuses_is_tried_again(code: str) -> None:
-    """No refusal loses an alert: it comes again until somebody has mended the topic."""
+    """A refused alert is retried until an administrator fixes the topic."""
     client = boto3.client("sns", **ACCOUNT)
     with Stubber(client) as stubber:
         stubber.add_client_error("publish", code)

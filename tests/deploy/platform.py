@@ -1,10 +1,8 @@
-"""The platform's stack on a ministack, as far as ministack knows its resources."""
+"""The platform's stack in a local account, as far as ministack knows its resources."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,10 @@ from infra import template
 from infra.aws.site import connect
 from infra.aws.stack_plan import StackSpec, deploy_platform
 from infra.cloudformation import Stacks
-from infra.local import ministack, processes
-from infra.local.parts import free_port
+from infra.local import ministack
 from infra.stage import Stage
 from infra.template import Template
-from tests.waiting import PATIENCE
+from tests.deploy.account import Account
 
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "infra" / "platform.yml"
@@ -34,14 +31,14 @@ def read() -> Template:
     return template.read(PLATFORM)
 
 
-def tryable(whole: Template) -> Template:
+def tryable(complete: Template) -> Template:
     """Return the template without resources that ministack does not know, references replaced."""
-    left = {k: v for k, v in whole["Resources"].items() if v["Type"] not in UNTRIED}
+    left = {k: v for k, v in complete["Resources"].items() if v["Type"] not in UNTRIED}
     for resource in left.values():
         if waits := resource.get("DependsOn"):
             every = waits if isinstance(waits, list) else [waits]
             resource["DependsOn"] = [name for name in every if name in left]
-    known: Template = _with_stand_ins({**whole, "Resources": left})
+    known: Template = _with_stand_ins({**complete, "Resources": left})
     return known
 
 
@@ -54,14 +51,15 @@ def _with_stand_ins(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Account:
-    """An AWS account on this machine."""
+class Platforms:
+    """The platforms' stacks of an account."""
 
-    endpoint: str
+    account: Account
 
-    def client(self, service: str) -> Any:
+    @property
+    def client(self) -> Callable[[str], Any]:
         """Return boto3's client of a service, as the account's root."""
-        return ministack.client(service, self.endpoint)
+        return self.account.client
 
     def deploy(self, name: str, **parameters: str) -> Stage:
         """Deploy the platform's stack of a stage, also after `reduce`."""
@@ -72,12 +70,12 @@ class Account:
     def begin(self, name: str, **parameters: str) -> Stage:
         """Deploy the platform's stack of a stage as `lakegate deploy` does the first time."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        whole = StackSpec(
+        spec = StackSpec(
             stage.platform_stack,
             tryable(read()),
             {"Stage": name, "DeletionProtection": "true", **parameters},
         )
-        deploy_platform(connect(stage, self.client, _unheard), whole)
+        deploy_platform(connect(stage, self.client, _unheard), spec)
         return stage
 
     def reduce(self, stage: Stage) -> None:
@@ -127,18 +125,3 @@ class Account:
 
 def _unheard(_: str) -> None:
     """Ignore the progress of a deployment."""
-
-
-@contextmanager
-def account(home: Path) -> Iterator[Account]:
-    """Yield an empty account, which enforces every caller's role."""
-    port = free_port(set())
-    endpoint = f"http://127.0.0.1:{port}"
-    ministack.prepare(home, endpoint, datetime.now(UTC))
-    python = ROOT / ".venv-ministack" / "bin" / "python"
-    try:
-        processes.start(home, ministack.command(home, python, port))
-        processes.wait_until(home, "ministack", lambda: ministack.answers(endpoint), PATIENCE)
-        yield Account(endpoint)
-    finally:
-        processes.stop(home, "ministack")

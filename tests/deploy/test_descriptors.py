@@ -142,11 +142,11 @@ def test_every_function_is_the_one_package(by_osls: Template) -> None:
 def test_a_stage_is_told_alike(packaged: Path) -> None:
     """osls sets the same parameters as `lakegate deploy`."""
     state = json.loads((packaged / "serverless-state.json").read_text())
-    told = {
+    passed = {
         each["ParameterKey"]: each["ParameterValue"]
         for each in state["service"]["provider"]["stackParameters"]
     }
     known = template.read(ROOT / "template.yaml")
     chosen = yaml.safe_load((ROOT / "stages" / "dev.yml").read_text())
     mine = {name: str(value) for name, value in chosen.items() if name in known["Parameters"]}
-    assert told == stack_plan.parameters(known, STAGE, mine)
+    assert passed == stack_plan.parameters(known, STAGE, mine)

@@ -96,18 +96,18 @@ def test_there_is_a_way_to_each_service_that_is_called_from_inside() -> None:
 
 def test_the_database_is_encrypted_backed_up_and_nobody_elses() -> None:
     """The database is encrypted, backed up, not public, and protected against deletion."""
-    whole = read()
-    database = whole["Resources"]["Database"]["Properties"]
+    template = read()
+    database = template["Resources"]["Database"]["Properties"]
     assert (database["StorageEncrypted"], database["PubliclyAccessible"]) == (True, False)
-    assert whole["Parameters"]["DatabaseBackupDays"]["MinValue"] >= 1
-    assert whole["Parameters"]["DeletionProtection"]["Default"] == "true"
+    assert template["Parameters"]["DatabaseBackupDays"]["MinValue"] >= 1
+    assert template["Parameters"]["DeletionProtection"]["Default"] == "true"
     assert database["DeletionProtection"] == {"Ref": "DeletionProtection"}
 
 
 def test_the_private_key_is_not_asked_for() -> None:
     """The stack gets only the public key, without which Nessie would not start."""
-    whole = read()
-    assert "Default" not in whole["Parameters"]["NessiePublicKey"]
+    template = read()
+    assert "Default" not in template["Parameters"]["NessiePublicKey"]
     assert "signing-key" not in PLATFORM.read_text()
 
 
@@ -127,15 +127,15 @@ def test_jobs_run_under_the_release_that_the_tests_run_with() -> None:
 def test_rules_and_options_are_those_of_the_local_stack() -> None:
     """The container has every Nessie's options and, besides, only those of its store."""
     (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
-    told = dict(_variables(container["Environment"]))
+    variables = dict(_variables(container["Environment"]))
     common = options("", "", "")
-    assert told.keys() >= common.keys()
-    fixed = {name: value for name, value in told.items() if isinstance(value, str)}
+    assert variables.keys() >= common.keys()
+    fixed = {name: value for name, value in variables.items() if isinstance(value, str)}
     assert (
         fixed.items()
         <= {**common, "nessie.version.store.persist.jdbc.datasource": "postgresql"}.items()
     )
-    own = told.keys() - common.keys()
+    own = variables.keys() - common.keys()
     assert all(name.startswith(("nessie.version.store.", "quarkus.d")) for name in own)
 
 

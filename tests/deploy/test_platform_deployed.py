@@ -16,7 +16,8 @@ from infra.local.parts import free_port
 from infra.nessie_options import S3, options
 from infra.nessie_tokens import Keys, keep
 from infra.stage import Stage
-from tests.deploy.platform import APPLICATION, ROOT, Account, account, read
+from tests.deploy.account import Account
+from tests.deploy.platform import APPLICATION, ROOT, Platforms, read
 from tests.postgres import postgres
 from tests.waiting import PATIENCE, eventually
 
@@ -61,10 +62,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws(home: Path) -> Iterator[Account]:
-    """Yield an empty AWS account."""
-    with account(home) as running:
-        yield running
+def aws(account: Account) -> Platforms:
+    """Return the AWS account, with the platforms of this suite alone."""
+    return Platforms(account)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def keys(home: Path) -> Keys:
 
 
 @pytest.fixture(scope="module")
-def stages(aws: Account, keys: Keys) -> dict[str, Stage]:
+def stages(aws: Platforms, keys: Keys) -> dict[str, Stage]:
     """Return a platform for each store, by the store's name."""
     return {
         store: aws.deploy(name, NessieStore=store, NessiePublicKey=keys.public_key)
@@ -84,13 +84,13 @@ def stages(aws: Account, keys: Keys) -> dict[str, Stage]:
 
 @pytest.fixture(scope="module")
 def servers(
-    aws: Account, home: Path, keys: Keys, stages: dict[str, Stage]
+    aws: Platforms, home: Path, keys: Keys, stages: dict[str, Stage]
 ) -> Iterator[dict[str, Server]]:
     """Yield Nessie as each container runs it, with this machine's ports, store and S3."""
     with postgres(home, free_port(set()), ROOT / ".venv-deploy") as url:
         own = {
             "JDBC2": _database(url),
-            "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.endpoint},
+            "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.account.endpoint},
         }
         try:
             yield _started(
@@ -110,26 +110,28 @@ def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server
 
 
 @pytest.mark.parametrize("store", ["JDBC2", "DYNAMODB2"])
-def test_the_stack_publishes_its_facts(store: str, aws: Account, stages: dict[str, Stage]) -> None:
+def test_the_stack_publishes_its_facts(
+    store: str, aws: Platforms, stages: dict[str, Stage]
+) -> None:
     """With either store the stack is created, and the parameters have its facts."""
     ssm, stage = aws.client("ssm"), stages[store]
-    told = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
-    assert told["emr-application-id"] == APPLICATION
-    assert told["nessie-uri"].startswith("http://")
-    assert told["nessie-uri"].endswith(":19120")
-    assert told["subnet-a"] != told["subnet-b"]
+    facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
+    assert facts["emr-application-id"] == APPLICATION
+    assert facts["nessie-uri"].startswith("http://")
+    assert facts["nessie-uri"].endswith(":19120")
+    assert facts["subnet-a"] != facts["subnet-b"]
 
 
-def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -> None:
+def test_taken_down_it_keeps_its_data_and_comes_back(aws: Platforms, keys: Keys) -> None:
     """A first deployment creates the database and then protects it; `destroy` leaves it with its
     references, and the next deployment uses the same database."""
     stage = aws.begin("back", NessiePublicKey=keys.public_key)
-    whole = aws.resources(stage)
+    resources = aws.resources(stage)
     stacks = aws.client("cloudformation").describe_stacks(StackName=stage.platform_stack)
     assert stacks["Stacks"][0]["StackStatus"] == "UPDATE_COMPLETE"
-    (database,) = aws.client("rds").describe_db_instances(DBInstanceIdentifier=whole["Database"])[
-        "DBInstances"
-    ]
+    (database,) = aws.client("rds").describe_db_instances(
+        DBInstanceIdentifier=resources["Database"]
+    )["DBInstances"]
     assert database["DeletionProtection"]
     aws.reduce(stage)
     kept = aws.resources(stage)
@@ -137,12 +139,12 @@ def test_taken_down_it_keeps_its_data_and_comes_back(aws: Account, keys: Keys) -
     assert kept.keys().isdisjoint({"NessieService", "NessieLoadBalancer", "SqsEndpoint"})
     aws.deploy("back", NessiePublicKey=keys.public_key)
     again = aws.resources(stage)
-    assert again.keys() == whole.keys()
-    assert kept.items() <= again.items() & whole.items()
+    assert again.keys() == resources.keys()
+    assert kept.items() <= again.items() & resources.items()
 
 
 def test_the_container_has_every_nessies_options(
-    aws: Account, keys: Keys, stages: dict[str, Stage]
+    aws: Platforms, keys: Keys, stages: dict[str, Stage]
 ) -> None:
     """The deployed container has the rules and options of the local stack."""
     stage = stages["JDBC2"]
@@ -183,7 +185,7 @@ def test_only_the_publisher_changes_main(server: Server) -> None:
 
 
 def test_its_role_lets_nessie_make_a_table(
-    server: Server, aws: Account, stages: dict[str, Stage]
+    server: Server, aws: Platforms, stages: dict[str, Stage]
 ) -> None:
     """The task's own role may write a table's metadata into the lake."""
     for stage in stages.values():
@@ -209,10 +211,10 @@ def _namespace(name: str) -> dict[str, object]:
     return {"commitMeta": {"message": f"Make {name}"}, "operations": [change]}
 
 
-def _given(aws: Account, stage: Stage) -> dict[str, str]:
+def _given(aws: Platforms, stage: Stage) -> dict[str, str]:
     """Return the container's environment with its task role's credentials and the account's S3."""
     role = aws.credentials(aws.task(stage)["taskRoleArn"])
-    s3 = {f"{S3}.endpoint": aws.endpoint, f"{S3}.path-style-access": "true"}
+    s3 = {f"{S3}.endpoint": aws.account.endpoint, f"{S3}.path-style-access": "true"}
     return aws.container(stage) | role | s3
 
 

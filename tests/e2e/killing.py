@@ -4,10 +4,12 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import requests
+from botocore.exceptions import BotoCoreError, ClientError
 
 from access.deployment import ROOT
 from cli import local_stack
@@ -86,6 +88,25 @@ def sweep(gate: Gate) -> None:
     function = gate.stack.functions["sweep"]
     answer = ministack.client("lambda", gate.stack.s3).invoke(FunctionName=function, Payload=b"{}")
     assert "FunctionError" not in answer, json.load(answer["Payload"])
+
+
+@contextmanager
+def sweeping(gate: Gate, seconds: float) -> Iterator[None]:
+    """Sweep that often, as far as the stack answers: what a kill lost is found without a wait."""
+    over = Event()
+
+    def work() -> None:
+        while not over.wait(seconds):
+            with suppress(BotoCoreError, ClientError, AssertionError):
+                sweep(gate)
+
+    beside = Thread(target=work)
+    beside.start()
+    try:
+        yield
+    finally:
+        over.set()
+        beside.join()
 
 
 @contextmanager

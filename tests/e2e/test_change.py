@@ -25,17 +25,20 @@ def found(gate: Gate, output: str) -> Ingestion:
     return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
 
 
-def table(gate: Gate, name: str) -> str:
-    """A table of this test's own, with two rows on main."""
-    full = f"changed.{name}"
-    gate.put_contract(contract(full, "parquet"))
-    assert gate.end(gate.drop(f"changed/{name}/good.parquet", GOOD)).state is State.PUBLISHED
-    return full
+@pytest.fixture(scope="module")
+def tables(gate: Gate) -> dict[str, str]:
+    """A table for each test, with two rows on main; all files are dropped before any is awaited."""
+    names = {name: f"changed.{name}" for name in ("once", "rejected", "dropped")}
+    for full in names.values():
+        gate.put_contract(contract(full, "parquet"))
+    landed = [gate.drop(f"changed/{name}/good.parquet", GOOD) for name in names]
+    assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
+    return names
 
 
-def test_an_update_is_made_once(gate: Gate) -> None:
+def test_an_update_is_made_once(gate: Gate, tables: dict[str, str]) -> None:
     """Given twice, with a file that comes meanwhile: amounts are raised by one, no row is lost."""
-    name = table(gate, "once")
+    name = tables["once"]
     told = ("--token", "one", "--by", "Ann", "--message", "a cent was missing")
     sql = f"UPDATE {name} SET amount = amount + 1 WHERE id <= 2"
     late = gate.drop("changed/once/late.parquet", parquet(id=[7], amount=[7.0]))
@@ -52,9 +55,9 @@ def test_an_update_is_made_once(gate: Gate) -> None:
     assert reconciled(gate.adapters, name, thorough=True).problems == ()
 
 
-def test_a_rejected_change_is_a_persons_to_decide(gate: Gate) -> None:
+def test_a_rejected_change_is_a_persons_to_decide(gate: Gate, tables: dict[str, str]) -> None:
     """Its alert names the statement; inspect shows the rows, and published anyway it is on main."""
-    name = table(gate, "rejected")
+    name = tables["rejected"]
     sql = f"UPDATE {name} SET amount = 101 WHERE id = 1"
     output = run("change", name, "--sql", sql, "--wait", code=3)
     failed = found(gate, output)
@@ -66,9 +69,9 @@ def test_a_rejected_change_is_a_persons_to_decide(gate: Gate) -> None:
     assert gate.rows(name) == [(1, 101.0), (2, 2.0)]
 
 
-def test_what_is_no_change_is_refused(gate: Gate) -> None:
+def test_what_is_no_change_is_refused(gate: Gate, tables: dict[str, str]) -> None:
     """A statement that drops the table ends errored, and the table is there."""
-    name = table(gate, "dropped")
+    name = tables["dropped"]
     output = run("change", name, "--sql", f"DROP TABLE {name}", "--wait", code=4)
     reason = found(gate, output).reason
     assert reason is not None

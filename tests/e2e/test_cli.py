@@ -118,8 +118,8 @@ def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) ->
         (["SELECT * FROM cli.nothing"], "main has no table cli.nothing; its tables are: "),
         ([f"SELECT nothing FROM {TABLE}"], 'column "nothing" not found'),
         (["SELEC 1"], "syntax error"),
-        ([f"DROP TABLE {TABLE}"], "one SELECT at a time"),
-        (["SELECT 1; SELECT 2"], "one SELECT at a time"),
+        ([f"DROP TABLE {TABLE}"], "only a single SELECT"),
+        (["SELECT 1; SELECT 2"], "only a single SELECT"),
         ([f"SELECT * FROM {TABLE}", "--ref", "ingest/none"], "there is no branch ingest/none"),
     ],
 )

@@ -2,8 +2,9 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import kill
 from typing import Any
 
@@ -11,11 +12,9 @@ import boto3
 import pytest
 import requests
 
-from access.deployment import ROOT
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from infra.local import ministack, processes
-from infra.local.parts import known_ports, parts
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.fakes.schema import validate_announcement
@@ -53,16 +52,44 @@ def forgotten(gate: Gate) -> LandedObject:
     return landed
 
 
-@pytest.mark.usefixtures("forgotten")  # before all others: the sweep comes while these run
-def test_files_at_once_are_all_published(gate: Gate) -> None:
+@dataclass(frozen=True)
+class Dropped:
+    """The first files of several tests' tables, and what EventBridge says of those at once."""
+
+    first: Mapping[str, LandedObject]
+    at_once: Sequence[LandedObject]
+    replaced: Sequence[LandedObject]
+    received: Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def dropped(gate: Gate, forgotten: LandedObject) -> Dropped:
+    """Drop them all before any is awaited; the sweep finds the forgotten file meanwhile."""
+    for name in ("at_once", "replaced", "again"):
+        prepared(gate, name)
+    prepared(gate, "newest", onNewVersion="replace")
+    prepared(gate, "held", onDuplicate="hold")
+    scope = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}]"
+    scope = scope.replace("SCOPE", "{property: scope, value: table}")
+    text = contract("once.rivals", "csv").replace("unique: true", f"unique: true, {scope}")
+    gate.put_contract(text)
+    received = heard(gate, "once.at_once")
+    at_once = [gate.drop(f"once/at_once/{n}.csv", csv(n, n + 100)) for n in range(3)]
+    replaced = [gate.drop("once/replaced/a.csv", csv(n)) for n in (1, 2)]
+    others = {"rivals": csv(1), "newest": csv(100), "again": csv(1), "held": csv(1)}
+    first = {name: gate.drop(f"once/{name}/first.csv", body) for name, body in others.items()}
+    return Dropped(first, at_once, replaced, received)
+
+
+def test_files_at_once_are_all_published(gate: Gate, dropped: Dropped) -> None:
     """Files for one table that are dropped at once are all published, each row once."""
-    prefix = prepared(gate, "at_once")
-    told = heard(gate, "once.at_once")
-    landed = [gate.drop(f"{prefix}/{n}.csv", csv(n, n + 100)) for n in range(3)]
+    landed = dropped.at_once
     assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
     assert ids(gate, "at_once") == [*range(3), *range(100, 103)]
     eventually(lambda: not gate.adapters.catalog.branches("ingest/once.at_once/"))
-    readers_hear_of_all(gate, "once.at_once", {each.id for each in map(gate.end, landed)}, told)
+    readers_hear_of_all(
+        gate, "once.at_once", {each.id for each in map(gate.end, landed)}, dropped.received
+    )
 
 
 def heard(gate: Gate, table: str) -> Callable[[], list[dict[str, Any]]]:
@@ -108,13 +135,9 @@ def readers_hear_of_all(
     eventually(follows, PATIENCE, "Glue is not brought to what main has")
 
 
-def test_of_two_files_with_one_key_one_is_published(gate: Gate) -> None:
+def test_of_two_files_with_one_key_one_is_published(gate: Gate, dropped: Dropped) -> None:
     """Two files at once, of which each repeats a key of the other: one gets in, one is alerted."""
-    scope = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}]"
-    scope = scope.replace("SCOPE", "{property: scope, value: table}")
-    text = contract("once.rivals", "csv").replace("unique: true", f"unique: true, {scope}")
-    gate.put_contract(text)
-    gate.end(gate.drop("once/rivals/first.csv", csv(1)))
+    assert gate.end(dropped.first["rivals"]).state is State.PUBLISHED
     landed = [gate.drop(f"once/rivals/{n}.csv", csv(7, 10 + n)) for n in range(2)]
     ended = [gate.end(each) for each in landed]
     assert sorted(each.state for each in ended) == [State.PUBLISHED, State.REJECTED]
@@ -142,20 +165,17 @@ def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
     assert ids(gate, "doubled") == [1]
 
 
-def test_a_replaced_file_is_two_ingestions(gate: Gate) -> None:
+def test_a_replaced_file_is_two_ingestions(gate: Gate, dropped: Dropped) -> None:
     """A file replaced while it waits: both versions are published, each with its own rows."""
-    prefix = prepared(gate, "replaced")
-    first = gate.drop(f"{prefix}/a.csv", csv(1))
-    second = gate.drop(f"{prefix}/a.csv", csv(2))
+    first, second = dropped.replaced
     assert gate.end(first).state is gate.end(second).state is State.PUBLISHED
     assert ids(gate, "replaced") == [1, 2]
 
 
-def test_a_newer_version_takes_the_older_ones_place(gate: Gate) -> None:
+def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped) -> None:
     """Where versions replace each other, the newest one's rows stand alone among other files'."""
-    prefix = prepared(gate, "newest", onNewVersion="replace")
-    other = gate.drop(f"{prefix}/other.csv", csv(100))
-    assert gate.end(other).state is State.PUBLISHED
+    prefix = "once/newest"
+    assert gate.end(dropped.first["newest"]).state is State.PUBLISHED
     first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1, 2)))
     second = gate.end(gate.drop(f"{prefix}/a.csv", csv(2, 3, 4)))
     assert (second.state, second.replaced) == (State.PUBLISHED, (first.id,))
@@ -168,21 +188,19 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate) -> None:
     eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
 
 
-def test_the_same_bytes_again_are_told(gate: Gate) -> None:
+def test_the_same_bytes_again_are_told(gate: Gate, dropped: Dropped) -> None:
     """Known bytes under another key are published, and people get one notice of it."""
-    prefix = prepared(gate, "again")
-    first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1)))
-    again = gate.end(gate.drop(f"{prefix}/b.csv", csv(1)))
+    first = gate.end(dropped.first["again"])
+    again = gate.end(gate.drop("once/again/b.csv", csv(1)))
     assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
     assert ids(gate, "again") == [1, 1]
     assert len([m for m in gate.alerts(again) if "likely a duplicate" in str(m)]) == 1
 
 
-def test_the_same_bytes_again_can_be_held(gate: Gate) -> None:
+def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
     """Where the contract holds known bytes, they wait on their branch for a person."""
-    prefix = prepared(gate, "held", onDuplicate="hold")
-    first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1)))
-    held = gate.end(gate.drop(f"{prefix}/b.csv", csv(1)))
+    first = gate.end(dropped.first["held"])
+    held = gate.end(gate.drop("once/held/b.csv", csv(1)))
     assert (held.state, held.duplicate_of) == (State.REJECTED, first.id)
     assert held.reason is not None
     assert held.reason.code == "LIKELY_DUPLICATE"
@@ -209,20 +227,6 @@ def test_slack_away_delays_an_alert_and_loses_none(gate: Gate) -> None:
     ended = gate.end(gate.drop(f"{prefix}/a.csv", b"id,amount\n1,1000\n"))
     assert ended.state is State.REJECTED
     assert len(gate.alerts(ended)) == 1
-
-
-def test_nessie_away_only_delays(gate: Gate) -> None:
-    """A file that lands while the catalog is away is published when it is back."""
-    prefix = prepared(gate, "nessie")
-    record = processes.running(gate.home, "nessie")
-    assert record is not None
-    kill(record.pid, signal.SIGKILL)
-    landed = gate.drop(f"{prefix}/a.csv", csv(1))
-    eventually(lambda: _known(gate, landed), PATIENCE, "the file was not noticed")
-    ports = known_ports(gate.home)
-    processes.start(gate.home, parts(gate.home, ROOT, ports, "")["nessie"].command)
-    assert gate.end(landed).state is State.PUBLISHED
-    assert ids(gate, "nessie") == [1]
 
 
 def test_lost_events_are_found_by_the_sweep(gate: Gate, forgotten: LandedObject) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,20 +32,42 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def table(gate: Gate, name: str) -> str:
-    """A table of this test's own, with two rows on main."""
-    full = f"failed.{name}"
-    gate.put_contract(contract(full, "parquet"))
-    assert gate.end(gate.drop(f"failed/{name}/good.parquet", GOOD)).state is State.PUBLISHED
-    return full
+@dataclass(frozen=True)
+class Failed:
+    """A table with two rows on main, and a file that its contract rejected."""
+
+    table: str
+    landed: LandedObject
+    ended: Ingestion
+
+    @property
+    def parts(self) -> tuple[str, LandedObject, Ingestion]:
+        """The table's name, the file, and its ingestion."""
+        return self.table, self.landed, self.ended
 
 
-def rejected(gate: Gate, name: str) -> tuple[LandedObject, Ingestion]:
-    """A file of one row whose amount is too high."""
-    landed = gate.drop(f"failed/{name}/bad.parquet", TOO_MUCH)
+TABLES = ("mended", "anyway", "discarded", "pressed")
+
+
+@pytest.fixture(scope="module")
+def failed(gate: Gate) -> dict[str, Failed]:
+    """One for each test: all good files are dropped before any is awaited, then all bad ones."""
+    for name in TABLES:
+        gate.put_contract(contract(f"failed.{name}", "parquet"))
+    good = [gate.drop(f"failed/{name}/good.parquet", GOOD) for name in TABLES]
+    assert {gate.end(each).state for each in good} == {State.PUBLISHED}
+    bad = {name: gate.drop(f"failed/{name}/bad.parquet", TOO_MUCH) for name in TABLES}
+    return {
+        name: Failed(f"failed.{name}", landed, rejected(gate, landed))
+        for name, landed in bad.items()
+    }
+
+
+def rejected(gate: Gate, landed: LandedObject) -> Ingestion:
+    """A file of one row whose amount is too high, at its end."""
     ended = gate.end(landed)
     assert ended.state is State.REJECTED
-    return landed, ended
+    return ended
 
 
 def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
@@ -56,13 +79,12 @@ def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
     return sorted(files(on_branch).paths - files(on_main).paths)
 
 
-def test_a_mended_contract_lets_a_replay_pass(gate: Gate) -> None:
+def test_a_mended_contract_lets_a_replay_pass(gate: Gate, failed: dict[str, Failed]) -> None:
     """The amount was right and the contract wrong: the contract is mended, the file replayed.
 
     Another file has the same fault: Slack has one message of both, and its thread tells the rest.
     """
-    name = table(gate, "mended")
-    landed, ended = rejected(gate, "mended")
+    name, landed, ended = failed["mended"].parts
     other = gate.end(gate.drop("failed/mended/b.parquet", parquet(id=[8], amount=[102.0])))
     gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
     run("replay", ended.id, "--wait")
@@ -76,10 +98,9 @@ def test_a_mended_contract_lets_a_replay_pass(gate: Gate) -> None:
     assert [each["thread_ts"] for each in (repeat, recovery)] == [first["ts"]] * 2
 
 
-def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
+def test_a_rejected_file_is_published_anyway(gate: Gate, failed: dict[str, Failed]) -> None:
     """Its rows are on main, and main's log says who wanted that, and why."""
-    name = table(gate, "anyway")
-    landed, ended = rejected(gate, "anyway")
+    name, landed, ended = failed["anyway"].parts
     run("publish", ended.id, "--by", "Ann Ö.", "--reason", 'it\'s right: "1 < 2"')
     now = gate.end(landed)
     assert now.state is State.PUBLISHED
@@ -89,10 +110,9 @@ def test_a_rejected_file_is_published_anyway(gate: Gate) -> None:
     assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')
 
 
-def test_a_discarded_file_is_gone(gate: Gate) -> None:
+def test_a_discarded_file_is_gone(gate: Gate, failed: dict[str, Failed]) -> None:
     """Branch and data objects are deleted; main's are all there."""
-    name = table(gate, "discarded")
-    _, ended = rejected(gate, "discarded")
+    name, _, ended = failed["discarded"].parts
     catalog = gate.adapters.catalog
     own = objects(gate, ended)
     assert any("/data/" in address for address in own)
@@ -123,14 +143,13 @@ def test_an_errored_file_is_replayed(gate: Gate) -> None:
     assert gate.rows("failed.unclaimed") == [(1, 1.0), (2, 2.0)]
 
 
-def test_people_act_in_slack(gate: Gate) -> None:
+def test_people_act_in_slack(gate: Gate, failed: dict[str, Failed]) -> None:
     """One presses Replay after the contract was mended; fifty times at once rows are published.
 
     Each file is published once, by whom its ledger entry names, and the alert's thread tells.
     """
     gate.misbehave("slack", {"app_seconds": 30, "sends_again": 1})
-    name = table(gate, "pressed")
-    landed, ended = rejected(gate, "pressed")
+    name, landed, ended = failed["pressed"].parts
     eventually(lambda: "You may not" in pressed(ended, "--as", "bob"))
     gate.put_contract(contract(name, "parquet").replace("maximum: 100", "maximum: 1000"))
     is_replayed = partial(is_at, gate, ended, attempt=2)
@@ -138,7 +157,8 @@ def test_people_act_in_slack(gate: Gate) -> None:
     eventually(is_replayed)
     assert gate.end(landed).state is State.PUBLISHED
     gate.put_contract(contract(name, "parquet"))
-    again, held = rejected(gate, "pressed/again")
+    again = gate.drop("failed/pressed/again/bad.parquet", TOO_MUCH)
+    held = rejected(gate, again)
     told = {"values": {"reason": "a refund"}, "as": "ada"}
     with ThreadPoolExecutor(5) as at_once:
         presses = [{"view": form["id"], **told} for form in five_forms(gate, held) * 10]
@@ -150,7 +170,7 @@ def test_people_act_in_slack(gate: Gate) -> None:
     assert by == [("publish", "ada (U0ADA)")]
     assert gate.rows(name).count((7, 101.0)) == 2
     assert is_answered(gate, ended, "Published after replay")
-    eventually(lambda: is_answered(gate, ended, "ada (U0ADA) has bad.parquet replayed"))
+    eventually(lambda: is_answered(gate, ended, "ada (U0ADA) replayed bad.parquet"))
 
 
 def pressed(ingestion: Ingestion, *person: str) -> str:

@@ -34,6 +34,7 @@ from tests.e2e.killing import (
     start,
     sweep,
     sweep_grace,
+    sweeping,
     up,
 )
 from tests.waiting import eventually
@@ -43,7 +44,9 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 _PATIENCE = 900  # a file may have to wait for all others that were dropped, and for a new Spark
 _GRACE_SECONDS = 2
 _SECONDS_BETWEEN_SWEEPS = 1  # more often they would only hold up what they wait for
+_SECONDS_BETWEEN_SWEEPS_AT_KILLS = 3  # leaves the files' own events most of the time
 _WAY = tuple(State)
+_PAUSE = 0.05  # between two looks for the moment of a kill
 _MANY = 500_000  # 8 MB: Spark writes two data files, one long after the other
 
 
@@ -79,7 +82,7 @@ class Case:
             found = self.look(landed)
             return found if found and _WAY.index(found.state) >= _WAY.index(state) else None
 
-        return eventually(there, _PATIENCE, f"{landed.key} is never {state}")
+        return eventually(there, _PATIENCE, f"{landed.key} is never {state}", _PAUSE)
 
     def head(self) -> str:
         """The hash that main stands at."""
@@ -139,7 +142,7 @@ def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
     """A job that dies with data files written, and their commit on its way, runs again."""
     calm(case.gate)
     landed = case.drop(_MANY)
-    eventually(case.data_files, _PATIENCE, "no data file was written")
+    eventually(case.data_files, _PATIENCE, "no data file was written", _PAUSE)
     with frozen(case.gate, "nessie"):
         eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is committed")
         os.kill(spark(case.gate)[victim], signal.SIGKILL)
@@ -148,22 +151,34 @@ def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
 
 
 def test_nessie_is_killed_at_merges(case: Case) -> None:
-    """Nessie dies before, in and after merges; when it is back all is published once."""
+    """Nessie dies before, in and after merges; when it is back all is published once.
+
+    So is a file that lands while Nessie is away.
+    """
     for moment in (_merge_is_asked_for, _audited, _merged, _published):
         moment(case)
         kill(case.gate, "nessie")
+        if moment is _published:
+            case.reaches(case.drop(), State.LANDED)
         start(case.gate, "nessie")
         case.ends()  # a file whose job fails in two outages is given up, and alerted
     assert {i.state for i in case.check().values()} == {State.PUBLISHED}
 
 
 def test_the_runner_is_killed_anywhere(case: Case) -> None:
-    """Whichever part of the local runner dies on a file's way, `lakegate up` mends it."""
-    for moment, victims in _ANYWHERE:
-        moment(case)
-        kill(case.gate, *victims)
-        up(case.gate)
+    """Whichever part of the local runner dies on a file's way, `lakegate up` mends it.
+
+    Main has each commit that was there before a kill.
+    """
+    heads = []
+    with sweeping(case.gate, _SECONDS_BETWEEN_SWEEPS_AT_KILLS):
+        for moment, victims in _ANYWHERE:
+            moment(case)
+            heads.append(case.head())
+            kill(case.gate, *victims)
+            up(case.gate)
     assert State.PUBLISHED in {i.state for i in case.check().values()}
+    assert set(heads) <= {commit.hash for commit in case.gate.adapters.catalog.log()}
 
 
 def _under_way(case: Case) -> None:
@@ -171,7 +186,7 @@ def _under_way(case: Case) -> None:
     before = case.data_files()
     case.drop()
     waiting = case.drop()
-    eventually(lambda: case.data_files() > before, _PATIENCE, "no data file was written")
+    eventually(lambda: case.data_files() > before, _PATIENCE, "no data file was written", _PAUSE)
     case.reaches(waiting, State.SUBMITTED)
     case.drop()
 
@@ -181,7 +196,7 @@ def _merge_is_asked_for(case: Case) -> None:
     landed = case.drop()
     report = case.reaches(landed, State.SUBMITTED).report_key
     lake = case.gate.adapters.lake
-    eventually(lambda: _is_there(lambda: lake.report(report)), _PATIENCE, "there is no report")
+    eventually(lambda: _is_there(lambda: lake.report(report)), _PATIENCE, "no report", _PAUSE)
     freeze(case.gate, "nessie")
     case.reaches(landed, State.AUDITED)
     eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is merged")
@@ -196,7 +211,7 @@ def _merged(case: Case) -> None:
     before = case.head()
     case.drop()
     case.drop()
-    eventually(lambda: case.head() != before, _PATIENCE, "nothing was merged")
+    eventually(lambda: case.head() != before, _PATIENCE, "nothing was merged", _PAUSE)
 
 
 def _published(case: Case) -> None:

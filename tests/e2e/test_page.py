@@ -25,6 +25,7 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 _HOSTILE = "page/orders/[x](http:evil) :red[a] $x$ <img src=x onerror=alert(1)>.csv"
 _COMMAND = "from cli.main import app; app()"
 _PHONE = {"width": 390, "height": 844}
+_BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
 
 
@@ -124,21 +125,32 @@ def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
         expect(page.get_by_text("Timeline")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone(visit: Visit, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("overview", "/"),
+        ("ingestion", "/ingestion?id={id}"),
+        ("branch", "/branch?id={id}"),
+        ("table", f"/table?name={TABLE}"),
+    ],
+)
+def test_it_fits_a_phone(visit: Visit, name: str, path: str) -> None:
     """At 390 pixels nothing lies beside the screen, in both colours; whose page it is is seen."""
-    for name, path in {
-        "overview": "/",
-        "ingestion": f"/ingestion?id={visit.rejected.id}",
-        "branch": f"/branch?id={visit.rejected.id}",
-        "table": f"/table?name={TABLE}",
-    }.items():
-        with visit.page(path, viewport=_PHONE, color_scheme=scheme) as page:
-            settled(page)
-            expect(page.get_by_text("the local stack")).to_be_visible()
-            keep(page, f"{name}-phone-{scheme}")
-            wide = "document.querySelector('[data-testid=stMain]').scrollWidth"
-            page.wait_for_function(f"{wide} <= {_PHONE['width']}")  # charts are fitted when drawn
+    with visit.page(path.format(id=visit.rejected.id), viewport=_PHONE) as page:
+        settled(page)
+        light = page.evaluate(_BACKGROUND)
+        _fits(page, f"{name}-phone-light")
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(f"{_BACKGROUND} !== '{light}'")
+        settled(page)
+        _fits(page, f"{name}-phone-dark")
+
+
+def _fits(page: Page, picture: str) -> None:
+    expect(page.get_by_text("the local stack")).to_be_visible()
+    keep(page, picture)
+    wide = "document.querySelector('[data-testid=stMain]').scrollWidth"
+    page.wait_for_function(f"{wide} <= {_PHONE['width']}")  # charts are fitted when drawn
 
 
 def test_a_table_tells_its_story(visit: Visit) -> None:

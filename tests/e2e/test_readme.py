@@ -3,12 +3,12 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from access.deployment import ROOT
+from tests.e2e.conftest import Gate
 
 pytestmark = pytest.mark.stack
 
@@ -16,13 +16,14 @@ _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTAL
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of someone who works in an empty folder, with the project's environment."""
+def newcomer(tmp_path: Path, gate: Gate) -> dict[str, str]:
+    """The environment of someone who works in an empty folder, with the project's environment.
+
+    The stack runs already: that `lakegate up` starts it from nothing is what `gate` itself does.
+    """
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
-    env |= {"LAKEGATE_HOME": str(tmp_path / "home"), "COLUMNS": "120"}
-    yield env
-    subprocess.run([ROOT / ".venv/bin/lakegate", "down"], env=env, check=True)
+    return env | {"LAKEGATE_HOME": str(gate.home), "COLUMNS": "120"}
 
 
 def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, str]) -> None:

@@ -90,7 +90,7 @@ def test_a_file_doubled_by_hand_is_not(table: Table, doubled: DataFile) -> None:
     [problem] = [line for line in said.stdout.splitlines() if line.startswith("✗")]
     rows = doubled.record_count
     assert f"{TABLE} lists the data file {doubled.file_path} 2 times" in problem
-    assert f"readers see its {rows} rows 2 times (DOUBLED_FILE)" in problem
+    assert f"queries return its {rows} rows 2 times (DOUBLED_FILE)" in problem
     assert document(exit_code=1)["tables"][0]["rows"] == 2 * rows
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 import boto3
@@ -166,12 +168,27 @@ def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
 def everything(story: Story) -> Iterator[Place]:
     """All that can be read of the stack, but for where secrets are kept."""
     reader = story.keys[-1].tokens["reader"].encode()
-    for where, content in (*files(story.gate.home), *answers(story), *printed(story)):
+    for where, content in distinct(chain(files(story.gate.home), answers(story), printed(story))):
         if where.startswith(("stack.json", "status --json")):
             yield where, content.replace(reader, b"")
         elif not where.startswith(KEPT):
             yield where, content
     yield from command_lines(f"LAKEGATE_PART={story.gate.home.resolve()}")
+
+
+def distinct(places: Iterable[Place]) -> Iterator[Place]:
+    """Each content once: every function's code is on the disk many times over.
+
+    What is said of where secrets are kept, and of where the reader's token may be, is not shared.
+    """
+    known: set[bytes] = set()
+    for where, content in places:
+        digest = sha256(content).digest()
+        if where.startswith((*KEPT, "stack.json", "status --json")):
+            yield where, content
+        elif digest not in known:
+            known.add(digest)
+            yield where, content
 
 
 def printed(story: Story) -> Iterator[Place]:

@@ -76,11 +76,11 @@ POINTS = (
     "alerts.post",
     "announcements.send",
     "dead_uploads.read",
-    "dead_uploads.forget",
+    "dead_uploads.delete",
     "dead_job_runs.read",
-    "dead_job_runs.forget",
+    "dead_job_runs.delete",
     "dead_alerts.read",
-    "dead_alerts.forget",
+    "dead_alerts.delete",
 )
 
 
@@ -502,7 +502,7 @@ class Strike:
         effect = partial(self._strike, stage)
         fault = Fault(effect, self.kind.when)
         stage.deployment.journal.strike_later(self.point, fault, self.skipped)
-        if self.point.endswith(".forget"):  # which needs something to forget
+        if self.point.endswith(".delete"):  # which needs something to forget
             stage.deployment.bury_garbage()
 
     def _strike(self, stage: Stage) -> None:

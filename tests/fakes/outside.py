@@ -9,9 +9,9 @@ from cli.aws_view import (
     MAPPING,
     QUEUE,
     RULE,
-    FunctionSeen,
-    NotSeen,
-    StackSeen,
+    FunctionView,
+    NotVisible,
+    StackView,
 )
 
 RESOURCES = {
@@ -45,21 +45,21 @@ class FakeOutside:
 
     def __getattribute__(self, name: str) -> Any:
         if name in object.__getattribute__(self, "hidden"):
-            raise NotSeen("NOT_SEEN", f"{name} cannot be seen: AccessDenied")
+            raise NotVisible("NOT_SEEN", f"{name} cannot be seen: AccessDenied")
         return object.__getattribute__(self, name)
 
-    def stack(self, name: str) -> StackSeen:
+    def stack(self, name: str) -> StackView:
         """See Outside.stack."""
         roles = {f"{each}Role": ("AWS::IAM::Role", f"role-{each}") for each in ROLES}
         if name != "lakegate-dev":
-            return StackSeen(name, self.platform if name.endswith("-platform") else "")
-        return StackSeen(name, self.status, {"Stage": "dev"}, RESOURCES | roles)
+            return StackView(name, self.platform if name.endswith("-platform") else "")
+        return StackView(name, self.status, {"Stage": "dev"}, RESOURCES | roles)
 
-    def function(self, name: str) -> FunctionSeen:
+    def function(self, name: str) -> FunctionView:
         """See Outside.function."""
         _require(name)
         told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack", "LAKEGATE_SLACK_USERS": self.users}
-        return FunctionSeen(name, "python3.11", self.sha256, "Active", "Successful", told)
+        return FunctionView(name, "python3.11", self.sha256, "Active", "Successful", told)
 
     def mapping(self, id_: str) -> str:
         """See Outside.mapping."""
@@ -99,4 +99,4 @@ class FakeOutside:
 
 def _require(id_: str) -> None:
     if id_ not in {there for _, there in RESOURCES.values()}:
-        raise NotSeen("NOT_SEEN", f"{id_} cannot be seen")
+        raise NotVisible("NOT_SEEN", f"{id_} cannot be seen")

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import TypeVar
 
 from functions.health.model import (
+    AnonymousAnswer,
     Application,
     Bucket,
-    Greeting,
     Notification,
     Queue,
-    Standing,
     Table,
+    TokenStatus,
 )
 from lakegate.errors import Transient
 
@@ -25,7 +25,7 @@ class FakeAws:
 
     now: datetime
     buckets: dict[str, Bucket] = field(default_factory=dict)
-    told: dict[str, list[Notification]] = field(default_factory=dict)
+    notified: dict[str, list[Notification]] = field(default_factory=dict)
     objects: set[tuple[str, str]] = field(default_factory=set)
     tables: dict[str, Table] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class FakeAws:
     def notifications(self, bucket: str) -> list[Notification]:
         """See AwsProbe.notifications."""
         _of(self.buckets, bucket)
-        return self.told.get(bucket, [])
+        return self.notified.get(bucket, [])
 
     def has_object(self, bucket: str, key: str) -> bool:
         """See AwsProbe.has_object."""
@@ -66,26 +66,26 @@ class FakeAws:
 class FakeNessie:
     """Nessie, by tokens; without a version it is away."""
 
-    tokens: dict[str, Standing] = field(default_factory=dict)
-    told: str = "0.99.0"
+    tokens: dict[str, TokenStatus] = field(default_factory=dict)
+    reported: str = "0.99.0"
 
-    def greeting(self) -> Greeting:
+    def anonymous_answer(self) -> AnonymousAnswer:
         """See NessieProbe.greeting."""
         self._require()
-        return Greeting(401, 0.01)
+        return AnonymousAnswer(401, 0.01)
 
     def version(self) -> str:
         """See NessieProbe.version."""
         self._require()
-        return self.told
+        return self.reported
 
-    def standing(self, token: str) -> Standing:
+    def token_status(self, token: str) -> TokenStatus:
         """See NessieProbe.standing."""
         self._require()
-        return self.tokens.get(token, Standing(401))
+        return self.tokens.get(token, TokenStatus(401))
 
     def _require(self) -> None:
-        if not self.told:
+        if not self.reported:
             raise Transient("CATALOG_UNAVAILABLE", "Nessie did not answer")
 
 

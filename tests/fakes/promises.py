@@ -254,7 +254,7 @@ def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingest
         assert of_it, f"nobody was told of {ingestion}"
         if ingestion.state in ALERTED:
             for text in _failures(deployment, ingestion):
-                named = any((branch or "none was cut") in text for branch in known)
+                named = any((branch or "none created") in text for branch in known)
                 assert named, f"an alert names none of {known}"
     ends = (Kind.FAILED, Kind.RECOVERED)
     posted = [told for _, told in deployment.alerts.posted if told.kind in ends]

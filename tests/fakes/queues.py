@@ -6,27 +6,27 @@ from functions.adapters.sqs import DeadLetter
 
 
 class FakeDeadLetters:
-    """A letter stays until it is forgotten; one reading gives each of them once."""
+    """A message stays until it is deleted; one `read` yields each of them once."""
 
     def __init__(self, name: str) -> None:
-        self._letters: dict[str, DeadLetter] = {}
+        self._messages: dict[str, DeadLetter] = {}
         self._sent = 0
         self.name = name
 
     def read(self) -> Iterator[DeadLetter]:
-        """See DeadLetters.read."""
-        yield from list(self._letters.values())
+        """Yield the waiting messages."""
+        yield from list(self._messages.values())
 
-    def forget(self, letter: DeadLetter) -> None:
-        """See DeadLetters.forget."""
-        self._letters.pop(letter.receipt, None)
+    def delete(self, message: DeadLetter) -> None:
+        """Delete a handled message."""
+        self._messages.pop(message.receipt, None)
 
     def send(self, body: str) -> None:
-        """What SQS does with a message that was received too often."""
+        """Add a message that was received too often."""
         self._sent += 1
         receipt = f"{self.name}-{self._sent}"
-        self._letters[receipt] = DeadLetter(body, receipt)
+        self._messages[receipt] = DeadLetter(body, receipt)
 
     def waiting(self) -> list[str]:
-        """The bodies of the letters that are there."""
-        return [letter.body for letter in self._letters.values()]
+        """Return the bodies of the waiting messages."""
+        return [message.body for message in self._messages.values()]

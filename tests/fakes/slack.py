@@ -58,7 +58,7 @@ class FakeReplies:
             raise self.failure
         self.forms.append((trigger, view))
 
-    def tell(self, address: str, words: str) -> None:
+    def reply(self, address: str, words: str) -> None:
         """See Replies.tell."""
         if self.failure:
             raise self.failure

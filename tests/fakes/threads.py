@@ -44,8 +44,8 @@ class FakeThreads:
     ) -> None:
         """See Threads.remember."""
         known = self.known(subject)
-        told = known.told | {digest(about)}
-        self.subjects[subject] = Known(place or known.place, told, revision or known.newest)
+        posted = known.posted | {digest(about)}
+        self.subjects[subject] = Known(place or known.place, posted, revision or known.newest)
 
     def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
         """See Threads.claim."""
@@ -54,7 +54,9 @@ class FakeThreads:
             if found.place != gone and found.opened > now - self.window:
                 return found.place
         elif found and found.holder != holder and found.claimed > now - _LEASE:
-            raise Transient("THREAD_TAKEN", "another alert of the same cause is just being shown")
+            raise Transient(
+                "THREAD_TAKEN", "another process is posting an alert with the same cause"
+            )
         self.causes[cause] = _Cause(holder, now)
         return None
 

@@ -6,8 +6,7 @@ import pytest
 
 from cli.fault_injection import Fault
 from cli.generate import Format
-from cli.sample_files import Wanted
-from cli.sample_writers import write, write_contract
+from cli.sample_files import FileSpec, write, write_contract
 from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
@@ -32,7 +31,9 @@ FOUND = {
 }
 
 
-def audited(job: Job, folder: Path, wanted: Wanted, format_: Format, *faults: Fault) -> AuditReport:
+def audited(
+    job: Job, folder: Path, wanted: FileSpec, format_: Format, *faults: Fault
+) -> AuditReport:
     """Return the report on one generated file under its own contract."""
     text = write_contract(folder, format_).read_text()
     file = folder / f"parcels.{format_}"
@@ -43,7 +44,7 @@ def audited(job: Job, folder: Path, wanted: Wanted, format_: Format, *faults: Fa
 @pytest.mark.parametrize("format_", Format)
 def test_what_has_no_fault_passes(job_runner: Job, tmp_path: Path, format_: Format) -> None:
     """A generated file of either format passes the contract that is written beside it."""
-    report = audited(job_runner, tmp_path, Wanted(500), format_)
+    report = audited(job_runner, tmp_path, FileSpec(500), format_)
     assert (report.verdict, report.rows_read) == (Verdict.PASSED, 500), report.reason
 
 
@@ -55,7 +56,7 @@ def test_each_fault_is_found(
     job_runner: Job, tmp_path: Path, fault: Fault, format_: Format
 ) -> None:
     """A fault fails exactly the checks that concern it."""
-    report = audited(job_runner, tmp_path, Wanted(100), format_, fault)
+    report = audited(job_runner, tmp_path, FileSpec(100), format_, fault)
     assert report.verdict is not Verdict.PASSED
     expected = FOUND[fault][format_ is Format.CSV]
     if isinstance(expected, str):
@@ -67,6 +68,6 @@ def test_each_fault_is_found(
 
 def test_too_many_nulls_are_a_warning(job_runner: Job, tmp_path: Path) -> None:
     """Many missing delivery times are a warning, and the file passes."""
-    report = audited(job_runner, tmp_path, Wanted(100, null_rate=0.9), Format.PARQUET)
+    report = audited(job_runner, tmp_path, FileSpec(100, null_rate=0.9), Format.PARQUET)
     warned = [check.id for check in report.checks if check.status is Status.WARN]
     assert (report.verdict, warned) == (Verdict.PASSED, ["delivered_at.mostly_delivered"])

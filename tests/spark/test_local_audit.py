@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from access.deployment import ROOT
-from cli.contract_suggest import suggested
+from cli.contracts import suggested
 from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict

@@ -250,10 +250,10 @@ def test_runs_have_only_their_own_modules(bench: Bench) -> None:
         SESSION
         + """import json, job
 from pyspark.sql.functions import udf
-def told(_):
+def echo(_):
     import job
     return job.VERSION
-rows = spark.range(1).select(udf(told)("id")).collect()
+rows = spark.range(1).select(udf(echo)("id")).collect()
 print(json.dumps([job.VERSION, rows[0][0]]))"""
     )
     for version in ("one", "two", "one again"):

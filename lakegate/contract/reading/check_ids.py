@@ -37,7 +37,7 @@ def with_window(draft: Draft, properties: list[Property]) -> Draft:
         return draft
     known = {found.name: found.column for found in properties if found.column.kind in _MOMENTS}
     if window.column not in known:
-        words = f"{window.column!r} is no column of dates or timestamps"
+        words = f"{window.column!r} is not a column of dates or timestamps"
         draft.field.refuse(words + suggestion(window.column, known), "customProperties")
         return draft
     scope = Window(window.days, known[window.column].name)

@@ -135,7 +135,7 @@ def _listed(
     for item in stated.at(key).items():
         name = item.node.text
         if name not in known or len(known[name].column.steps) > 1:
-            item.refuse(f"{name!r} is no column of this object{suggestion(name, known)}")
+            item.refuse(f"{name!r} is not a column of this object{suggestion(name, known)}")
         elif kinds and known[name].column.kind not in ("", *kinds):
             item.refuse(f"{name!r} is {known[name].column.type}, and must be a number")
         elif name in found:
@@ -208,7 +208,7 @@ def _column(
     name = column if key == "column" and column else stated.required_text(key)
     found = known.get(name)
     if name and not found:
-        stated.refuse(f"{name!r} is no column of this object{suggestion(name, known)}", key)
+        stated.refuse(f"{name!r} is not a column of this object{suggestion(name, known)}", key)
     elif found and len(found.column.steps) > 1:
         stated.refuse(f"{name!r} lies within another column: only whole columns go here", key)
     elif found and kinds and found.column.kind not in ("", *kinds):

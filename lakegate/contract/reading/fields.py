@@ -44,7 +44,7 @@ class Field:
             if refused and key in refused:
                 self.refuse(refused[key], key)
             elif key not in (*known, *ignored):
-                self.refuse(f"is no key that is known here{suggestion(key, known)}", key)
+                self.refuse(f"unknown key{suggestion(key, known)}", key)
             elif key in known and not self.has(key):
                 self.refuse("is null: give a value (text that looks like null in quotes)", key)
 
@@ -92,7 +92,8 @@ class Field:
         if text in choices:
             return text
         if text or default:
-            self.refuse(f"{text!r} is none of {', '.join(choices)}{suggestion(text, choices)}", key)
+            near = suggestion(text, choices)
+            self.refuse(f"unknown {key} {text!r}{near}; use one of {', '.join(choices)}", key)
         return default
 
     def flag(self, key: str, *, default: bool = False) -> bool:

@@ -111,7 +111,7 @@ def _properties(fields: Field, place: _Place) -> Iterator[Property]:
 def _property(field: Field, place: _Place) -> Property:
     field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED)
     if field.text("semanticType") == "measure":
-        field.refuse("a measure is no column of the data", "semanticType")
+        field.refuse("a measure is not a column of the data", "semanticType")
     logical = field.choice("logicalType", LOGICAL_TYPES)
     open_ = field.text("classification").lower() in _OPEN_CLASSES
     place = _Place(place.path, place.words, place.sensitive or not open_)
@@ -170,7 +170,7 @@ def _refuse_other_container(field: Field, logical: str) -> None:
     given = field.text("physicalType").strip().lower()
     known = {"object": ("struct", "object", "row"), "map": ("map",)}.get(logical, ("array", "list"))
     if not given.startswith(known):
-        field.refuse(f"{given} is no type for a column of logicalType {logical}", "physicalType")
+        field.refuse(f"{given} is not a type for a column of logicalType {logical}", "physicalType")
 
 
 def _name(field: Field, *, top: bool) -> str:

@@ -165,7 +165,7 @@ def _columns(names: Field, properties: list[Property]) -> tuple[str, ...]:
     for item in names.items():
         name = item.node.text
         if name not in known:
-            item.refuse(f"{name!r} is no property of this object{suggestion(name, known)}")
+            item.refuse(f"{name!r} is not a property of this object{suggestion(name, known)}")
         elif known[name] in columns:
             item.refuse(f"{name!r} is listed twice")
         else:
@@ -185,7 +185,7 @@ def _metric(field: Field, kind: str, metrics: tuple[Metric, ...], place: str) ->
     if not name:
         return None
     if name not in metrics:
-        field.refuse(f"{name} is no metric of {place}: there {', '.join(metrics)} are", "metric")
+        field.refuse(f"{name} is not a metric of {place}: there {', '.join(metrics)} are", "metric")
         return None
     return Metric(name)
 

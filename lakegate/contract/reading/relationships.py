@@ -66,7 +66,9 @@ class _Own:
         elif _NAMED.fullmatch(text):
             return self._by_names(item, text)
         else:
-            item.refuse(f"{text!r} names no column: write table.column, as in planes.tailnum")
+            item.refuse(
+                f"{text!r} does not name a column: write table.column, as in planes.tailnum"
+            )
         return None
 
     def _by_ids(self, item: Field, object_: str, property_: str) -> _Target | None:
@@ -78,7 +80,7 @@ class _Own:
             return None
         ids = {each.field.text("id"): each.column.name for each in self.properties}
         if property_ not in ids:
-            item.refuse(f"{property_!r} is the id of no property{suggestion(property_, ids)}")
+            item.refuse(f"{property_!r} is not the id of a property{suggestion(property_, ids)}")
             return None
         return _Target(self.table, ids[property_])
 
@@ -96,7 +98,7 @@ class _Own:
         known = {each.column.name: each.column.name for each in self.properties}
         known |= {e.name: e.column.name for e in self.properties if len(e.column.steps) == 1}
         if name not in known:
-            item.refuse(f"{name!r} is no property of this object{suggestion(name, known)}")
+            item.refuse(f"{name!r} is not a property of this object{suggestion(name, known)}")
             return None
         return _Target(self.table, known[name])
 

@@ -69,7 +69,7 @@ def read_settings(root: Field, table: Field) -> Field:
             elif name in _SETTINGS:
                 found[name] = item.at("value").node
             elif near := suggestion(name, _SETTINGS, _SURELY):
-                item.refuse(f"{name!r} is no setting of Lakegate's{near}", "property")
+                item.refuse(f"{name!r} is not a setting of Lakegate{near}", "property")
     return Field(Node(root.node.line, found), "customProperties", root.problems)
 
 
@@ -166,7 +166,7 @@ def _true_or_false(options: Field, key: str) -> str:
 def _encoding(options: Field, key: str) -> str:
     given = options.text(key).upper()
     if given not in _ENCODINGS:
-        options.refuse(f"{given!r} is none of {', '.join(_ENCODINGS)}", key)
+        options.refuse(f"unknown {key} {given!r}; use one of {', '.join(_ENCODINGS)}", key)
     return given
 
 
@@ -232,7 +232,7 @@ def read_zone(options: Field, logical: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        options.refuse(f"{name!r} is no time zone, such as Europe/Berlin", "defaultTimezone")
+        options.refuse(f"{name!r} is not a time zone, such as Europe/Berlin", "defaultTimezone")
         return ""
     if logical != "timestamp":
         options.refuse(f"belongs to timestamps: a {logical} is in no time zone", "defaultTimezone")

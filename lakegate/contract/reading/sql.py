@@ -87,7 +87,7 @@ def _mistakes(sql: str) -> Iterator[str]:
     elif words[0] not in ("SELECT", "WITH"):
         yield f"{_READS_ONLY}, and begins with {words[0]}"
     if "${" in sql:
-        yield "has ${ that is no placeholder: Spark would put its own settings there"
+        yield "has ${ that is not a placeholder: Spark would put its own settings there"
     depth = 0
     for found, following in _pairs(tokens):
         depth += {"(": 1, ")": -1}.get(found[0], 0)

@@ -127,7 +127,7 @@ def _required(field: Field, column: Column) -> tuple[str, ...]:
     for name in names:
         if name not in column.fields:
             near = suggestion(name, column.fields)
-            field.refuse(f"{name!r} is no property of {column.name}{near}", "required")
+            field.refuse(f"{name!r} is not a property of {column.name}{near}", "required")
     return names
 
 
@@ -263,7 +263,7 @@ def _given(place: Field, known: tuple[str, ...], *, others: bool) -> Field:
         elif name in known:
             found[name] = item.at("value").node
         elif name and (near or not others):
-            item.refuse(f"{name!r} is no property of a rule{near}", "property")
+            item.refuse(f"{name!r} is not a property of a rule{near}", "property")
     nodes: Mapping[str, Node] = found
     return Field(Node(place.node.line, nodes), f"{place.path}.customProperties", place.problems)
 

@@ -92,7 +92,7 @@ def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAU
 
 
 def _not_yaml(source: str, line: int, reason: str) -> ContractInvalid:
-    return ContractInvalid(source, [Problem(line, "", f"this is not YAML that is taken: {reason}")])
+    return ContractInvalid(source, [Problem(line, "", f"invalid YAML: {reason}")])
 
 
 class _Loader(yaml.SafeLoader):
@@ -180,10 +180,10 @@ _SCALARS: dict[str, Callable[[str], Scalar]] = {
 
 def _scalar(raw: yaml.ScalarNode) -> Scalar:
     if any("\ud800" <= char <= "\udfff" for char in raw.value):
-        raise _refusal("half a surrogate pair is no character", raw)
+        raise _refusal("half a surrogate pair is not a character", raw)
     if raw.tag in _NUMBERS and len(raw.value) > _LONGEST_NUMBER:
         raise _refusal(f"a number of {len(raw.value):,} characters", raw)
     try:
         return _SCALARS[raw.tag](raw.value)
     except ValueError:
-        raise _refusal(f"{raw.value[:40]} is no {raw.tag.removeprefix(_TAG)}", raw) from None
+        raise _refusal(f"{raw.value[:40]} is not a {raw.tag.removeprefix(_TAG)}", raw) from None

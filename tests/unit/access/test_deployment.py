@@ -21,7 +21,7 @@ from tests.fakes.deployment import SETTINGS
 
 @pytest.fixture(autouse=True)
 def environment(tmp_path: Path) -> Iterator[None]:
-    """An environment without any Lakegate, given back afterwards."""
+    """Remove all Lakegate variables from the environment, and restore it afterwards."""
     before = dict(os.environ)
     for name in [n for n in os.environ if n.startswith(("LAKEGATE_", "AWS_"))]:
         del os.environ[name]
@@ -53,7 +53,7 @@ def a_stack() -> Stack:
 
 
 def test_the_local_stack_is_used_whatever_account_is_at_hand() -> None:
-    """Nothing of a person's own AWS account or proxy is left that could lead a client elsewhere."""
+    """The user's own AWS account and proxy settings do not affect the local stack."""
     os.environ |= {
         "AWS_PROFILE": "production",
         "AWS_ENDPOINT_URL_S3": "http://elsewhere",
@@ -73,14 +73,14 @@ def test_the_local_stack_is_used_whatever_account_is_at_hand() -> None:
 
 
 def test_the_stacks_place_is_still_known_when_it_is_used(tmp_path: Path) -> None:
-    """LAKEGATE_HOME leads to the same stack before and after its environment was taken on."""
+    """LAKEGATE_HOME names the same stack before and after its environment is entered."""
     deployment.of_stack(a_stack())
 
     assert deployment.home() == tmp_path
 
 
 def test_an_environment_that_names_a_ledger_is_a_deployment() -> None:
-    """With AWS settings given the command works on AWS, and invents no reader's token."""
+    """AWS settings select a deployment on AWS, without a reader's token."""
     os.environ |= {**settings(), "AWS_REGION": "eu-central-1"}
 
     found = deployment.find()
@@ -95,7 +95,7 @@ def test_an_environment_that_names_a_ledger_is_a_deployment() -> None:
 
 
 def test_a_region_has_one_source(tmp_path: Path) -> None:
-    """What is shown, and where S3 is looked for, is the region that boto3's clients go to."""
+    """The displayed region and S3's address use the region of boto3's clients."""
     (tmp_path / "config").write_text("[default]\nregion = eu-west-3\n")
     os.environ |= {**settings(), "AWS_CONFIG_FILE": str(tmp_path / "config")}
     for name, value in (("AWS_REGION", "us-west-2"), ("AWS_DEFAULT_REGION", "ap-south-1")):
@@ -106,14 +106,14 @@ def test_a_region_has_one_source(tmp_path: Path) -> None:
     assert deployment.find().addresses["s3"] == "https://s3.ap-south-1.amazonaws.com"
 
 
-def test_without_anything_a_person_is_told_to_start_the_stack() -> None:
-    """Neither settings nor a stack: the error says what to do."""
+def test_without_a_deployment_the_error_says_what_to_do() -> None:
+    """Without settings and stack the error says what to do."""
     with pytest.raises(LakegateError, match="lakegate up"):
         deployment.find()
 
 
 def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
-    """Where the last stack was stopped a command says so at once; only `status` still looks."""
+    """A stopped stack raises an error at once; only `status` still opens it."""
     (tmp_path / "stack.json").write_text(json.dumps(asdict(a_stack())))
 
     with pytest.raises(LakegateError, match="STACK_DOWN"):
@@ -123,7 +123,7 @@ def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_the_local_stack_is_opened_anew(tmp_path: Path) -> None:
-    """What was chosen stays the local stack: with its new ports and tokens, and when it is down."""
+    """A choice of the local stack follows its new ports and tokens."""
     choice = deployment.Choice.of(None)
     sleeps = Command("ministack", (sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)
     stack.write(tmp_path, a_stack())
@@ -140,8 +140,8 @@ def test_the_local_stack_is_opened_anew(tmp_path: Path) -> None:
         choice.open()
 
 
-def test_a_choice_is_named_for_people() -> None:
-    """The stage with its region, also of an environment; one that names none by its ledger."""
+def test_a_choice_has_a_display_name() -> None:
+    """A choice is named by stage and region, or else by its ledger."""
     assert deployment.Choice.of(None).name == "the local stack"
     os.environ["AWS_DEFAULT_REGION"] = "eu-central-1"
     assert deployment.Choice.of("dev").name == "stage dev in eu-central-1"
@@ -153,7 +153,7 @@ def test_a_choice_is_named_for_people() -> None:
 
 @mock_aws
 def test_a_stage_is_found_by_its_stack() -> None:
-    """The settings of `--stage S` are those that the functions of the stack lakegate-S have."""
+    """`--stage S` uses the settings of the functions in the stack lakegate-S."""
     os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     deploy("lakegate-prod", settings())
 
@@ -166,7 +166,7 @@ def test_a_stage_is_found_by_its_stack() -> None:
 
 @mock_aws
 def test_a_stage_that_is_not_there_is_named() -> None:
-    """A stage without a stack ends in a sentence, not in botocore's own error."""
+    """A stage without a stack raises a LakegateError, not botocore's error."""
     os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
 
     with pytest.raises(LakegateError, match="the CloudFormation stack lakegate-nowhere"):
@@ -174,7 +174,7 @@ def test_a_stage_that_is_not_there_is_named() -> None:
 
 
 def deploy(name: str, settings: dict[str, str]) -> None:
-    """A stack as the template makes it, as far as the command looks at it."""
+    """Create a stack with what the command reads of it."""
     role = boto3.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")["Role"]
     code = io.BytesIO()
     zipfile.ZipFile(code, "w").close()
@@ -194,7 +194,7 @@ def deploy(name: str, settings: dict[str, str]) -> None:
 
 
 def test_a_setting_that_is_missing_is_named() -> None:
-    """A deployment that is described by half is refused with what is missing."""
+    """An incomplete deployment raises an error with the missing setting."""
     os.environ["LAKEGATE_LEDGER_TABLE"] = "ledger"
 
     with pytest.raises(LakegateError, match="LAKEGATE_LAKE_BUCKET"):

@@ -1,4 +1,4 @@
-"""The rows of an Iceberg table as they are asked for."""
+"""The rows of an Iceberg table by column name."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ SCHEMA = Schema(NestedField(1, "Id", LongType()), NestedField(2, "Name", StringT
 
 
 def test_columns_are_found_in_any_case_and_order(tmp_path: Path) -> None:
-    """Whoever spells a column otherwise than its table gets its values, named as asked for."""
+    """Columns are found in any case, and named as requested."""
     held = pa.table({"Id": [1, 2], "Name": ["a", "b"]})
     rows = FileRows.added(iceberg_table(tmp_path, SCHEMA, held))
     asked = ["name", "ID"]

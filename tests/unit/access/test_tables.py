@@ -1,4 +1,4 @@
-"""What the reader of tables says of a name that no table can have."""
+"""The table reader's errors."""
 
 import pytest
 
@@ -11,7 +11,7 @@ _EMPTY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 
 
 
 def test_a_name_without_a_namespace_is_no_table() -> None:
-    """A link to such a name ends in a sentence that names the tables that there are."""
+    """A name without a namespace raises an error that lists the tables."""
     with answering(_EMPTY % (len(_JSON), _JSON)) as address:
         reader = Reader(address, "token", "main")
         with pytest.raises(LakegateError, match=r"UNKNOWN_TABLE.*its tables are: none"):

@@ -75,7 +75,7 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def spec(url: str) -> JobSpec:
-    """A run at that Nessie."""
+    """Return a run at that Nessie."""
     landed = LandedObject("landing", "k", "v", "e", 1)
     names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
     more = ("contract_version", "report_key", "token_secret")
@@ -144,7 +144,10 @@ def test_a_run_waits_until_a_new_key_has_reached_nessie() -> None:
     waits: list[float] = []
     with nessie({"new"}) as (url, _):
         tokens = iter(["old", "old", "new"])
-        assert wait_for_token(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append) == "new"
+        assert (
+            wait_for_token(spec(url), lambda: next(tokens), lambda: sum(waits), waits.append)
+            == "new"
+        )
     assert len(waits) == 2
 
 

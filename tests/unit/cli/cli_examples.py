@@ -1,4 +1,4 @@
-"""Made-up ingestions, as the ledger would give them."""
+"""Example ingestions, as the ledger would return them."""
 
 from dataclasses import replace
 

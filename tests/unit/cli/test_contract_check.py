@@ -1,4 +1,4 @@
-"""`lakegate contract check`: what an author is told before anything is put in force."""
+"""`lakegate contract check` reports mistakes before a contract is in force."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.contract_check import check, hints
+from cli.contract_check import check
+from cli.contract_hints import hints
 from cli.main import app
 from lakegate.contract.model import ContractInvalid
 from tests.unit.contract.contract_texts import HEAD, contract_text
 
 CHANNEL = HEAD + "support: [{channel: '#shop', tool: slack}]\n"
-# What is put under a column `c`, the field that is refused, and what is said of it.
+# Keys of a column `c`, the refused field, and the reason.
 MISTAKES = [
     (
         "quality: [{metric: nullValues, mustBe: 0, mustBeLesThan: 5}]",
@@ -39,8 +40,8 @@ def hinted(properties: str, head: str = CHANNEL) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(("more", "field", "reason"), MISTAKES)
-def test_a_mistake_is_told_once_with_its_place(more: str, field: str, reason: str) -> None:
-    """Each mistake is one problem, at its own field and line, and says what would be right."""
+def test_a_mistake_is_reported_once_with_its_place(more: str, field: str, reason: str) -> None:
+    """Each mistake is one problem, at its own field and line, with a remedy."""
     text = contract_text(f"- name: c\n  logicalType: string\n  {more}\n")
     with pytest.raises(ContractInvalid) as refusal:
         check(text, "orders.yaml")
@@ -52,13 +53,13 @@ def test_a_mistake_is_told_once_with_its_place(more: str, field: str, reason: st
 
 @pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
 def test_each_version_of_the_standard_is_taken(version: str) -> None:
-    """The newest schema judges the contracts of the versions before it, too."""
+    """The newest schema accepts contracts of earlier versions of the standard."""
     text = contract_text("- {name: c, logicalType: string}").replace("v3.1.0", version)
     assert check(text, "orders.yaml").columns[1].name == "c"
 
 
 def test_a_logical_type_is_demanded_in_our_own_words() -> None:
-    """The schema would speak of a missing map; what is missing is the logicalType."""
+    """A missing logicalType is reported as such, not as the schema's missing map."""
     with pytest.raises(ContractInvalid) as refusal:
         check(contract_text("- {name: c}"), "orders.yaml")
     (problem,) = refusal.value.problems
@@ -79,7 +80,7 @@ def test_a_logical_type_is_demanded_in_our_own_words() -> None:
     ],
 )
 def test_what_was_hardly_meant_is_hinted_at(column: str, field: str) -> None:
-    """What is allowed and likely a slip is told with its place."""
+    """A valid setting that is probably a slip gets a hint with its line."""
     ((line, place),) = hinted(f"- {column}")
     assert (line, place.rpartition(".")[2]) == (10, field)
 
@@ -95,12 +96,12 @@ def test_what_was_hardly_meant_is_hinted_at(column: str, field: str) -> None:
     ],
 )
 def test_what_is_meant_gets_no_hint(column: str) -> None:
-    """An author who has said what is meant is left alone."""
+    """An explicit setting gets no hint."""
     assert hinted(f"- {column}") == []
 
 
 def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:
-    """A contract with hints is taken: they are lines of their own, and the exit code is 0."""
+    """A contract with hints is valid: hints are separate lines, and the exit code is 0."""
     file = tmp_path / "a.yaml"
     file.write_text(contract_text("- {name: email, logicalType: string}"))
     said = run(file)
@@ -110,14 +111,14 @@ def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:
 
 
 def test_a_directory_stands_for_its_contracts(tmp_path: Path) -> None:
-    """Files and directories can be given together; none of them is checked twice."""
+    """Files and directories can be given together; no contract is checked twice."""
     file = tmp_path / "a.yaml"
     file.write_text(contract_text())
     assert run(tmp_path, file).stdout.count("shop.orders, 1 checks") == 1
 
 
 def test_contracts_that_clash_are_refused(tmp_path: Path) -> None:
-    """Two files for one table cannot both be in force."""
+    """Two contracts for one table are refused."""
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(contract_text())
     said = run(tmp_path)
@@ -125,8 +126,8 @@ def test_contracts_that_clash_are_refused(tmp_path: Path) -> None:
     assert "have the same landing prefix" in said.stderr
 
 
-def test_json_tells_all_of_all_files(tmp_path: Path) -> None:
-    """A program gets problems, hints and clashes of every file, and the exit code."""
+def test_json_has_the_problems_of_all_files(tmp_path: Path) -> None:
+    """JSON has problems, hints and clashes of every file, and the exit code is 1."""
     bad = contract_text("- {name: c, logicalType: strin}")
     for name, text in {"a.yaml": contract_text(), "b.yaml": contract_text(), "c.yaml": bad}.items():
         (tmp_path / name).write_text(text)
@@ -147,6 +148,6 @@ def test_json_tells_all_of_all_files(tmp_path: Path) -> None:
 
 
 def test_json_of_a_good_contract_ends_with_0(tmp_path: Path) -> None:
-    """Where nothing is wrong, a program sees so by the exit code."""
+    """With --json a valid contract exits with 0."""
     (tmp_path / "a.yaml").write_text(contract_text())
     assert run(tmp_path, "--json").exit_code == 0

@@ -12,7 +12,7 @@ from tests.fakes.storage import FakeLake
 
 
 def nothing(text: str) -> None:
-    """Tells nobody."""
+    """Ignore progress messages."""
 
 
 def write(directory: Path, name: str, text: str) -> None:
@@ -24,7 +24,7 @@ def in_force(lake: Any) -> dict[str, StoredContract]:
 
 
 def test_a_pushed_contract_is_in_force(tmp_path: Path) -> None:
-    """A contract is put under its table's name, whatever its file is called, word for word."""
+    """A contract is stored unchanged under its table's name, whatever its file is called."""
     write(tmp_path, "any.yaml", ORDERS)
     lake: Any = FakeLake()
 
@@ -34,7 +34,7 @@ def test_a_pushed_contract_is_in_force(tmp_path: Path) -> None:
 
 
 def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
-    """What is in force already is left alone; what has changed replaces it."""
+    """A push replaces changed contracts and leaves the others alone."""
     write(tmp_path, "orders.yaml", ORDERS)
     lake: Any = FakeLake()
     push(lake, [tmp_path], nothing)
@@ -50,7 +50,7 @@ def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [ORDERS.encode(), b"kind: nothing of the kind"])
 @pytest.mark.parametrize("name", ["shop.orders", "contracts/shop.orders.yaml"])
 def test_a_withdrawn_contract_is_out_of_force(text: bytes, name: str) -> None:
-    """A contract is withdrawn by its table or its key, a refused one too; the others stay."""
+    """A contract, valid or not, is withdrawn by its table or its key; the others stay."""
     lake: Any = FakeLake()
     lake.put_text("contracts/shop.orders.yaml", text)
     lake.put_text("contracts/shop.items.yaml", ORDERS.replace("orders", "items").encode())
@@ -62,7 +62,7 @@ def test_a_withdrawn_contract_is_out_of_force(text: bytes, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["shop.ordres", "reports/a.json"])
 def test_what_is_not_in_force_cannot_be_withdrawn(name: str) -> None:
-    """A mistyped table is told, and nothing is deleted, least of all what is no contract."""
+    """An unknown table or another key raises an error, and nothing is deleted."""
     lake: Any = FakeLake()
     lake.put_text("reports/a.json", b"{}")
 
@@ -73,7 +73,7 @@ def test_what_is_not_in_force_cannot_be_withdrawn(name: str) -> None:
 
 
 def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:
-    """A directory is pushed as a whole or not at all, and the wrong file is named."""
+    """An invalid contract stops the push of its whole directory, and is named."""
     write(tmp_path, "a.yaml", ORDERS)
     write(tmp_path, "b.yaml", ORDERS.replace("integer", "intger"))
     lake: Any = FakeLake()
@@ -85,7 +85,7 @@ def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:
 
 
 def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) -> None:
-    """Two tables' contracts with one landing prefix clash, also when only one is pushed now."""
+    """A pushed contract must not share a landing prefix with a contract in force."""
     lake: Any = FakeLake()
     lake.put_text("contracts/shop.orders.yaml", ORDERS.encode())
     prefix = "customProperties: [{property: landingPrefix, value: shop/orders/}]\n"
@@ -96,7 +96,7 @@ def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) ->
 
 
 def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
-    """Where what is in force cannot be read any more, a push still mends it."""
+    """A push can replace an unreadable contract in force."""
     lake: Any = FakeLake()
     lake.put_text("contracts/shop.orders.yaml", b"kind: Nonsense\n")
     write(tmp_path, "orders.yaml", ORDERS)
@@ -107,7 +107,7 @@ def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
 
 
 def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
-    """A push that would push nothing says so."""
+    """Pushing a directory without contracts raises an error."""
     lake: Any = FakeLake()
 
     with pytest.raises(LakegateError, match="NO_CONTRACTS"):
@@ -115,7 +115,7 @@ def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_a_push_takes_what_the_deployment_takes(tmp_path: Path) -> None:
-    """A contract is as large as the limits of whoever is to read it, not those of this release."""
+    """The deployment's limits bound a contract's size, not this release's defaults."""
     write(tmp_path, "orders.yaml", f"{ORDERS}description: {{purpose: '{'x' * (1 << 20)}'}}\n")
     lake: Any = FakeLake(limits=Limits(largest_contract=2 << 20))
     push(lake, [tmp_path], nothing)

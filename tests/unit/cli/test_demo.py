@@ -4,16 +4,16 @@ from datetime import date
 import pytest
 
 from cli.demo import next_days, refuse_surprises
-from cli.follow import Sight
+from cli.follow import TrackedIngestion
 from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import ERRORED, PUBLISHED, REJECTED
 
 _PREFIX = "nyc/flights/"
-_GOOD, _BAD = [Sight(PUBLISHED)] * 4, Sight(REJECTED)
+_GOOD, _BAD = [TrackedIngestion(PUBLISHED)] * 4, TrackedIngestion(REJECTED)
 
 
 def test_the_first_demo_begins_with_the_year() -> None:
-    """On an empty landing bucket the demo takes the first five days of 2013."""
+    """With an empty landing bucket the demo uses the first five days of 2013."""
     days = next_days(_PREFIX, set())
 
     assert list(days.values()) == [date(2013, 1, n) for n in range(1, 6)]
@@ -21,7 +21,7 @@ def test_the_first_demo_begins_with_the_year() -> None:
 
 
 def test_the_next_demo_goes_on_where_the_last_one_stopped() -> None:
-    """Days that have landed are not dropped again, so the demo can be run as often as one likes."""
+    """A later demo skips the days that have landed."""
     first = next_days(_PREFIX, set())
 
     second = next_days(_PREFIX, {*first, "shop/orders/a.csv"})
@@ -30,7 +30,7 @@ def test_the_next_demo_goes_on_where_the_last_one_stopped() -> None:
 
 
 def test_a_year_comes_to_its_end() -> None:
-    """When fewer days than a demo takes are left, a person is told how to begin anew."""
+    """With too few days left, the error says how to start over."""
     landed: set[str] = set()
     for _ in range(365 // 5):
         landed |= next_days(_PREFIX, landed).keys()
@@ -40,23 +40,33 @@ def test_a_year_comes_to_its_end() -> None:
 
 
 def test_a_demo_that_ends_well_is_silent() -> None:
-    """Good days published, the broken one rejected, and all rows on main: nothing to say."""
+    """A demo with good days published and the broken one rejected succeeds."""
     refuse_surprises(_GOOD, _BAD, written=4, gained=4)
 
 
 @pytest.mark.parametrize(
     ("good", "bad", "gained", "said"),
     [
-        ([*_GOOD[1:], Sight(ERRORED)], _BAD, 4, "published, and ended errored: no contract claims"),
-        (_GOOD, Sight(PUBLISHED), 4, "should have ended rejected, and ended published"),
+        (
+            [*_GOOD[1:], TrackedIngestion(ERRORED)],
+            _BAD,
+            4,
+            "should be published, but is errored: no contract claims",
+        ),
+        (_GOOD, TrackedIngestion(PUBLISHED), 4, "should be rejected, but is published"),
         (_GOOD, _BAD, 3, "4 rows were published, but main has 3 more"),
-        (_GOOD, Sight(replace(REJECTED, reason=None, state=ERRORED.state)), 4, "rejected, and"),
+        (
+            _GOOD,
+            TrackedIngestion(replace(REJECTED, reason=None, state=ERRORED.state)),
+            4,
+            "rejected, but",
+        ),
     ],
 )
 def test_a_demo_that_goes_wrong_says_so(
-    good: list[Sight], bad: Sight, gained: int, said: str
+    good: list[TrackedIngestion], bad: TrackedIngestion, gained: int, said: str
 ) -> None:
-    """Any file that did not end as it should, and any row that is missing, fails the demo."""
+    """An unexpected state or a missing row fails the demo."""
     with pytest.raises(LakegateError, match="DEMO_FAILED") as caught:
         refuse_surprises(good, bad, written=4, gained=gained)
 

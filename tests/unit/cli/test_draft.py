@@ -1,4 +1,4 @@
-"""`lakegate contract suggest`: a draft says what the sample is, and is a contract that is taken."""
+"""`lakegate contract suggest` describes its sample in a valid contract."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cli.contract_suggest import suggested
+from cli.contracts import suggested
 from cli.main import app
 from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract, parse
@@ -29,7 +29,7 @@ Draft = Callable[..., Contract]
 
 @pytest.fixture
 def drafted(tmp_path: Path) -> Draft:
-    """The contract that is drafted from a file of that name with that text."""
+    """Return the contract drafted from a file with a name and text."""
 
     def draft(text: str, name: str = "shop.csv") -> Contract:
         (tmp_path / name).write_text(text)
@@ -39,7 +39,7 @@ def drafted(tmp_path: Path) -> Draft:
 
 
 def column_of(drafted: Draft, *cells: str, name: str = "c") -> tuple[str, Contract]:
-    """The type of a CSV column with these cells, and the contract."""
+    """Return the type of a CSV column with these cells, and the contract."""
     rows = "".join(f"x,{cell}\n" for cell in cells)
     contract = drafted(f"other,{name}\n{rows}")
     return contract.column(name).type, contract
@@ -70,17 +70,17 @@ def column_of(drafted: Draft, *cells: str, name: str = "c") -> tuple[str, Contra
 def test_a_columns_type_is_what_all_its_texts_are(
     drafted: Draft, cells: tuple[str, ...], type_: str
 ) -> None:
-    """A type is drafted only where every cell is of it, as Spark reads it; else it is text."""
+    """A column has a type only if Spark reads every cell as that type; else it is a string."""
     assert column_of(drafted, *cells)[0] == type_
 
 
 def test_money_is_a_decimal_with_room(drafted: Draft) -> None:
-    """What is named like money and written with a point is exact."""
+    """A column named like money and written with a point is a decimal."""
     assert column_of(drafted, "19.90", "5", name="unit_price")[0] == "decimal(12,2)"
 
 
 def test_time_is_a_time(drafted: Draft) -> None:
-    """A clock's time is text with a rule."""
+    """Times of day have the logical type time."""
     _, contract = column_of(drafted, "23:59:59", "00:00:00")
     assert contract.column("c").logical_type == "time"
 
@@ -103,7 +103,7 @@ def test_what_has_no_null_is_required(drafted: Draft) -> None:
 def test_a_common_shape_becomes_a_pattern(
     drafted: Draft, shape: str, found: str, lost: str
 ) -> None:
-    """What all texts look like is asked for."""
+    """A shape that all texts share becomes a pattern."""
     _, contract = column_of(drafted, shape, shape, shape)
     (rule,) = (
         c.rule for c in contract.checks if c.metric is Metric.INVALID and c.columns == ("c",)
@@ -120,7 +120,7 @@ def test_few_words_that_come_again_are_a_set(drafted: Draft) -> None:
 
 
 def test_limits_leave_room(drafted: Draft) -> None:
-    """A number may grow, a negative one may fall, and a later date is no fault."""
+    """Limits leave a margin for larger and smaller numbers and other dates."""
     contract = drafted("n,m,d\n1,-3.5,2013-05-01\n40,7,2013-06-01\n")
     said = repr(contract.checks)
     assert "minimum='0'" in said
@@ -132,14 +132,14 @@ def test_limits_leave_room(drafted: Draft) -> None:
 
 
 def test_a_key_is_the_first_column_that_is_named_like_one(drafted: Draft) -> None:
-    """All different and named like a key: the first is the primary key, the next is unique."""
+    """Of distinct columns named like keys the first is the primary key, the next is unique."""
     contract = drafted("amount,order_id,sku\n1,1,a\n2,2,b\n3,3,c\n")
     keys = [check.columns for check in contract.checks if check.metric is Metric.DUPLICATE]
     assert sorted(keys) == [("order_id",), ("sku",)]
 
 
-def test_of_people_nothing_is_told(tmp_path: Path) -> None:
-    """A personal column is confidential, and its values are in no part of the draft."""
+def test_personal_values_are_not_in_the_draft(tmp_path: Path) -> None:
+    """A personal column is confidential, and its values appear nowhere in the draft."""
     file = tmp_path / "people.csv"
     file.write_text("name,contact,code\n" + "Ada,ada@example.org,x\nBob,bob@example.org,x\n" * 10)
     text = suggested(file)
@@ -150,7 +150,7 @@ def test_of_people_nothing_is_told(tmp_path: Path) -> None:
 
 
 def test_the_dialect_is_found(drafted: Draft) -> None:
-    """Delimiter and the word for null go into the options."""
+    """The options have the delimiter and the word for null."""
     assert drafted("a;b\n1;x\n2;y\n").options["delimiter"] == ";"
     assert drafted("a\tb\n1\tx\n2\ty\n", "shop.tsv").options["delimiter"] == "\t"
     contract = drafted("a,b\n1,NA\nNA,y\n")
@@ -170,7 +170,7 @@ def test_json_is_typed_by_its_values(drafted: Draft) -> None:
 
 
 def test_what_is_nested_is_drafted_as_such(drafted: Draft, tmp_path: Path) -> None:
-    """Objects, lists of objects, and maps have their parts with their types."""
+    """Objects, lists of objects and maps have parts with types."""
     line = {"id": 1, "at": {"city": "x", "since": "2013-01-01"}, "lines": [{"sku": "a", "n": 2}]}
     contract = drafted(json.dumps(line), "shop.json")
     assert [column.type for column in contract.columns[1:]] == [
@@ -185,14 +185,14 @@ def test_what_is_nested_is_drafted_as_such(drafted: Draft, tmp_path: Path) -> No
 
 
 def test_a_compressed_file_is_a_file(tmp_path: Path) -> None:
-    """gzip of text is read."""
+    """Gzipped text is read."""
     file = tmp_path / "shop.csv.gz"
     file.write_bytes(gzip.compress(b"a,b\n1,2\n"))
     assert parse(suggested(file), "draft").table == "drafts.shop"
 
 
 def test_parquet_keeps_its_types(tmp_path: Path) -> None:
-    """A typed file's columns have its types."""
+    """The columns of a typed file keep their types."""
     now = datetime(2013, 5, 1, tzinfo=UTC)
     table = pa.table(
         {
@@ -217,7 +217,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_said_to_be_one(tmp_path: Path) -> None:
-    """Avro, and what is no data, end with a sentence."""
+    """Avro and files without data raise an error."""
     for name, body in {"a.avro": b"Obj\x01", "b.parquet": b"PAR1xxxx", "c.csv": b""}.items():
         (tmp_path / name).write_bytes(body)
         with pytest.raises(LakegateError, match=r"UNREADABLE|NO_ROWS"):
@@ -225,7 +225,7 @@ def test_a_file_of_another_kind_is_said_to_be_one(tmp_path: Path) -> None:
 
 
 def test_the_draft_is_written_where_nothing_was(tmp_path: Path) -> None:
-    """A file of the author's own is never overwritten, and the draft passes `contract check`."""
+    """An existing file is never overwritten, and the draft passes `contract check`."""
     data, out = tmp_path / "shop.csv", tmp_path / "shop.yaml"
     data.write_text("id,country\n1,DE\n2,FR\n")
     run = CliRunner().invoke
@@ -253,7 +253,7 @@ VALUES = st.one_of(
 def test_every_draft_is_a_contract_that_is_taken(
     tmp_path_factory: pytest.TempPathFactory, columns: dict[str, list[Any]]
 ) -> None:
-    """Whatever the values, the draft passes the check; only a name can be beyond a contract."""
+    """A draft is valid for any values; only a column name can prevent one."""
     file = tmp_path_factory.mktemp("drafts") / "a.parquet"
     names = {
         f"c{number}{name.strip()}": values for number, (name, values) in enumerate(columns.items())

@@ -21,13 +21,13 @@ def everything() -> pa.Table:
 
 
 def test_the_flights_have_the_contracts_columns(everything: pa.Table) -> None:
-    """The demo's data is the whole year, with just the contract's columns, in its order."""
+    """The demo's data is the whole year, with the contract's columns in order."""
     assert everything.num_rows == 336_776
     assert everything.column_names == [column.name for column in _CONTRACT.columns]
 
 
 def test_a_file_has_the_contracts_types(everything: pa.Table) -> None:
-    """Whole numbers have 32 bits and hours are instants in microseconds, as the contract says."""
+    """Integers have 32 bits and hours are instants in microseconds, as in the contract."""
     file = flights.as_parquet(flights.of_day(everything, _NEW_YEAR))
 
     schema = parquet.read_schema(io.BytesIO(file))
@@ -47,7 +47,7 @@ def test_a_days_file_has_that_days_flights_only(everything: pa.Table) -> None:
 
 
 def test_the_broken_file_breaks_three_promises(everything: pa.Table) -> None:
-    """The broken day has all its rows and types, and values that no contract would take."""
+    """The broken file keeps rows and types and has invalid values in three columns."""
     day = flights.of_day(everything, _NEW_YEAR)
 
     broken = flights.broken(day)

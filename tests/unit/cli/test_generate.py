@@ -1,4 +1,4 @@
-"""`lakegate generate`: deterministic rows, faults where they were asked for, refusals."""
+"""`lakegate generate` writes the same rows again, puts faults in, and refuses bad options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cli.fault_injection import Fault
 from cli.main import app
-from cli.sample_files import TABLE, Wanted, contract, parcels
+from cli.sample_files import TABLE, FileSpec, contract, parcels
 from lakegate.contract.model import parse
 
 Generate = Callable[..., list[Path]]
@@ -21,7 +21,7 @@ Generate = Callable[..., list[Path]]
 
 @pytest.fixture
 def generate(tmp_path: Path) -> Generate:
-    """Runs the command in a new folder; gives the data files that it wrote, in their order."""
+    """Run the command in a new folder, and return the data files in order."""
 
     def run(folder: str, *options: str) -> list[Path]:
         out = tmp_path / folder
@@ -44,7 +44,7 @@ def bytes_of(files: list[Path]) -> list[bytes]:
 
 @pytest.mark.parametrize("format_", ["parquet", "csv"])
 def test_the_same_words_make_the_same_bytes(generate: Generate, format_: str) -> None:
-    """Twice with the same seed gives the same files, with another seed others."""
+    """The same seed gives the same bytes, another seed gives others."""
     options = ("--files", "2", "-n", "50", "--format", format_, "--seed")
     first, again, other = (
         generate(f, *options, s) for f, s in (("a", "7"), ("b", "7"), ("c", "8"))
@@ -54,7 +54,7 @@ def test_the_same_words_make_the_same_bytes(generate: Generate, format_: str) ->
 
 
 def test_its_files_have_no_key_in_common(generate: Generate) -> None:
-    """Each file has as many rows as were asked for, and keys of its own."""
+    """Each file has the requested number of rows, and keys of its own."""
     tables = read(generate("a", "--files", "3", "-n", "40"))
     keys = [key for table in tables for key in table["parcel_id"].to_pylist()]
     assert [table.num_rows for table in tables] == [40] * 3
@@ -63,32 +63,32 @@ def test_its_files_have_no_key_in_common(generate: Generate) -> None:
 
 def test_rows_do_not_depend_on_those_that_follow() -> None:
     """A longer file begins with the same full parts as a shorter one."""
-    longer, shorter = (pa.concat_tables(parcels(Wanted(n))) for n in (200_001, 200_000))
+    longer, shorter = (pa.concat_tables(parcels(FileSpec(n))) for n in (200_001, 200_000))
     assert longer.slice(0, 200_000).equals(shorter)
 
 
 @given(rate=st.floats(0, 1), seed=st.integers(0, 1_000_000), rows=st.integers(1, 400))
 def test_nulls_are_where_they_may_be(rate: float, seed: int, rows: int) -> None:
-    """Only columns that the contract lets be null have nulls, and no more than were asked for."""
+    """Only nullable columns have nulls, at the requested rate."""
     required = {
         check.columns[0]
         for check in parse(contract("csv"), "c").checks
         if check.id.endswith(".nullValues")
     }
-    table = pa.concat_tables(parcels(Wanted(rows, seed=seed, null_rate=rate)))
+    table = pa.concat_tables(parcels(FileSpec(rows, seed=seed, null_rate=rate)))
     nulls = {name: table[name].null_count for name in table.column_names}
     assert all(nulls[name] == 0 for name in required)
     assert {nulls[name] for name in ("insured", "delivered_at", "note")} == {int(rows * rate)}
 
 
 def test_no_null_leaves_none(generate: Generate) -> None:
-    """--no-null has a value in every cell."""
+    """--no-null gives a value in every cell."""
     (table,) = read(generate("a", "--no-null"))
     assert sum(column.null_count for column in table.columns) == 0
 
 
 def test_faults_are_in_the_last_file(generate: Generate) -> None:
-    """All files but the last are as they would be without any fault."""
+    """All files except the last are free of faults."""
     options = ("--files", "3", "-n", "30")
     good = generate("a", *options)
     bad = generate("b", *options, "--fault", "nulls", "--fault", "renamed")
@@ -98,8 +98,8 @@ def test_faults_are_in_the_last_file(generate: Generate) -> None:
     assert "price" in broken.column_names
 
 
-def test_damage_of_columns_goes_through_all_parts(generate: Generate) -> None:
-    """A large file with a renamed column and with text for numbers has one schema."""
+def test_column_faults_are_in_all_parts(generate: Generate) -> None:
+    """A large file with faulty columns has one schema."""
     (table,) = read(generate("a", "-n", "100_020", "--fault", "renamed", "--fault", "type"))
     assert table.num_rows == 100_020
     assert pc.count_distinct(table["price"]).as_py() > 1
@@ -110,7 +110,7 @@ def test_damage_of_columns_goes_through_all_parts(generate: Generate) -> None:
     ("options", "said"),
     [
         (["--fault", "ragged"], "--format csv"),
-        (["--fault", "nulls", "-n", "5"], "20 at least"),
+        (["--fault", "nulls", "-n", "5"], "at least 20 rows"),
         (["--fault", "haunted"], "haunted"),
         (["-n", "0"], "-n"),
         (["--null-rate", "2"], "--null-rate"),
@@ -119,7 +119,7 @@ def test_damage_of_columns_goes_through_all_parts(generate: Generate) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, options: list[str], said: str) -> None:
-    """Nothing is written, and the option is named."""
+    """A bad option is named, and nothing is written."""
     done = CliRunner().invoke(app, ["generate", "--out", str(tmp_path / "a"), *options])
     assert done.exit_code == 2
     assert said in done.stderr
@@ -127,13 +127,13 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, options: list[str], said
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """Where a file stands in the folder's way a sentence says so."""
+    """An unwritable folder raises an error that names it."""
     (tmp_path / "a").write_text("")
     done = CliRunner().invoke(app, ["generate", "--out", str(tmp_path / "a" / "b")])
-    assert (done.exit_code, "cannot be written" in done.stderr) == (1, True)
+    assert (done.exit_code, "cannot write" in done.stderr) == (1, True)
 
 
 def test_every_fault_is_explained() -> None:
-    """The command's help says of each fault what it does."""
+    """The help explains each fault."""
     shown = CliRunner().invoke(app, ["generate", "--help"], env={"COLUMNS": "200"}).stdout
     assert all(f"{fault}:" in shown for fault in Fault)

@@ -26,7 +26,7 @@ def ledger() -> Any:
 
 @pytest.mark.parametrize("beginning", [_FIRST.id, "0123", "0123A", " 0123aa "])
 def test_an_id_may_be_cut_as_long_as_it_is_the_only_one(ledger: Any, beginning: str) -> None:
-    """A whole id, or any beginning that only one id has, finds its ingestion."""
+    """A full id, or a unique prefix of one, finds its ingestion."""
     assert identified(ledger, beginning).id == _FIRST.id
 
 
@@ -42,13 +42,13 @@ def test_an_id_may_be_cut_as_long_as_it_is_the_only_one(ledger: Any, beginning: 
 def test_an_id_that_names_no_one_or_several_is_refused(
     ledger: Any, beginning: str, code: str
 ) -> None:
-    """A person is told that there is none, or which ones begin so."""
+    """An unknown or ambiguous prefix raises an error."""
     with pytest.raises(LakegateError, match=code):
         identified(ledger, beginning)
 
 
 def test_what_became_of_the_columns_is_shown() -> None:
-    """A person sees the SQL that the file went through, what it left, and each changed column."""
+    """`show` prints the transform, its row counts, and each changed column."""
     report = replace(
         REPORT,
         transform="SELECT a\nFROM file",
@@ -59,5 +59,5 @@ def test_what_became_of_the_columns_is_shown() -> None:
     console = Console(width=200)
     with console.capture() as shown:
         console.print(page(INGESTION, report))
-    assert "1,000 rows in the file, 842 of SELECT a FROM file" in shown.get()
+    assert "1,000 rows in the file, 842 after SELECT a FROM file" in shown.get()
     assert "; ".join(report.schema_changes) in shown.get()

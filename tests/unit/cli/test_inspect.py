@@ -1,4 +1,4 @@
-"""`lakegate inspect` over doubles: rows in memory, the rest from the in-memory deployment."""
+"""`lakegate inspect` with rows in memory and the in-memory deployment."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -69,7 +69,7 @@ class ArrowRows:
 
 @dataclass(frozen=True)
 class Shop:
-    """A deployment in which one file was rejected by a contract of another version since."""
+    """A deployment with a rejected file, whose contract has changed since."""
 
     deployment: Deployment
     landed: LandedObject
@@ -96,7 +96,7 @@ class Shop:
 
 
 def shop(samples: str = "", secrecy: str = "public", **found: str) -> Shop:
-    """The shop, whose report found for a check what is said, or else what there is."""
+    """Return the shop with given report values, else with those of the branch."""
     deployment = Deployment()
     text = CONTRACT.format(samples=samples, secrecy=secrecy)
     contract = parse(text, "orders")
@@ -146,7 +146,7 @@ def addresses(finding: Finding) -> list[tuple[str, int]]:
 
 
 def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
-    """Rows that repeat a key of the table are not looked for among the file's rows alone."""
+    """A check of the whole table is not evaluated on the file's rows alone."""
     deployment = Deployment()
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
@@ -163,7 +163,7 @@ def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
 
 
 def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
-    """Rows come with data file, place in it and every value as text, the check's column first."""
+    """Rows have data file, position and all values as text, the check's column first."""
     found = shop().inspect()
 
     assert [finding.result.id for finding in found.findings] == [
@@ -182,12 +182,12 @@ def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
 
 
 def test_a_place_is_counted_in_each_file_anew() -> None:
-    """The address is right in the second file, and behind the first batch of one."""
+    """Positions restart with each file and continue across its batches."""
     assert addresses(shop().finding("id.nullValues")) == [("one.parquet", 1), ("two.parquet", 1)]
 
 
 def test_repeated_keys_show_the_rows_beyond_the_first() -> None:
-    """Of three rows with one key two are shown; nulls are no key."""
+    """Of three rows with one key two are shown; nulls are no keys."""
     finding = shop().finding("id.duplicateValues")
 
     assert addresses(finding) == [("one.parquet", 2), ("two.parquet", 0)]
@@ -195,7 +195,7 @@ def test_repeated_keys_show_the_rows_beyond_the_first() -> None:
 
 
 def test_no_more_rows_than_asked_for() -> None:
-    """A limit cuts the rows, never the count, and the page says how many there are."""
+    """A limit bounds the rows, not the count, and the output shows both."""
     found = shop().inspect("id.nullValues", limit=1)
 
     assert (found.findings[0].count, len(found.findings[0].rows)) == (2, 1)
@@ -203,7 +203,7 @@ def test_no_more_rows_than_asked_for() -> None:
 
 
 def test_a_check_about_no_single_row_says_expected_and_found() -> None:
-    """For a row count there are no rows to show, but what was expected and found."""
+    """A row count shows expected and found values, and no rows."""
     found = shop().inspect("enough")
 
     assert (found.findings[0].count, found.findings[0].rows) == (None, ())
@@ -211,7 +211,7 @@ def test_a_check_about_no_single_row_says_expected_and_found() -> None:
 
 
 def test_rows_that_could_not_be_read_are_the_reports() -> None:
-    """A branch cannot tell which of its nulls could not be read; the report has the lines."""
+    """Unparseable rows are shown from the report, as the branch has only nulls."""
     finding = shop().finding("file.rows_readable")
 
     assert finding.rows == ({"row": "x,y"},)
@@ -219,7 +219,7 @@ def test_rows_that_could_not_be_read_are_the_reports() -> None:
 
 
 def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
-    """They are not on the branch: main's quarantine has them, before that the report has some."""
+    """Quarantined rows come from main's quarantine table, or from the report before that."""
     deployment = Deployment()
     left_out = replace(_IMPLIED[0], counted=3)
 
@@ -244,31 +244,33 @@ def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
         (finding,) = found.findings
         assert finding.rows == tuple({"row": row} for row in rows)
         assert finding.notes == (
-            "as they stand in the file: such rows are not on the branch, but in quarantine",
+            "as they stand in the file: unparseable rows are not on the branch, but in quarantine",
         )
         assert "of 3 rows are shown" in shown(page(found))
 
 
 def test_any_check_can_be_asked_for() -> None:
-    """A check that passed is looked at when it is named; one that is not there is told."""
+    """A named check is shown even if it passed; an unknown one raises an error."""
     assert shop().finding("file.columns").result.status is Status.PASS
-    with pytest.raises(LakegateError, match=r"UNKNOWN_CHECK.*nothing.*id\.nullValues, id\.dupl"):
+    with pytest.raises(
+        LakegateError, match=r"(?s)UNKNOWN_CHECK.*nothing.*id\.nullValues, id\.dupl"
+    ):
         shop().inspect("nothing")
 
 
 @pytest.mark.parametrize(
     ("check", "there"), [("total_invalidValues", "2 rows"), ("enough", "6 rows")]
 )
-def test_a_count_other_than_the_reports_is_told(check: str, there: str) -> None:
-    """Where branch and report say differently, a person is told, and so is a program."""
+def test_a_count_other_than_the_reports_is_reported(check: str, there: str) -> None:
+    """A difference between branch and report is shown in text and JSON."""
     found = shop(**{check: "7 rows"}).inspect(check.replace("_", "."))
 
     assert f"the branch has {there}, not what the audit found" in shown(page(found))
     assert document(found)["checks"][0]["agrees"] is False
 
 
-def test_rows_that_nobody_may_see_are_shown_on_demand_alone() -> None:
-    """Without allowSamples there is a count and how to see the rows, and the rows if asked."""
+def test_hidden_rows_are_shown_on_demand_only() -> None:
+    """Without allowSamples only the count is shown, unless the rows are requested."""
     closed = shop(_NO_SAMPLES)
     found = closed.inspect("id.nullValues")
 
@@ -279,7 +281,7 @@ def test_rows_that_nobody_may_see_are_shown_on_demand_alone() -> None:
 
 
 def test_confidential_columns_are_shown_on_demand_alone() -> None:
-    """Of a column that the contract classifies the values are hidden, nulls included."""
+    """Values of confidential columns are hidden, nulls too, unless requested."""
     closed = shop(secrecy="confidential")
     hidden = closed.finding("total.invalidValues")
 
@@ -291,7 +293,7 @@ def test_confidential_columns_are_shown_on_demand_alone() -> None:
 
 
 def test_what_is_confidential_by_now_is_hidden() -> None:
-    """What the contract in force hides is hidden of files that another one judged, too."""
+    """Columns that the contract in force hides are hidden in older files too."""
     open_ = shop()
     stricter = CONTRACT.format(samples="", secrecy="confidential")
     open_.deployment.lake.put_text(open_.ingestion.contract_key, stricter.encode())
@@ -299,17 +301,17 @@ def test_what_is_confidential_by_now_is_hidden() -> None:
     assert [row["email"] for row in rows] == ["(hidden)", "(hidden)"]
 
 
-def test_an_unknown_contract_is_told() -> None:
-    """Where a rebuilt ledger does not know the contract, a person is told so and what to do."""
+def test_an_unknown_contract_is_reported() -> None:
+    """A contract lost with the ledger raises an error with the remedy."""
     open_ = shop()
     known = open_.ingestion
     open_.deployment.ledger.save(replace(known, contract_key="", contract_version=""))
-    with pytest.raises(LakegateError, match=f"UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
+    with pytest.raises(LakegateError, match=f"(?s)UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
         open_.inspect()
 
 
 def test_a_file_that_was_not_written_has_no_rows() -> None:
-    """Where nothing is on the branch, expected and found are told and nothing is opened."""
+    """Without rows on a branch, expected and found values are shown and nothing is opened."""
     deployment = Deployment()
 
     def unwritten(report: AuditReport) -> AuditReport:
@@ -324,7 +326,7 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
 
 
 def test_without_failed_checks_there_is_nothing_to_see() -> None:
-    """A file that passed has no findings, and its branch, which is gone, is not opened."""
+    """A file that passed has no findings, and its deleted branch is not opened."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=passed)
     deployment.settle()
@@ -334,26 +336,26 @@ def test_without_failed_checks_there_is_nothing_to_see() -> None:
     assert found.findings == ()
 
 
-def test_without_a_report_a_person_is_sent_on() -> None:
-    """An ingestion that was never audited has no findings but another command."""
+def test_without_a_report_another_command_is_named() -> None:
+    """An ingestion without a report raises an error that names another command."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=crashed)
     deployment.settle()
     ingestion = deployment.ingestion(landed)
-    with pytest.raises(LakegateError, match=f"NO_REPORT.*lakegate show {ingestion.id}"):
+    with pytest.raises(LakegateError, match=f"(?s)NO_REPORT.*lakegate show {ingestion.id}"):
         inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
 
 
 def test_one_data_file_is_named_once() -> None:
-    """A table for people has the file's address above it; with several it is a column."""
+    """A single data file is named above the table; several are a column."""
     one = replace(shop(), rows=ArrowRows(ROWS.slice(0, 4), ("s3://lake/one.parquet",)))
 
     assert shown(page(one.inspect("total.invalidValues"))).count("one.parquet") == 1
     assert shown(page(shop().inspect("total.invalidValues"))).count("one.parquet") == 3
 
 
-def test_rows_that_cannot_be_read_are_told() -> None:
-    """Data that duckdb refuses ends in a sentence, not in a trace."""
+def test_rows_that_cannot_be_read_are_reported() -> None:
+    """Data that duckdb cannot read raises a LakegateError."""
     broken = pa.StringArray.from_buffers(1, *pa.array([b"\xff\xfe"]).buffers()[1:])
     table = pa.table({"id": pa.array([None], pa.int64()), "email": broken, "total": [1.0]})
     with pytest.raises(LakegateError, match="UNREADABLE_ROWS"):

@@ -14,7 +14,7 @@ _COMMANDS = (
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which no stack ever ran, and an environment that names no deployment."""
+    """Give the test a machine without a stack, and an environment without a deployment."""
     monkeypatch.setenv("LAKEGATE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("LAKEGATE_LEDGER_TABLE", raising=False)
 
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> str:
 
 
 def test_every_command_is_in_the_help() -> None:
-    """A person who asks for help sees each command."""
+    """The help lists each command."""
     said = CliRunner().invoke(app, ["--help"])
 
     assert said.exit_code == 0
@@ -47,8 +47,8 @@ def test_every_command_is_in_the_help() -> None:
         ["reconcile"],
     ],
 )
-def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> None:
-    """Where nothing ever ran, a command ends with 1 and one sentence, and prints no result."""
+def test_without_a_stack_the_error_says_what_to_do(arguments: list[str]) -> None:
+    """Without a stack a command prints no result and one error, and exits with 1."""
     said = CliRunner().invoke(app, arguments)
 
     assert said.exit_code == 1
@@ -71,12 +71,12 @@ def test_without_a_stack_a_person_is_told_what_to_do(arguments: list[str]) -> No
     ],
 )
 def test_wrong_usage_ends_with_two(arguments: list[str]) -> None:
-    """Arguments that cannot be meant are refused before anything is looked up."""
+    """Invalid arguments are refused before anything is read, with exit code 2."""
     assert CliRunner().invoke(app, arguments).exit_code == 2
 
 
 def test_several_files_cannot_have_one_key(file: str) -> None:
-    """With several files a key must be a folder, or the last would hide the others."""
+    """With several files a key must be a prefix, or the last file would replace the others."""
     said = CliRunner().invoke(app, ["drop", file, file, "--key", "shop/orders/a.csv"])
 
     assert said.exit_code == 2
@@ -84,14 +84,14 @@ def test_several_files_cannot_have_one_key(file: str) -> None:
 
 
 def test_a_key_and_a_table_are_too_much(file: str) -> None:
-    """Where a file goes is said in one way, not in two that may differ."""
+    """A key and a table together are refused."""
     said = CliRunner().invoke(app, ["drop", file, "--key", "a", "--table", "shop.orders"])
 
     assert said.exit_code == 2
 
 
 def test_a_good_contract_is_said_to_be_one() -> None:
-    """`contract check` names the table and how much is checked, and needs no stack."""
+    """`contract check` prints the table and the number of checks, and needs no stack."""
     file = str(ROOT / "contracts" / "nyc.flights.yaml")
 
     said = CliRunner().invoke(app, ["contract", "check", file])
@@ -100,8 +100,8 @@ def test_a_good_contract_is_said_to_be_one() -> None:
     assert said.stdout.startswith(f"{file}: nyc.flights, ")
 
 
-def test_all_that_is_wrong_in_contracts_is_told_at_once(tmp_path: Path) -> None:
-    """`contract check` names file, line and reason, for each of the files."""
+def test_all_problems_of_contracts_are_reported_at_once(tmp_path: Path) -> None:
+    """`contract check` names file, line and reason for each of the files."""
     files = [tmp_path / "first.yaml", tmp_path / "second.yaml"]
     for file in files:
         file.write_text("kind: Nonsense\n")

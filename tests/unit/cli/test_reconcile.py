@@ -1,4 +1,4 @@
-"""`lakegate reconcile` as a person and a program read it."""
+"""Text and JSON output of `lakegate reconcile`."""
 
 import json
 from contextlib import nullcontext
@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli.reconcile import tell
+from cli.reconcile import report
 from functions.model.ingestion import State
 from functions.operations.reconciliation import Reconciliation
 from tests.unit.operations.main_history import ORDERS, History
 
 
 def history(*, right: bool = True) -> Reconciliation:
-    """Two files published, one rejected, rows deleted by somebody; or one of them doubled."""
+    """Return two published files, one rejected and a deletion by others, or a doubled file."""
     made = History()
     made.publish([3000, 4])
     made.taken_in(State.REJECTED)
@@ -23,9 +23,9 @@ def history(*, right: bool = True) -> Reconciliation:
     return made.reconcile()
 
 
-def test_all_right_is_said_and_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
-    """The ends with objects and rows, the tables, what others did, and the verdict."""
-    tell(history(), as_json=False)
+def test_no_problem_exits_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    """The output has final states with objects and rows, tables, remarks and the verdict."""
+    report(history(), as_json=False)
     said = capsys.readouterr().out
     lines = [line.split() for line in said.splitlines()]
     assert ["published", "3", "3,009"] in lines
@@ -33,26 +33,26 @@ def test_all_right_is_said_and_ends_with_zero(capsys: pytest.CaptureFixture[str]
     assert ["landed", "4"] in lines
     assert [ORDERS, "3,007", "3,009", "-2", "0"] in lines
     assert "! ann removed 2 rows of shop.orders" in said
-    assert "all right: landing = published + rejected + errored + ignored + in flight" in said
+    assert "no problems: landing = published + rejected + errored + ignored + in flight" in said
 
 
-def test_what_is_wrong_is_said_and_ends_with_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each problem with its code on a line of its own, and no word of all being right."""
+def test_a_problem_exits_with_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each problem is printed on its own line with its code, and the exit code is 1."""
     with pytest.raises(typer.Exit) as ended:
-        tell(history(right=False), as_json=False)
+        report(history(right=False), as_json=False)
     assert ended.value.exit_code == 1
     said = capsys.readouterr().out
     [problem] = [line for line in said.splitlines() if line.startswith("✗")]
     assert "5 too many" in problem
     assert problem.endswith("(WRONG_GAIN)")
-    assert "all right" not in said
+    assert "no problems" not in said
 
 
 def test_a_flood_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    """A terminal shows the first fifty and how many more there are."""
+    """A terminal shows the first fifty problems and the number of others."""
     found = history(right=False)
     with pytest.raises(typer.Exit):
-        tell(replace(found, problems=found.problems * 60), as_json=False)
+        report(replace(found, problems=found.problems * 60), as_json=False)
     said = capsys.readouterr().out
     assert said.count("✗") == 50
     assert "… and 10 more: --json lists them all" in said
@@ -60,9 +60,9 @@ def test_a_flood_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("right", [True, False])
 def test_a_document_has_everything(capsys: pytest.CaptureFixture[str], right: bool) -> None:
-    """`--json` has every end, table, problem and remark."""
+    """`--json` has every final state, table, problem and remark."""
     with nullcontext() if right else pytest.raises(typer.Exit):
-        tell(history(right=right), as_json=True)
+        report(history(right=right), as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert (document["right"], document["landed"]) == (right, 4)
     assert document["ends"]["published"] == {"objects": 3, "rows": 3009}

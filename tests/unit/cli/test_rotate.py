@@ -1,4 +1,4 @@
-"""`lakegate rotate` on a stage: secrets, the platform's stack, and what a person is told."""
+"""`lakegate rotate` on a stage: secrets, the platform's stack, and the output."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _PLATFORM = {
 
 @pytest.fixture
 def before() -> Iterator[Keys]:
-    """A stage with keys, whose Nessie cannot be reached from here."""
+    """Create a stage with keys, whose Nessie is not reachable."""
     environment = dict(os.environ)
     for name in [n for n in os.environ if n.startswith(("LAKEGATE_", "AWS_"))]:
         del os.environ[name]
@@ -66,7 +66,7 @@ def told_nessie() -> str:
 
 
 def test_new_tokens_leave_nessie_alone(before: Keys) -> None:
-    """Secrets hold new tokens of the same key; a person is told until when, and no token."""
+    """New tokens of the same key are stored; the output has their expiry and no token."""
     platform(before.public_key)
 
     result = rotate("--days", "30")
@@ -81,7 +81,7 @@ def test_new_tokens_leave_nessie_alone(before: Keys) -> None:
 
 
 def test_a_new_key_reaches_nessie_by_the_platforms_stack(before: Keys) -> None:
-    """With --key the stack gets the key that the tokens are signed with, and nothing else new."""
+    """With --key the stack gets the key of the new tokens, and no other change."""
     platform(before.public_key)
 
     result = rotate("--key")
@@ -94,7 +94,7 @@ def test_a_new_key_reaches_nessie_by_the_platforms_stack(before: Keys) -> None:
 
 
 def test_a_rotation_that_was_cut_off_is_finished_by_the_next(before: Keys) -> None:
-    """Where an earlier one changed the key and never reached Nessie, any later one sees to it."""
+    """A rotation finishes an earlier one that did not give Nessie its key."""
     platform("the old key")
 
     assert rotate().exit_code == 0
@@ -102,8 +102,8 @@ def test_a_rotation_that_was_cut_off_is_finished_by_the_next(before: Keys) -> No
     assert told_nessie() == f"{before.public_key} stays"
 
 
-def test_who_has_a_nessie_of_their_own_is_told_its_key(before: Keys) -> None:
-    """Without a platform's stack the public key is printed, with the setting that it is for."""
+def test_without_a_platform_stack_the_public_key_is_printed(before: Keys) -> None:
+    """Without a platform stack the public key is printed with the name of its setting."""
     result = rotate("--key")
 
     assert result.exit_code == 0, result.output
@@ -112,7 +112,7 @@ def test_who_has_a_nessie_of_their_own_is_told_its_key(before: Keys) -> None:
 
 
 def test_tokens_that_somebody_else_made_are_left_alone(before: Keys) -> None:
-    """Without the key that signed them nothing is overwritten: a Nessie of one's own goes on."""
+    """Without the signing key no token is overwritten."""
     secret = "lakegate/prod/nessie/signing-key"
     boto3.client("secretsmanager").delete_secret(SecretId=secret, ForceDeleteWithoutRecovery=True)
 
@@ -123,7 +123,7 @@ def test_tokens_that_somebody_else_made_are_left_alone(before: Keys) -> None:
 
 
 def test_a_stage_that_is_not_there_gets_no_secrets(before: Keys) -> None:
-    """A slip in the stage's name makes nothing."""
+    """An unknown stage raises an error, and no secret is created."""
     result = rotate(stage="nowhere")
 
     assert result.exit_code == 1

@@ -24,7 +24,7 @@ def section(text: str) -> dict[str, Any]:
 
 
 def test_an_alert_can_be_read_on_a_terminal() -> None:
-    """Each alert that Lakegate sends is shown with its channel, its words and its commands."""
+    """Each kind of alert is shown with its channel, text and commands."""
     sent = alert(REJECTED, None)
 
     text = shown({"channel": "#orders", "text": sent.text, "blocks": list(sent.blocks)})
@@ -36,7 +36,7 @@ def test_an_alert_can_be_read_on_a_terminal() -> None:
 
 
 def test_slack_marks_are_shown_and_not_printed() -> None:
-    """Bold, code, fences, crosses and escapes are what Slack makes of them."""
+    """Slack's markup is rendered: bold, code, fences, crosses and escapes."""
     blocks = [section(":x: *id* on `a&amp;b`: 1 &lt; 2\n```x = null```")]
 
     text = shown({"channel": "#orders", "blocks": blocks})
@@ -47,7 +47,7 @@ def test_slack_marks_are_shown_and_not_printed() -> None:
 
 
 def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
-    """Of a thread's first message the count and the buttons are seen, and what was answered."""
+    """A thread shows its first message with count and buttons, and its replies."""
     thread = Thread(Place("C1", "1.0"), alert(REJECTED, None), frozenset({"a", "b"}))
     sent = headline(thread)
     replies = [{"text": "Published after replay: b &lt;1&gt;"}]

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from cli import terminal
-from cli.follow import Sight, way
+from cli.follow import TrackedIngestion, progress_table
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
 from tests.unit.cli.cli_examples import (
@@ -21,7 +21,7 @@ from tests.unit.cli.cli_examples import (
 
 
 def shown(renderable: RenderableType) -> str:
-    """What a pipe would get: every run of blanks as one, a spinner in whichever turn as ~."""
+    """Return the output for a pipe, with single blanks and spinners as ~."""
     console = Console(file=io.StringIO(), width=200, markup=False)
     console.print(renderable)
     file = console.file
@@ -30,7 +30,7 @@ def shown(renderable: RenderableType) -> str:
 
 
 def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
-    """A line has what a person looks for: short id, state, table, key, rows, and why not."""
+    """A line has short id, state, table, key, rows and reason."""
     text = shown(terminal.runs([PUBLISHED, REJECTED]))
 
     assert "0123456789ab published shop.orders shop/orders/[red] März.csv 1,842" in text
@@ -39,7 +39,7 @@ def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
 
 
 def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Brackets in a key are neither colours nor lost, on either console."""
+    """Brackets in a key are printed unchanged on both consoles."""
     terminal.out().print("[red] März.csv")
     terminal.err().print("[red] März.csv")
 
@@ -50,7 +50,7 @@ def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("ingestion", "run", "line"),
     [
-        (LANDED, None, "✓ ~ cutting 1.5"),
+        (LANDED, None, "✓ ~ creating 1.5"),
         (SUBMITTED, RunState.QUEUED, "✓ ✓ ~ queued 1.5"),
         (SUBMITTED, RunState.FAILED, "✓ ✓ ~ ended 1.5"),
         (AUDITED, None, "✓ ✓ ✓ ✓ 2, ! 1 ~ publishing 1.5"),
@@ -60,15 +60,17 @@ def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
         (IGNORED, None, "✓ ignored"),
     ],
 )
-def test_the_way_shows_how_far_a_file_is(
+def test_the_progress_table_shows_each_step(
     ingestion: Ingestion, run: RunState | None, line: str
 ) -> None:
-    """Each step is done, under way or still to come; the seconds stop at the end."""
-    assert shown(way([Sight(ingestion, run)], elapsed=1.5)).endswith(f"[red] März.csv {line}")
+    """Each step is done, running or open; the seconds stop at the final state."""
+    assert shown(progress_table([TrackedIngestion(ingestion, run)], elapsed=1.5)).endswith(
+        f"[red] März.csv {line}"
+    )
 
 
 def test_a_check_that_was_not_asked_says_why() -> None:
-    """A skipped check, and one that could not be evaluated, take a line with the reason."""
+    """A skipped check, and one that could not be evaluated, is shown with the reason."""
     why = {"found": "was not asked", "message": "looks at the whole table"}
     for status in ("skipped", "error"):
         text = shown(terminal.checks([{**PASSED_CHECK, **why, "status": status}]))
@@ -76,7 +78,7 @@ def test_a_check_that_was_not_asked_says_why() -> None:
 
 
 def test_only_checks_that_say_something_take_a_line() -> None:
-    """Of a report's checks those that failed or warn are listed; the others are counted."""
+    """Failed checks and warnings are listed; the others are counted."""
     text = shown(terminal.checks([PASSED_CHECK, *REJECTED.checks]))
 
     assert "✗ total.range total 0 rows 3 rows" in text
@@ -86,5 +88,5 @@ def test_only_checks_that_say_something_take_a_line() -> None:
 
 
 def test_null_is_not_a_text() -> None:
-    """A null in the data looks other than the word null in it."""
+    """A null looks different from the text "null"."""
     assert terminal.cell(None).style != terminal.cell("null").style

@@ -9,9 +9,13 @@ from tests.unit.contract.contract_texts import HEAD, contract_text
 # Taken by `parse`, which has no use for these, and refused by the standard's schema.
 ONLY_SCHEMA = [
     ("status: 3\n", "status", "not of type 'string'"),
-    ("team: {nam: Shop}\n", "team.nam", "no key that the standard knows here (did you mean name?)"),
+    ("team: {nam: Shop}\n", "team.nam", "unknown key (did you mean name?)"),
     ("team: {members: [{name: ada}]}\n", "team.members[0].username", "is missing"),
-    ("servers: [{server: a, type: paper}]\n", "servers[0].type", "'paper' is none of"),
+    (
+        "servers: [{server: a, type: paper}]\n",
+        "servers[0].type",
+        "unknown type 'paper'; use one of",
+    ),
     ("servers: [{server: a, type: postgresq}]\n", "servers[0].type", "(did you mean postgresql?)"),
 ]
 

@@ -164,7 +164,7 @@ def test_a_declared_key_takes_options() -> None:
     [
         ("implementation: {check: rowExpresion, expression: c > 0}", "did you mean rowExpression"),
         ("implementation: {check: rowExpression}", "is missing"),
-        ("implementation: {check: mean, colum: c, mustBe: 1}", "no key that is known here"),
+        ("implementation: {check: mean, colum: c, mustBe: 1}", "unknown key"),
         ("implementation: {check: mean}", "has none of the operators"),
         ("implementation: {check: mean, unit: percent, mustBe: 1}", "has a unit of its own"),
         ("implementation: {check: quantile, share: 2, mustBe: 1}", "from 0 to 1"),

@@ -58,17 +58,17 @@ PROPERTIES = [
     (
         "logicalType: array, items: {logicalType: date}, logicalTypeOptions: {minLength: 1}",
         "logicalTypeOptions.minLength",
-        "no key",
+        "unknown key",
     ),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
     ("logicalType: string, required: yes", "required", "true or false"),
     ("logicalType: string, required: null", "required", "is null"),
-    ("logicalType: string, semanticType: measure", "semanticType", "no column"),
-    ("logicalType: string, relationships: [{to: a}]", "relationships[0].to", "no column"),
+    ("logicalType: string, semanticType: measure", "semanticType", "not a column"),
+    ("logicalType: string, relationships: [{to: a}]", "relationships[0].to", "does not name"),
     ("logicalType: integer, physicalType: smallint", "physicalType", "write int"),
     ("logicalType: integer, physicalType: NUMBER(9)", "physicalType", "no translation"),
-    ("logicalType: integer, physicalType: text", "physicalType", "no type for a column"),
+    ("logicalType: integer, physicalType: text", "physicalType", "not a type for a column"),
     ("logicalType: number, physicalType: decimal", "physicalType", "leaves its digits open"),
     ("logicalType: number, physicalType: 'decimal(39,1)'", "physicalType", "1 to 38 digits"),
     ("logicalType: number, physicalType: 'decimal(2,3)'", "physicalType", "1 to 38 digits"),
@@ -78,7 +78,7 @@ PROPERTIES = [
         "digits after the point",
     ),
     ("logicalType: number, physicalType: float(24)", "physicalType", "takes no such numbers"),
-    ("logicalType: date, physicalType: time", "physicalType", "no type for a column"),
+    ("logicalType: date, physicalType: time", "physicalType", "not a type for a column"),
     (
         "logicalType: integer, physicalType: int, logicalTypeOptions: {format: i64}",
         "physicalType",
@@ -112,7 +112,7 @@ PROPERTIES = [
     (
         "logicalType: integer, logicalTypeOptions: {minimum: abc}",
         "logicalTypeOptions.minimum",
-        "'abc' is no whole number, and the column is bigint",
+        "'abc' is not a whole number, but the column is bigint",
     ),
     (
         "logicalType: integer, logicalTypeOptions: {minimum: '5'}",
@@ -160,7 +160,7 @@ PROPERTIES = [
     (
         "logicalType: timestamp, physicalType: timestamp_ntz, enum: [{value: 2013-01-01T00:00Z}]",
         "enum[0].value",
-        "no timestamp_ntz",
+        "not a timestamp_ntz",
     ),
     ("logicalType: time, logicalTypeOptions: {minimum: '9:00'}", "logicalTypeOptions.minimum", ""),
     ("logicalType: integer, logicalTypeOptions: {minimum: [1]}", "logicalTypeOptions.minimum", ""),
@@ -222,33 +222,33 @@ SETTINGS = [
     (
         "{property: format, value: avro}\n- {property: options, value: {header: true}}",
         ".options.header",
-        "no key",
+        "unknown key",
     ),
     ("{property: allowSamples, value: no}", ".allowSamples", "true or false"),
-    ("{property: onDuplicate, value: reject}", ".onDuplicate", "none of publish, hold"),
+    ("{property: onDuplicate, value: reject}", ".onDuplicate", "use one of publish, hold"),
     ("{property: onNewVersion, value: replac}", ".onNewVersion", "did you mean replace"),
     ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
-    ("{property: options, value: {header: true}}", ".options.header", "no key"),
+    ("{property: options, value: {header: true}}", ".options.header", "unknown key"),
 ]
 
 CSV_OPTIONS = [
-    ("{seperator: ';'}", ".seperator", "no key that is known here"),
+    ("{seperator: ';'}", ".seperator", "unknown key"),
     ("{delimiter: ''}", ".delimiter", "one character"),
     ("{delimiter: '||'}", ".delimiter", "one character"),
     ("{delimiter: '\"'}", ".delimiter", "is the quote"),
     ("{quote: ''}", ".quote", "one character"),
     ("{header: 'yes'}", ".header", "true or false"),
     ("{sep: ','}", ".sep", "called delimiter"),
-    ("{encoding: windows-1252}", ".encoding", "none of UTF-8"),
+    ("{encoding: windows-1252}", ".encoding", "use one of UTF-8"),
     ("{nullValue: NULL}", ".nullValue", "in quotes"),
 ]
 
 HEADS = [
     (HEAD.replace("DataContract", "Contract"), "kind", "did you mean DataContract"),
-    (HEAD.replace("v3.1.0", "v2.2.2"), "apiVersion", "none of v3.0.2"),
+    (HEAD.replace("v3.1.0", "v2.2.2"), "apiVersion", "use one of v3.0.2"),
     (HEAD.replace("1.0.0", "1.0"), "version", "in quotes"),
     (HEAD.replace("id: shop-orders\n", ""), "id", "is missing"),
-    (HEAD + "stauts: active\n", "stauts", "no key that is known here"),
+    (HEAD + "stauts: active\n", "stauts", "unknown key"),
     (HEAD + "support: [{chanel: '#a'}]\n", "support[0].chanel", "did you mean channel"),
 ]
 
@@ -381,7 +381,7 @@ def test_a_time_zone_is_one_of_text_cells() -> None:
     berlin, field = column % "Europe/Berlin", f"{PROPERTY}.logicalTypeOptions.defaultTimezone"
     assert parsed(berlin, settings=CSV).columns[-1].zone == "Europe/Berlin"
     assert_refused(contract_text(berlin), field, "only UTC")
-    assert_refused(contract_text(column % "Europe/Berlim", settings=CSV), field, "no time zone")
+    assert_refused(contract_text(column % "Europe/Berlim", settings=CSV), field, "not a time zone")
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:

@@ -81,17 +81,17 @@ def test_one_column_may_stand_at_the_object() -> None:
     ("written", "reason"),
     [
         ("{type: foreignKey}", "is missing"),
-        ("{to: planes.tailnum, type: foreign}", "none of foreignKey"),
-        ("{to: planes.tailnum, tpye: foreignKey}", "no key that is known here"),
+        ("{to: planes.tailnum, type: foreign}", "use one of foreignKey"),
+        ("{to: planes.tailnum, tpye: foreignKey}", "unknown key"),
         ("{to: planes.tailnum, from: flights.tailnum}", "is the property itself here"),
-        ("{to: tailnum}", "names no column"),
+        ("{to: tailnum}", "does not name a column"),
         ("{to: 3}", "must be text"),
         ("{to: [planes.tailnum, planes.year]}", "names 2 columns, where 1 are compared"),
         ("{to: []}", "at least one"),
-        ("{to: flights.tailnumm}", "no property of this object"),
+        ("{to: flights.tailnumm}", "not a property of this object"),
         ("{to: flights.tailnum}", "refers to itself"),
         ("{to: schema/planes/properties/tailnum}", "no schema object with the id 'planes'"),
-        ("{to: schema/flights_obj/properties/x}", "the id of no property"),
+        ("{to: schema/flights_obj/properties/x}", "not the id of a property"),
         ("{to: 'faa.yaml#/schema/planes/properties/tailnum'}", "another file"),
         ("{to: a.b.c.d}", "must be a table and its column"),
     ],
@@ -137,10 +137,10 @@ def test_a_relationship_may_have_limits() -> None:
 @pytest.mark.parametrize(
     ("property_", "reason"),
     [
-        ("{property: failunless, value: {mustBe: 0}}", "no property of a rule"),
+        ("{property: failunless, value: {mustBe: 0}}", "not a property of a rule"),
         ("{property: failUnless, value: {mustBe: 0, mustBeLessThan: 3}}", "exactly one"),
-        ("{property: failUnless, value: {most: 0}}", "no key that is known here"),
-        ("{property: unit, value: number}", "none of rows, percent"),
+        ("{property: failUnless, value: {most: 0}}", "unknown key"),
+        ("{property: unit, value: number}", "use one of rows, percent"),
     ],
 )
 def test_limits_that_mean_nothing_are_refused(property_: str, reason: str) -> None:

@@ -16,7 +16,7 @@ _WINDOW = "customProperties: [{property: scope, value: {windowDays: 3, windowCol
 COLUMN_RULES = [
     ("mustBe: 0", "metric", "is missing"),
     ("metric: nullValuse, mustBe: 0", "metric", "did you mean nullValues"),
-    ("metric: rowCount, mustBe: 0", "metric", "no metric of a column"),
+    ("metric: rowCount, mustBe: 0", "metric", "not a metric of a column"),
     ("metric: nullValues", "", "has none of the operators"),
     (
         "metric: nullValues, mustBe: 0, mustNotBe: 1",
@@ -34,10 +34,10 @@ COLUMN_RULES = [
     ("metric: nullValues, mustBeBetween: [1, 1]", "mustBeBetween", "smaller one first"),
     ("metric: nullValues, mustBeBetween: [1, 2, 3]", "mustBeBetween", "two numbers"),
     ("metric: nullValues, mustBeBetween: 3", "mustBeBetween", "must be a list"),
-    ("metric: nullValues, mustBe: 0, unit: '%'", "unit", "none of rows, percent"),
-    ("metric: nullValues, mustBe: 0, unit: ''", "unit", "none of rows, percent"),
+    ("metric: nullValues, mustBe: 0, unit: '%'", "unit", "use one of rows, percent"),
+    ("metric: nullValues, mustBe: 0, unit: ''", "unit", "use one of rows, percent"),
     ("metric: nullValues, mustBe: 0, severity: warn", "severity", "did you mean warning"),
-    ("metric: nullValues, mustBe: 0, arguments: {pattern: a}", "arguments.pattern", "no key"),
+    ("metric: nullValues, mustBe: 0, arguments: {pattern: a}", "arguments.pattern", "unknown key"),
     (
         "metric: nullValues, mustBe: 0, customProperties: [a]",
         "customProperties[0]",
@@ -56,7 +56,7 @@ COLUMN_RULES = [
     (
         "metric: duplicateValues, mustBe: 0, customProperties: [{property: scope, value: lake}]",
         "customProperties.scope",
-        "none of file, table",
+        "use one of file, table",
     ),
     (
         "metric: duplicateValues, mustBe: 0, customProperties: [{property: scope}]",
@@ -95,7 +95,7 @@ COLUMN_RULES = [
     ("type: sql, query: DELETE FROM c, mustBe: 0", "query", "one SELECT"),
     (f"type: sql, query: SELECT 1, mustBe: 0, {_WHERE}", "customProperties", "all rows"),
     (f"type: sql, query: SELECT 1, mustBe: 0, {_WINDOW}", "customProperties", "put the days"),
-    (f"metric: duplicateValues, mustBe: 0, {_WINDOW}", "customProperties", "no column of dates"),
+    (f"metric: duplicateValues, mustBe: 0, {_WINDOW}", "customProperties", "not a column of dates"),
     (
         "type: custom, engine: lakegate, implementation: {check: reconcile}",
         "implementation.check",
@@ -103,14 +103,14 @@ COLUMN_RULES = [
     ),
     ("type: sql, mustBe: 0", "query", "is missing"),
     ("type: sql, query: SELECT 1", "", "needs exactly one"),
-    ("type: sql, query: SELECT 1, unit: rows, mustBe: 0", "unit", "no key that is known here"),
-    ("type: custom, engine: soda, implementation: x", "engine", "none of lakegate"),
-    ("type: text, metric: nullValues, mustBe: 0", "metric", "no key that is known here"),
+    ("type: sql, query: SELECT 1, unit: rows, mustBe: 0", "unit", "unknown key"),
+    ("type: custom, engine: soda, implementation: x", "engine", "use one of lakegate"),
+    ("type: text, metric: nullValues, mustBe: 0", "metric", "unknown key"),
 ]
 
 # One rule of the whole object, without its braces.
 OBJECT_RULES = [
-    ("metric: nullValues, mustBe: 0", "metric", "no metric of the whole object"),
+    ("metric: nullValues, mustBe: 0", "metric", "not a metric of the whole object"),
     ("metric: rowCount, mustBe: 5, unit: percent", "unit", "percent of what"),
     ("metric: duplicateValues, mustBe: 0", "arguments.properties", "must list the properties"),
     (

@@ -135,7 +135,7 @@ def test_who_was_slower_is_told_what_became_of_it() -> None:
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     replay(deployment.adapters, seen)
-    with pytest.raises(LakegateError, match=r"somebody was faster.*attempt 2"):
+    with pytest.raises(LakegateError, match=r"another process was faster.*attempt 2"):
         carry_out(deployment.adapters, seen, DISCARD)
     assert seen.branch in deployment.catalog.branches("ingest/")
 

@@ -431,7 +431,7 @@ def test_a_replay_is_on_its_way(opened: FakeOpened) -> None:
     landed = failed(opened)
     opened.deployment.script(landed, passed)
     app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
-    assert "Attempt 2 of bad.parquet is on its way" in words(app)
+    assert "Started attempt 2 of bad.parquet" in words(app)
     opened.deployment.settle()
     assert seen(opened, landed).state is State.PUBLISHED
 
@@ -446,7 +446,7 @@ def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None
     assert "Press again" in said
     assert seen(opened, landed).attempt == 1
     said = words(press(app, "Yes, replay"))
-    assert "Attempt 2 of bad.parquet is on its way" in said
+    assert "Started attempt 2 of bad.parquet" in said
     assert "It was not done" not in said
     assert seen(opened, landed).attempt == 2
 
@@ -455,11 +455,11 @@ def test_what_is_past_is_told_no_more(opened: FakeOpened) -> None:
     """A replay is on its way until it has come to its end, and then it is gone for good."""
     landed = failed(opened)
     app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
-    assert "is on its way" in words(app.run())
+    assert "Started attempt" in words(app.run())
     opened.deployment.settle()
     assert seen(opened, landed).state is State.REJECTED
-    assert "is on its way" not in words(app.run())
-    assert "is on its way" not in words(app.run())
+    assert "Started attempt" not in words(app.run())
+    assert "Started attempt" not in words(app.run())
 
 
 def test_what_was_done_is_told_while_it_stands(opened: FakeOpened) -> None:

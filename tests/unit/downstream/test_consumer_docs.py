@@ -26,7 +26,7 @@ TEXT = re.sub(r"^   ", "", (ROOT / "docs" / "warehouse.md").read_text(), flags=r
 
 
 def blocks(language: str) -> list[str]:
-    """The guide's examples in a language."""
+    """Return the guide's examples in a language."""
     return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
 
 
@@ -35,7 +35,7 @@ EVENT, RULE, SECRET = (json.loads(block) for block in blocks("json"))
 
 
 def matches(pattern: Any, value: Any) -> bool:
-    """Whether EventBridge lets an event through (Amazon EventBridge, "Event patterns")."""
+    """Return whether EventBridge lets an event through (Amazon EventBridge, "Event patterns")."""
     if isinstance(pattern, list):
         return value in pattern
     return all(name in value and matches(each, value[name]) for name, each in pattern.items())

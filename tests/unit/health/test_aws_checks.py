@@ -50,13 +50,13 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def only(found: Finding | list[Finding]) -> Finding:
-    """The one finding; a fault has a fix, and what is well has none."""
+    """Return the one finding; a fault has a fix, and what is well has none."""
     (finding,) = found if isinstance(found, list) else [found]
     assert bool(finding.fix) is (finding.status is not Status.OK)
     return finding
 
 
-def is_told(found: Finding | list[Finding], status: Status, message: str) -> bool:
+def has(found: Finding | list[Finding], status: Status, message: str) -> bool:
     finding = only(found)
     return finding.status is status and message in finding.message
 
@@ -65,7 +65,7 @@ def without(index: str) -> dict[str, Keys]:
     return {name: keys for name, keys in LEDGER.indexes.items() if name != index}
 
 
-def test_what_is_well_is_told_as_well() -> None:
+def test_what_is_well_has_as_well() -> None:
     """A deployment without a fault has no finding but good ones."""
     for found in (
         aws_checks.of_settings(SETTINGS_, "dev"),
@@ -94,7 +94,7 @@ def test_what_is_well_is_told_as_well() -> None:
 def test_settings_that_do_not_fit_together(wrong: dict[str, Any], message: str) -> None:
     """Each contradiction in the settings is told by itself."""
     found = aws_checks.of_settings(replace(SETTINGS_, **wrong), "dev")
-    assert is_told(found, Status.FAIL, message)
+    assert has(found, Status.FAIL, message)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_settings_that_do_not_fit_together(wrong: dict[str, Any], message: str) 
 )
 def test_a_bucket_that_is_set_up_wrongly(wrong: Bucket, message: str) -> None:
     """Whatever a bucket lacks is told by itself."""
-    assert is_told(aws_checks.of_bucket("lake bucket", wrong, is_lake=True), Status.FAIL, message)
+    assert has(aws_checks.of_bucket("lake bucket", wrong, is_lake=True), Status.FAIL, message)
 
 
-def test_all_that_a_bucket_lacks_is_told() -> None:
+def test_all_that_a_bucket_lacks_has() -> None:
     """One fault does not hide another, and a landing bucket is not asked to keep what landed."""
     bare = Bucket("landing", "", "", "", is_private=False)
     assert len(aws_checks.of_bucket("landing bucket", bare, is_lake=False)) == 4
@@ -130,9 +130,9 @@ def test_all_that_a_bucket_lacks_is_told() -> None:
         ([replace(NOTIFIED, events=frozenset({"s3:ObjectCreated:Put"}))], "only some"),
     ],
 )
-def test_landed_files_that_nobody_hears_of(told: list[Notification], message: str) -> None:
+def test_landed_files_that_nobody_hears_of(notifications: list[Notification], message: str) -> None:
     """A notification that is gone, leads elsewhere or leaves some out is told."""
-    assert is_told(aws_checks.of_notifications(told, "arn:uploads"), Status.FAIL, message)
+    assert has(aws_checks.of_notifications(notifications, "arn:uploads"), Status.FAIL, message)
 
 
 @pytest.mark.parametrize(
@@ -156,15 +156,15 @@ def test_landed_files_that_nobody_hears_of(told: list[Notification], message: st
 )
 def test_a_ledger_that_the_functions_cannot_ask(wrong: Table, status: Status, message: str) -> None:
     """A wrong key, and each index that is missing, other or being built, is told."""
-    assert is_told(aws_checks.of_ledger(wrong), status, message)
+    assert has(aws_checks.of_ledger(wrong), status, message)
 
 
 def test_queues_that_are_behind_or_lose() -> None:
     """Too many messages, messages given up, and a queue without a dead-letter queue are told."""
     behind, loses = replace(QUEUE, waiting=1001), replace(QUEUE, dead_letters_arn="")
-    assert is_told(aws_checks.of_queue(behind), Status.WARN, "1,001 waiting")
-    assert is_told(aws_checks.of_queue(loses), Status.FAIL, "what fails is lost")
-    assert is_told(aws_checks.of_dead_letters(QUEUE), Status.WARN, "4 messages")
+    assert has(aws_checks.of_queue(behind), Status.WARN, "1,001 waiting")
+    assert has(aws_checks.of_queue(loses), Status.FAIL, "failed messages are lost")
+    assert has(aws_checks.of_dead_letters(QUEUE), Status.WARN, "4 messages")
 
 
 @pytest.mark.parametrize(
@@ -177,24 +177,24 @@ def test_queues_that_are_behind_or_lose() -> None:
 )
 def test_an_application_that_runs_no_job_of_ours(wrong: Application, message: str) -> None:
     """An application that is gone, does not start, or is of another release is told."""
-    assert is_told(aws_checks.of_application(wrong, "emr-spark-8.1.0"), Status.FAIL, message)
+    assert has(aws_checks.of_application(wrong, "emr-spark-8.1.0"), Status.FAIL, message)
 
 
 def test_whoever_asks_without_a_label_takes_any() -> None:
     """Without an expected label the application's own is only told."""
     found = aws_checks.of_application(replace(EMR, release_label="emr-7.0.0"), "")
-    assert is_told(found, Status.OK, "emr-7.0.0")
+    assert has(found, Status.OK, "emr-7.0.0")
 
 
 def test_job_code_that_is_gone() -> None:
     """Each file of the job that is missing is named."""
     there = {"s3://lake/jobs/1/main.py": True, "s3://lake/jobs/1/lakegate_job.zip": False}
     found = aws_checks.of_job_code(there)
-    assert is_told(found, Status.FAIL, "missing: s3://lake/jobs/1/lakegate_job.zip")
+    assert has(found, Status.FAIL, "missing: s3://lake/jobs/1/lakegate_job.zip")
 
 
 @pytest.mark.parametrize("seconds", [-31, 31])
 def test_a_clock_that_is_off(seconds: int) -> None:
     """Fast or slow, who differs is named, and by how much."""
     found = aws_checks.of_clocks(NOW, {"S3": NOW, "Nessie": NOW + timedelta(seconds=seconds)})
-    assert is_told(found, Status.FAIL, f"Nessie's by {seconds:+d} s")
+    assert has(found, Status.FAIL, f"Nessie's by {seconds:+d} s")

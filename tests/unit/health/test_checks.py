@@ -18,9 +18,9 @@ from functions.health.model import (
     Keys,
     Notification,
     Queue,
-    Standing,
     Status,
     Table,
+    TokenStatus,
     carry_out,
     ok,
 )
@@ -50,11 +50,11 @@ def deployed() -> FakeAws:
         *("uploads", "job-runs", "alerts", "announcements"),
         *("uploads-dead", "job-runs-dead", "alerts-dead"),
     )
-    told = Notification("arn:uploads", frozenset({"s3:ObjectCreated:*"}), is_filtered=False)
+    notification = Notification("arn:uploads", frozenset({"s3:ObjectCreated:*"}), is_filtered=False)
     return FakeAws(
         NOW,
         buckets={"landing": replace(LAKE, name="landing"), "lake": LAKE},
-        told={"landing": [told]},
+        notified={"landing": [notification]},
         objects={("lake", f"jobs/1/{name}") for name in JOB_FILES},
         tables={
             "ledger": Table(Keys(("id",)), {n: Keys(k) for n, k in aws_checks.INDEXES.items()})
@@ -69,8 +69,8 @@ def probes() -> Probes:
     """A deployment without a fault, seeded."""
     deployment = Deployment()
     seed(deployment.adapters)
-    standings = {f"secret-of-{role}": Standing(200, 403) for role in ROLES}
-    standings["secret-of-publisher"] = Standing(200, 200)
+    standings = {f"secret-of-{role}": TokenStatus(200, 403) for role in ROLES}
+    standings["secret-of-publisher"] = TokenStatus(200, 200)
     parts: dict[str, Any] = {"aws": deployed(), "nessie": FakeNessie(standings)}
     return Probes(
         settings=replace(
@@ -102,7 +102,7 @@ def reading(secrets: dict[str, str]) -> Callable[[str], str]:
 
 
 def faults(probes: Probes, expected: Expected | None = None) -> dict[str, str]:
-    """The checks that found a fault, and what they say."""
+    """Return the checks that found a fault, and what they say."""
     found = examine(probes, expected or Expected("0.99.0", "label"))
     return {each.check: each.message for each in found if each.status is not Status.OK}
 
@@ -125,7 +125,7 @@ def test_a_secret_that_is_gone_hides_no_other(probes: Probes) -> None:
 
 def test_a_nessie_that_is_away_hides_nothing_on_aws(probes: Probes) -> None:
     """All that asks Nessie fails by itself; what asks AWS is told as ever."""
-    found = faults(with_(probes, nessie=FakeNessie(told="")))
+    found = faults(with_(probes, nessie=FakeNessie(reported="")))
     tokens = {f"{role}'s token" for role in ROLES}
     assert found.keys() == {"Nessie", "Nessie's version", "clocks"} | tokens
 
@@ -188,8 +188,8 @@ def test_a_landing_bucket_is_not_held_to_the_lakes_rule(probes: Probes) -> None:
 def test_no_finding_has_a_secret_in_it(probes: Probes) -> None:
     """Whatever goes wrong, no token is in what is told."""
     for broken in (probes, with_(probes, nessie=FakeNessie()), with_(probes, aws=FakeAws(NOW))):
-        told = str(examine(broken, Expected()))
-        assert not any(token in told for token in SECRETS.values())
+        answer = str(examine(broken, Expected()))
+        assert not any(token in answer for token in SECRETS.values())
 
 
 def test_a_check_that_breaks_hides_no_other() -> None:

@@ -60,9 +60,9 @@ def test_it_is_asked_to_seed() -> None:
 )
 def test_why_it_does_not_answer_is_told(client: Any, reason: str) -> None:
     """Out of reach, failed, or no function's answer: the reason names the function."""
-    with pytest.raises(LakegateError, match=reason) as told:
+    with pytest.raises(LakegateError, match=reason) as refusal:
         checkup.ask(client, "f", {"do": "examine"})
-    assert told.value.code == "CHECKUP_FAILED"
+    assert refusal.value.code == "CHECKUP_FAILED"
 
 
 def test_settings_that_are_missing_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

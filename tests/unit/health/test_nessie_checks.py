@@ -6,14 +6,14 @@ import jwt
 import pytest
 
 from functions.health import nessie_checks as judging
-from functions.health.model import Claims, Finding, Greeting, Standing, Status
+from functions.health.model import AnonymousAnswer, Claims, Finding, Status, TokenStatus
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LONG = Claims("lakegate-job", NOW + timedelta(days=8))
-GOOD = Standing(200, 403)
+GOOD = TokenStatus(200, 403)
 
 
-def is_told(finding: Finding, status: Status, message: str) -> bool:
+def has(finding: Finding, status: Status, message: str) -> bool:
     assert bool(finding.fix) is (status is not Status.OK)
     return finding.status is status and message in finding.message
 
@@ -21,17 +21,23 @@ def is_told(finding: Finding, status: Status, message: str) -> bool:
 @pytest.mark.parametrize(
     ("greeting", "statuses", "messages"),
     [
-        (Greeting(401, 0.0121), [Status.OK, Status.OK], ["in 12 ms at http://n", "closed"]),
-        (Greeting(401, 2.5), [Status.WARN, Status.OK], ["2,500 ms", "closed"]),
-        (Greeting(200, 0.1), [Status.OK, Status.FAIL], ["100 ms", "are open"]),
-        (Greeting(503, 0.1), [Status.OK, Status.FAIL], ["100 ms", "answered 503 and not 401"]),
+        (AnonymousAnswer(401, 0.0121), [Status.OK, Status.OK], ["in 12 ms at http://n", "closed"]),
+        (AnonymousAnswer(401, 2.5), [Status.WARN, Status.OK], ["2,500 ms", "closed"]),
+        (AnonymousAnswer(200, 0.1), [Status.OK, Status.FAIL], ["100 ms", "are open"]),
+        (
+            AnonymousAnswer(503, 0.1),
+            [Status.OK, Status.FAIL],
+            ["100 ms", "answered 503 and not 401"],
+        ),
     ],
 )
-def test_how_nessie_greets(greeting: Greeting, statuses: list[Status], messages: list[str]) -> None:
+def test_how_nessie_greets(
+    anonymous_answer: AnonymousAnswer, statuses: list[Status], messages: list[str]
+) -> None:
     """It must answer soon, and nobody without a token."""
-    found = judging.of_greeting("http://n", greeting)
+    found = judging.of_anonymous_answer("http://n", anonymous_answer)
     for finding, status, message in zip(found, statuses, messages, strict=True):
-        assert is_told(finding, status, message)
+        assert has(finding, status, message)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +53,7 @@ def test_how_nessie_greets(greeting: Greeting, statuses: list[Status], messages:
 )
 def test_nessie_must_not_be_older(version: str, status: Status) -> None:
     """The tested version and whatever is newer will do; numbers are compared as numbers."""
-    assert is_told(judging.of_version(version, "0.99.0"), status, version)
+    assert has(judging.of_version(version, "0.99.0"), status, version)
 
 
 @pytest.mark.parametrize(
@@ -56,18 +62,18 @@ def test_nessie_must_not_be_older(version: str, status: Status) -> None:
         (LONG, GOOD, Status.OK, "expires 2026-03-09 12:00 UTC"),
         (Claims(), GOOD, Status.OK, "does not tell when"),
         (Claims("", NOW + timedelta(days=6)), GOOD, Status.WARN, "expires 2026-03-07"),
-        (Claims("", NOW), Standing(401), Status.FAIL, "expired 2026-03-01 12:00"),
+        (Claims("", NOW), TokenStatus(401), Status.FAIL, "expired 2026-03-01 12:00"),
         (Claims("lakegate-publisher"), GOOD, Status.FAIL, "the token of lakegate-publisher"),
-        (LONG, Standing(401), Status.FAIL, "does not accept"),
-        (LONG, Standing(403), Status.FAIL, "answered 403"),
-        (LONG, Standing(500), Status.FAIL, "answered 500"),
+        (LONG, TokenStatus(401), Status.FAIL, "does not accept"),
+        (LONG, TokenStatus(403), Status.FAIL, "answered 403"),
+        (LONG, TokenStatus(500), Status.FAIL, "answered 500"),
     ],
 )
 def test_a_role_has_its_own_good_token(
-    claims: Claims, standing: Standing, status: Status, message: str
+    claims: Claims, token_status: TokenStatus, status: Status, message: str
 ) -> None:
     """A token that is another's, expired, about to expire or not accepted is told."""
-    assert is_told(judging.of_token("job", claims, standing, NOW), status, message)
+    assert has(judging.of_token("job", claims, token_status, NOW), status, message)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +94,12 @@ def test_only_the_publisher_changes_main(
     role: str, merging: int, status: Status, message: str
 ) -> None:
     """Any other role that Nessie does not forbid it is a fault, and a publisher that it does."""
-    assert is_told(judging.of_rules(role, Standing(200, merging)), status, message)
+    assert has(judging.of_rules(role, TokenStatus(200, merging)), status, message)
 
 
 def test_a_token_that_is_refused_says_nothing_of_the_rules() -> None:
     """Rules that could not be tried are not taken to be kept."""
-    assert is_told(judging.of_rules("job", Standing(401)), Status.FAIL, "not be tried (401)")
+    assert has(judging.of_rules("job", TokenStatus(401)), Status.FAIL, "not be tried (401)")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +112,7 @@ def test_a_token_that_is_refused_says_nothing_of_the_rules() -> None:
 )
 def test_main_must_be_seeded(begun: bool, lacking: list[str], status: Status, message: str) -> None:
     """A main without a commit, or without one of its tables, is told."""
-    assert is_told(judging.of_main(begun=begun, lacking=lacking), status, message)
+    assert has(judging.of_main(begun=begun, lacking=lacking), status, message)
 
 
 def test_a_token_tells_its_claims() -> None:

@@ -191,7 +191,7 @@ def test_a_keyring_that_keeps_changing_is_an_error() -> None:
         def read(self) -> Mapping[str, str]:
             return {nessie_tokens.SIGNING_KEY: made()[nessie_tokens.SIGNING_KEY]}
 
-    with pytest.raises(Transient, match="somebody else"):
+    with pytest.raises(Transient, match="changed elsewhere"):
         nessie_tokens.keep(Leaking({}), _NOW)
 
 

@@ -99,11 +99,11 @@ def test_what_is_built_already_is_not_built_again(root: Path) -> None:
     """A second build finds everything current and touches no file."""
     build(root, quiet)
     before = {file: file.stat().st_mtime_ns for file in (root / "build").rglob("*")}
-    told: list[str] = []
+    messages: list[str] = []
 
-    build(root, told.append)
+    build(root, messages.append)
 
-    assert told == []
+    assert messages == []
     assert {file: file.stat().st_mtime_ns for file in (root / "build").rglob("*")} == before
 
 
@@ -111,13 +111,13 @@ def test_changed_code_is_a_new_release_with_the_same_libraries(root: Path) -> No
     """A change of the functions gives a new zip without installing libraries again."""
     first = build(root, quiet).lambda_release
     (root / "functions" / "__init__.py").write_text("CHANGED = True")
-    told: list[str] = []
+    messages: list[str] = []
 
-    package = build(root, told.append)
+    package = build(root, messages.append)
 
     assert package.lambda_release != first
     assert contents(package.lambda_zip)["functions/__init__.py"] == b"CHANGED = True"
-    assert told == []
+    assert messages == []
 
 
 @pytest.mark.parametrize("file", ["spark_jobs/main.py", "lakegate/__init__.py"])

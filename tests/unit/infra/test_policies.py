@@ -257,8 +257,8 @@ def test_what_was_told_where_is_for_the_alerts_alone() -> None:
 def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
     """Only the alert function may publish to the topic; without a topic no role may publish."""
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:people"
-    told = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", AlertTopicArn=topic)
-    for name, role in told.roles().items():
+    compiled = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", AlertTopicArn=topic)
+    for name, role in compiled.roles().items():
         assert role.may("sns:Publish", topic) is (name == "OnAlertRole"), name
         assert not role.may("sns:Publish", f"{topic}-of-others"), name
     assert not ROLES["OnAlertRole"].may("sns:Publish", topic)

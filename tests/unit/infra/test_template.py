@@ -77,8 +77,8 @@ def test_data_stays_and_nothing_that_runs() -> None:
 @pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
 def test_what_is_left_refers_to_nothing_that_went(file: Path) -> None:
     """The reduced template contains everything that it refers to."""
-    whole = template.read(file)
-    left = template.reduced(whole)
+    complete = template.read(file)
+    left = template.reduced(complete)
     names = {
         name for part in ("Resources", "Parameters", "Conditions") for name in left.get(part, ())
     }
@@ -86,7 +86,7 @@ def test_what_is_left_refers_to_nothing_that_went(file: Path) -> None:
     named = {name for name in template.references(left) if not name.startswith("AWS::")}
 
     assert named <= names
-    kept = {n for n, r in whole["Resources"].items() if r.get("DeletionPolicy")}
+    kept = {n for n, r in complete["Resources"].items() if r.get("DeletionPolicy")}
     assert kept <= set(left["Resources"])
     assert not [r for r in left["Resources"].values() if "Function" in r["Type"]]
 

@@ -93,7 +93,7 @@ def test_a_report_in_doubt_is_refused(text: str | bytes) -> None:
     [
         ("{", "the audit report r/1.json is not JSON: Expecting property name"),
         ("{}", "the audit report r/1.json lacks 'schema'"),
-        ("[]", "the audit report r/1.json is none of Lakegate's: "),
+        ("[]", "the audit report r/1.json is not an audit report of Lakegate: "),
     ],
 )
 def test_a_refusal_is_a_sentence(text: str, words: str) -> None:

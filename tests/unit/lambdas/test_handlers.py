@@ -44,7 +44,7 @@ def deployment() -> Deployment:
 
 
 def handled(deployment: Deployment, work: Work, event: dict[str, Any]) -> list[str]:
-    """The messages that the handler wants again."""
+    """Return the messages that the handler wants again."""
     handler: Any = sqs_handler(work, lambda: deployment.adapters)
     answer = handler(event, Context())
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]

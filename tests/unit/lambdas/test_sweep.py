@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from functions.adapters.emr import RunState
-from functions.adapters.sqs import Queued
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
 )
@@ -232,7 +232,7 @@ def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
 def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> None:
     """What Slack refused for days is sent once more; what is no alert is shown as such."""
     told = Alert("Rejected: a", ({"type": "divider"},), "a 1")
-    deployment.dead_alerts.send(Queued("#orders", told).to_json())
+    deployment.dead_alerts.send(QueuedAlert("#orders", told).to_json())
     deployment.dead_alerts.send("nonsense")
     assert deployment.sweep()["dead_letters"] == 2
     assert deployment.alerts.posted[0] == ("#orders", told)

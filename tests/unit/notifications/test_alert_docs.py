@@ -16,7 +16,7 @@ APP = template.read(ROOT / "template.yaml")
 
 
 def examples(language: str) -> list[str]:
-    """The examples in a language."""
+    """Return the examples in a language."""
     return re.findall(rf"^ *```{language}\n(.*?)^ *```", TEXT, re.MULTILINE | re.DOTALL)
 
 

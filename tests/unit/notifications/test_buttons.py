@@ -42,14 +42,14 @@ ADA = Person("U0MADEUP1", "ada")
 
 
 def event(name: str) -> Any:
-    """An example of what Slack sends."""
+    """Return an example of what Slack sends."""
     return json.loads((EVENTS / f"slack_{name}.json").read_text())
 
 
 def shown(
     ingestion: Ingestion, report: AuditReport | None = None, page: str = ""
 ) -> list[dict[str, Any]]:
-    """The buttons under the alert of an ingestion."""
+    """Return the buttons under the alert of an ingestion."""
     (block,) = buttons(alert(ingestion, report, page))
     return list(block["elements"])
 
@@ -91,7 +91,7 @@ def test_only_what_failed_has_buttons() -> None:
     assert buttons(replace(alert(REJECTED, REPORT), kind=Kind.NOTICE)) == ()
 
 
-def test_each_button_says_what_was_seen() -> None:
+def test_each_button_says_what_was_state_token() -> None:
     """Whichever is pressed, it names the ingestion, its attempt, what was audited and its end."""
     ended = "2026-03-01T12:00:00.000+00:00"
     third = replace(REJECTED, attempt=3, times={"rejected": ended})
@@ -158,7 +158,7 @@ def test_a_submission_is_understood() -> None:
     assert found == Submission(SEEN, ADA, "T0MADEUP", "a refund, and a lost parcel")
 
 
-def test_the_modal_keeps_what_was_seen() -> None:
+def test_the_modal_keeps_what_was_state_token() -> None:
     """What the modal carries comes back with its submission, and fits Slack's 3,000 characters."""
     press = parsed(event("block_actions"))
     assert isinstance(press, Press)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.adapters.secrets import Secret
-from functions.notifications.interactions import ActionRequest, Reception, answer, url_handler
+from functions.notifications.interactions import ActionRequest, Endpoint, answer, url_handler
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.notifications.slack_signature import Refused
 from lakegate.errors import Transient
@@ -52,13 +52,13 @@ class Office:
     def __post_init__(self) -> None:
         self.vault = Vault(self.texts)
         kept = Secret(self.vault, "slack", lambda: NOW)
-        self.reception = Reception(
+        self.endpoint = Endpoint(
             self.users, self.team, kept, self.actions, self.replies, lambda: NOW
         )
 
     def answer(self, event: dict[str, Any]) -> dict[str, Any]:
         """What Slack is answered."""
-        return answer(self.reception, event)
+        return answer(self.endpoint, event)
 
     def refusal(self, event: dict[str, Any]) -> Refused:
         """Why a request is refused; nothing came of it."""
@@ -69,7 +69,7 @@ class Office:
 
 
 def press(verb: str = "replay", user: str = "U0MADEUP1", **value: str) -> dict[str, Any]:
-    """A button is pressed."""
+    """Return a button is pressed."""
     document = example("slack_block_actions")
     document["user"]["id"] = user
     (action,) = document["actions"]
@@ -232,7 +232,7 @@ def test_the_answer_is_one_of_http() -> None:
     office = Office()
 
     def handled(event: dict[str, Any]) -> tuple[int, str]:
-        handler: Any = url_handler(lambda: office.reception)
+        handler: Any = url_handler(lambda: office.endpoint)
         answered = handler(event, Context())
         return answered["statusCode"], answered["body"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.adapters.sqs import Queued
+from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import (
     Alert,
 )
@@ -38,7 +38,7 @@ TEXT = st.text(max_size=60) | st.builds(
 
 
 def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
-    """Each kind of message about the ingestion, with a report that says this."""
+    """Return each kind of message about the ingestion, with a report that says this."""
     check = replace(
         FAILED,
         id=found,
@@ -79,16 +79,16 @@ def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, ce
     for told in every(ingestion, found, cell):
         assert problems([dict(block) for block in told.blocks]) == []
         assert 0 < len(told.text) <= 3100
-        body = Queued("#orders", told).to_json()
+        body = QueuedAlert("#orders", told).to_json()
         assert len(body.encode()) <= 256 * 1024
-        assert Queued.from_json(body).alert == told
+        assert QueuedAlert.from_json(body).alert == told
 
 
 def test_the_largest_event_is_told() -> None:
     """A message that fills a queue's 256 KB, and shows each byte as three, is told as any other."""
     event = "\x01" * 256 * 1024
     told, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))
-    assert len(Queued("", told).to_json().encode()) < 10_000
+    assert len(QueuedAlert("", told).to_json().encode()) < 10_000
     assert told.about != other.about
 
 

@@ -27,12 +27,12 @@ ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=5000) | st.sampled_fro
 
 
 def texts(message: Alert) -> list[str]:
-    """The text of each section."""
+    """Return the text of each section."""
     return [block["text"]["text"] for block in message.blocks if block["type"] == "section"]
 
 
 def shown(message: Alert) -> str:
-    """All that the channel shows."""
+    """Return all that the channel shows."""
     return "\n".join(block["text"]["text"] for block in message.blocks)
 
 
@@ -86,7 +86,7 @@ def test_an_error_needs_no_report() -> None:
     text = shown(alert(early, None))
     assert "Errored: a.csv (X)" in text
     assert "*Table* `none`" in text
-    assert "*Branch* `none was cut`" in text
+    assert "*Branch* `none created`" in text
 
 
 def test_many_failed_checks_are_counted_not_shown() -> None:

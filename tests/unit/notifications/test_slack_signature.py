@@ -14,12 +14,12 @@ PRESS = example("slack_block_actions")
 
 
 def is_signed(document: dict[str, Any], now: float = NOW) -> bool:
-    """Whether the request in an event is taken for Slack's."""
+    """Return whether the request in an event is taken for Slack's."""
     return Request.of(document).is_signed(SIGNING_SECRET, lambda: now)
 
 
 def status(document: dict[str, Any]) -> int:
-    """The status that a request is refused with before anything is verified."""
+    """Return the status that a request is refused with before anything is verified."""
     with pytest.raises(Refused) as refusal:
         Request.of(document)
     return refusal.value.status

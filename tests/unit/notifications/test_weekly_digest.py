@@ -36,7 +36,7 @@ PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, br
 
 
 def said(landed: list[IngestionSummary], waiting: list[IngestionSummary], page: str = "") -> str:
-    """All that the digest shows."""
+    """Return all that the digest shows."""
     return "\n".join(
         words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
     )
@@ -49,7 +49,7 @@ def test_it_counts_files_rows_and_causes() -> None:
     text = said([PUBLISHED, PUBLISHED, FAILED, other, flying], [])
     for part in (
         "Week in review: 2026-03-02 to 2026-03-09",
-        "5 files landed: 2 published, 1 rejected, 1 errored, 1 on the way. 2,400 rows published.",
+        "5 files landed: 2 published, 1 rejected, 1 errored, 1 in flight. 2,400 rows published.",
         "`shop.orders` 4 files, 2,400 rows, 1 failed",
         "`(no contract)` 1 file, 0 rows, 1 failed",
         "`CHECKS_FAILED` 1 file",
@@ -81,7 +81,7 @@ def test_it_names_what_waits_and_until_when() -> None:
     text = said([], [FAILED] * 12)
     assert "No file landed." in text
     assert "Waiting for a decision: 12 files" in text
-    line = "a.csv `shop.orders`, rejected 2026-03-03, its branch goes 2026-04-02"
+    line = "a.csv `shop.orders`, rejected 2026-03-03, its branch expires 2026-04-02"
     assert text.count(line) == 10
     assert "… and 2 more" in text
 
@@ -97,7 +97,7 @@ def test_it_names_batches_that_nobody_completed() -> None:
         replace(member, batch="2026-03-09", landed_at="2026-03-09T06:00:00.000+00:00"),
     ]
     text = said(landed, [])
-    assert "Batches without a manifest, so not ingested" in text
+    assert "Not ingested: batches without a manifest" in text
     assert "`2026-03-02` 2 files" in text
     assert not any(part in text for part in ("`2026-03-01`", "`2026-03-09`", "(no contract)"))
 

@@ -51,7 +51,7 @@ class History:
     reads: list[str] = field(default_factory=list)
 
     def land(self, at: datetime = START) -> LandedObject:
-        """An object lands, and nobody has noticed it yet."""
+        """Return an object lands, and nobody has noticed it yet."""
         number = len(self.landed) + 1
         key = f"shop/orders/{number}.csv"
         found = LandedObject("landing", key, f"v{number}", "e", 9, landed_at=times.text(at))
@@ -59,7 +59,7 @@ class History:
         return found
 
     def taken_in(self, state: State, rows: int = 0, at: datetime = START) -> Ingestion:
-        """An object landed, and the ledger has come so far with it."""
+        """Return an object landed, and the ledger has come so far with it."""
         landed = self.land(at)
         made = Ingestion(ingestion_id(landed), landed, state=state, table=ORDERS, rows=rows)
         self.ingestions[made.id] = made
@@ -88,7 +88,7 @@ class History:
         return commit
 
     def merge(self, named: Sequence[Published], gain: int, at: datetime = START) -> Commit:
-        """A commit of ours that names these, and changes main's table by `gain`."""
+        """Return a commit of ours that names these, and changes main's table by `gain`."""
         properties = {TABLE: ORDERS, INGESTIONS: dumps([asdict(each) for each in named])}
         commit = self.commit(gain, properties, at=at)
         self.changed.add(commit.hash)
@@ -97,7 +97,7 @@ class History:
         return commit
 
     def by_others(self, gain: int, *files: str) -> Commit:
-        """Somebody else changes the table."""
+        """Return somebody else changes the table."""
         commit = self.commit(gain, {}, author="ann")
         self.changed.add(commit.hash)
         self.files[commit.hash] = files
@@ -110,7 +110,7 @@ class History:
         author: str = "lakegate",
         at: datetime = START,
     ) -> Commit:
-        """A commit on main that nobody says has changed the table."""
+        """Return a commit on main that nobody says has changed the table."""
         parent = self.log[-1].hash if self.log else ""
         hash_ = f"{len(self.log) + 1:064x}"
         made = Commit(hash_, parent, "a commit", properties or {}, author, times.text(at))
@@ -123,7 +123,7 @@ class History:
         del self.log[self.log.index(to) + 1 :]
 
     def balance(self, *, thorough: bool = False) -> Balance:
-        """The balance of the table; `reads` are the commits that were asked for."""
+        """Return the balance of the table; `reads` are the commits that were asked for."""
         [found] = self.reconcile(thorough=thorough, full=True).balances
         return found
 
@@ -138,7 +138,7 @@ class History:
         return self.lake.checkpoint()[0]
 
     def adapters(self) -> Adapters:
-        """The records as reconcile reads them."""
+        """Return the records as reconcile reads them."""
         parts: dict[str, Any] = {
             "settings": SimpleNamespace(grace_seconds=GRACE),
             "now": lambda: times.text(self.since + timedelta(seconds=2 * GRACE)),

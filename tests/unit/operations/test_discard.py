@@ -176,5 +176,5 @@ def test_what_cannot_be_told_stays() -> None:
     branches_to_delete = {NAMES[0]: story.catalog.head(NAMES[0])}
     removal = remove(story.deployment.adapters, [TABLE], branches_to_delete)
     assert removal.files == ()
-    assert all("main reaches cannot be told" in why for why in removal.kept.values())
+    assert all("that main needs are unknown" in why for why in removal.kept.values())
     assert len(removal.kept) == 3

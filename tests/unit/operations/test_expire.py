@@ -22,7 +22,7 @@ DAY = 86_400
 def failed(
     script: Callable[[AuditReport], AuditReport | None] = rejected, days: float = 31
 ) -> Deployment:
-    """A deployment with a file on main, and one that failed so many days ago."""
+    """Return a deployment with a file on main, and one that failed so many days ago."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()

@@ -13,7 +13,7 @@ from functions.model.alert import (
     Kind,
 )
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import Outcome, discard, give_up, publish_anyway, replay
+from functions.operations.failed import Outcome, discard, mark_discarded, publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
@@ -30,21 +30,21 @@ When = Literal["before", "after"]
 
 
 def rejected_otherwise(report: AuditReport) -> AuditReport:
-    """The run whose audit finds something else wrong as well."""
+    """Return the run whose audit finds something else wrong as well."""
     report = rejected(report)
     other = replace(report.checks[-1], id="other", status=Status.ERROR)
     return replace(report, checks=(*report.checks, other))
 
 
 def refused(report: AuditReport) -> AuditReport:
-    """The run that rejects the file before it writes a row."""
+    """Return the run that rejects the file before it writes a row."""
     return replace(rejected(report), audited_hash="", rows_written=0)
 
 
 def failed(
     script: Callable[[AuditReport], AuditReport | None] = rejected,
 ) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file on main, and one whose job run went as scripted."""
+    """Return a deployment with a file on main, and one whose job run went as scripted."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -54,7 +54,7 @@ def failed(
 
 
 def replayed(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Somebody replays it."""
+    """Return somebody replays it."""
     return replay(deployment.adapters, deployment.ingestion(landed))
 
 
@@ -64,7 +64,7 @@ def published(deployment: Deployment, landed: LandedObject) -> Outcome:
 
 
 def discarded(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Somebody discards it."""
+    """Return somebody discards it."""
     return discard(deployment.adapters, deployment.ingestion(landed))
 
 
@@ -75,7 +75,7 @@ def moved(deployment: Deployment, landed: LandedObject) -> None:
 
 
 def data_files(deployment: Deployment) -> list[str]:
-    """The keys of the data files that were deleted."""
+    """Return the keys of the data files that were deleted."""
     return [key for key in deployment.lake.deleted if "/data/" in key]
 
 
@@ -118,14 +118,14 @@ def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
     """Giving up only writes it down; whoever discards next deletes what it had."""
     deployment, landed = failed()
     before = deployment.ingestion(landed)
-    marked = give_up(deployment.adapters, before, by="Ann")
+    marked = mark_discarded(deployment.adapters, before, by="Ann")
     assert (marked.discarded, list(marked.branches_to_delete)) == (True, [before.branch])
     assert before.branch in deployment.catalog.branches("ingest/")
     assert discarded(deployment, landed).left == ""
     assert before.branch not in deployment.catalog.branches("ingest/")
     assert data_files(deployment)
     with pytest.raises(LakegateError, match="DISCARDED"):
-        give_up(deployment.adapters, deployment.ingestion(landed), by="Bob")
+        mark_discarded(deployment.adapters, deployment.ingestion(landed), by="Bob")
 
 
 def test_a_replay_that_fails_is_told_again() -> None:
@@ -250,7 +250,7 @@ def test_a_file_that_another_branch_reaches_stays() -> None:
     deployment.catalog.fork("mine", deployment.ingestion(landed).branch)
     outcome = discarded(deployment, landed)
     assert deployment.lake.deleted == {}
-    assert set(outcome.removal.kept.values()) == {"mine reaches it"}
+    assert set(outcome.removal.kept.values()) == {"mine needs it"}
     check_promises(deployment)
 
 
@@ -308,7 +308,7 @@ def test_what_did_not_fail_is_left_alone(command: Command) -> None:
 
 @pytest.mark.parametrize(
     ("script", "code", "said"),
-    [(errored, "NO_ROWS", "could not be judged"), (refused, "NO_ROWS", "before any row")],
+    [(errored, "NO_ROWS", "its audit did not finish"), (refused, "NO_ROWS", "before any row")],
 )
 def test_without_rows_there_is_nothing_to_publish(
     script: Callable[[AuditReport], AuditReport], code: str, said: str
@@ -325,9 +325,9 @@ def test_discarded_rows_are_not_published() -> None:
     """Who publishes what was discarded is told so."""
     deployment, landed = failed()
     discarded(deployment, landed)
-    with pytest.raises(LakegateError, match="it was discarded, and its rows with it"):
+    with pytest.raises(LakegateError, match="it was discarded and its rows deleted"):
         published(deployment, landed)
-    with pytest.raises(LakegateError, match="nothing left to discard"):
+    with pytest.raises(LakegateError, match="already discarded"):
         discarded(deployment, landed)
 
 
@@ -446,7 +446,7 @@ def test_of_two_people_one_wins(command: Command, other: Command, when: When) ->
 def _raced(
     command: Command, other: Command, number: int, when: When
 ) -> tuple[Deployment, list[Ingestion], list[str]]:
-    """One person's command, during whose call of that number another person's runs."""
+    """Return one person's command, during whose call of that number another person's runs."""
     deployment, landed = failed()
     wins: list[Ingestion] = []
     told: list[str] = []

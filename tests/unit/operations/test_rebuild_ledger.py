@@ -320,7 +320,7 @@ def mixed(deployment: Deployment) -> None:
 
 
 def _lost_at(moment: float) -> Deployment:
-    """A deployment whose process died, and whose ledger was lost, after a part of the story."""
+    """Return a deployment that crashed and lost its ledger after a part of the story."""
     deployment = Deployment()
     stop = int(moment * len(_told(mixed).journal.calls)) - 1
 
@@ -336,7 +336,7 @@ def _lost_at(moment: float) -> Deployment:
 
 
 def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
-    """A story undisturbed, and the files that the ledger knows when each of its calls returns.
+    """Run a story without faults; return it and the ledger's files after each call.
 
     What the ledger does not know then it cannot lose, and a call that never returns, as it fails or
     is a list that nobody reads to its end, is not struck.
@@ -344,12 +344,12 @@ def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
     deployment = Deployment()
     known: dict[int, tuple[str, ...]] = {}
 
-    def look(number: int) -> None:
+    def check(number: int) -> None:
         landed = [ingestion_id(each) for each in deployment.landing.landed()]
         known[number] = tuple(sorted(deployment.ledger.known(landed)))
 
     for number in range(len(_told(story).journal.calls)):
-        deployment.journal.strike_at(number, Fault(partial(look, number), "after"))
+        deployment.journal.strike_at(number, Fault(partial(check, number), "after"))
     story(deployment)
     return deployment, known
 

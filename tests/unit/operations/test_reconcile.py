@@ -31,7 +31,7 @@ def deployment() -> Deployment:
     return made
 
 
-def look(deployment: Deployment, table: str = "", *, thorough: bool = False) -> Reconciliation:
+def result_of(deployment: Deployment, table: str = "", *, thorough: bool = False) -> Reconciliation:
     return reconciled(unwatched(deployment), table, thorough=thorough)
 
 
@@ -47,7 +47,7 @@ def on_main(deployment: Deployment) -> FakeTable:
 
 def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
     """Every object has its end, and the table the rows of those that were published."""
-    found = look(deployment)
+    found = result_of(deployment)
     assert (found.problems, found.remarks, found.landed) == ((), (), 3)
     assert found.ended(End.PUBLISHED) == (2, 2 * ROWS_A_FILE)
     assert found.ended(End.REJECTED)[0] == 1
@@ -57,7 +57,7 @@ def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
 
 def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
     """Each record is read once as a whole, and after a first run no commit or report of before."""
-    look(deployment)
+    result_of(deployment)
     deployment.journal.calls.clear()
     reconciled(deployment.adapters)
     assert [call for call in deployment.journal.calls if call != "lake.is_gone"] == [
@@ -79,7 +79,7 @@ def test_what_others_removed_or_inserted_is_a_remark(deployment: Deployment) -> 
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, replace(table, files=table.files[1:]))
     deployment.catalog.commit("main", TABLE, on_main(deployment).append("by-hand.parquet"))
-    found = look(deployment)
+    found = result_of(deployment)
     assert found.problems == ()
     assert codes(found.remarks) == ["CHANGED_BY_OTHERS"] * 2
     assert found.remarks[0].message.startswith(f"writer removed 3 rows of {TABLE} at 2026-03-02T12")
@@ -89,20 +89,22 @@ def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment)
     """Rows of ours that somebody doubled on main are doubled; when they are gone, all is right."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, table.append(table.files[0]))
-    found = look(deployment)
+    found = result_of(deployment)
     assert codes(found.problems) == ["DOUBLED_FILE"]
-    assert f"{table.files[0]} 2 times: readers see its 3 rows 2 times" in found.problems[0].message
+    assert (
+        f"{table.files[0]} 2 times: queries return its 3 rows 2 times" in found.problems[0].message
+    )
     deployment.catalog.commit("main", TABLE, table)
-    assert look(deployment).problems == ()
+    assert result_of(deployment).problems == ()
 
 
 def test_a_dropped_table_is_told_and_nobodys_loss(deployment: Deployment) -> None:
     """Whoever dropped a table removed its rows, and a file that lands later is there alone."""
     deployment.catalog.commit("main", TABLE, None)
-    assert codes(look(deployment).remarks) == ["CHANGED_BY_OTHERS"]
+    assert codes(result_of(deployment).remarks) == ["CHANGED_BY_OTHERS"]
     deployment.land("shop/orders/c.parquet")
     deployment.settle()
-    found = look(deployment)
+    found = result_of(deployment)
     assert found.problems == ()
     assert found.balances[0].rows.live == ROWS_A_FILE
 
@@ -122,7 +124,7 @@ def test_rows_that_a_newer_version_replaced_are_no_loss(deployment: Deployment) 
     base = deployment.ingestion(landed).base_hash
     deployment.catalog.merge(branch, at, base, "Publish", replaced)
     deployment.ledger.save(named)
-    found = look(deployment)
+    found = result_of(deployment)
     assert found.problems == ()
     assert found.balances[0].rows.live == found.balances[0].published == 2 * ROWS_A_FILE
 
@@ -130,7 +132,7 @@ def test_rows_that_a_newer_version_replaced_are_no_loss(deployment: Deployment) 
 def test_a_table_of_others_is_none_of_ours(deployment: Deployment) -> None:
     """Tables to which Lakegate never published are left alone."""
     deployment.catalog.commit("main", "lab.notes", FakeTable("uuid", files=("a", "a")))
-    found = look(deployment)
+    found = result_of(deployment)
     assert [balance.table for balance in found.balances] == [TABLE]
     assert (found.problems, found.remarks) == ((), ())
 
@@ -142,11 +144,11 @@ def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
     deployment.loses_events = True
     deployment.land("shop/orders/lost.parquet")
     deployment.clock.pass_(deployment.settings.grace_seconds * 1.5)
-    assert look(deployment).problems == ()
+    assert result_of(deployment).problems == ()
     deployment.clock.pass_(deployment.settings.grace_seconds)
-    assert codes(look(deployment).problems) == ["NOT_TAKEN_IN"]
+    assert codes(result_of(deployment).problems) == ["NOT_TAKEN_IN"]
     deployment.settle()
-    assert look(deployment).problems == ()
+    assert result_of(deployment).problems == ()
 
 
 def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment) -> None:
@@ -159,26 +161,26 @@ def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment)
     properties = merge_commit.properties([ingestion])
     deployment.catalog.merge(branch, at, base, "Publish", properties)
     deployment.ledger.save(replace(ingestion, state=State.PUBLISHED))
-    found = look(deployment)
+    found = result_of(deployment)
     assert codes(found.problems) == ["UNREPORTED_FILES", "MISSING_FILES", "WRONG_GAIN"]
     assert {each.commit for each in found.problems} == {deployment.catalog.head("main")}
 
 
 def test_only_what_concerns_a_table(deployment: Deployment) -> None:
     """With a table named, other tables are left out, but not what nobody knows."""
-    assert look(deployment, TABLE).landed == 3
-    other = look(deployment, "shop.other")
+    assert result_of(deployment, TABLE).landed == 3
+    other = result_of(deployment, "shop.other")
     assert (other.landed, other.balances, other.problems) == (0, (), ())
     deployment.loses_events = True
     deployment.land("shop/orders/lost.parquet")
     deployment.clock.pass_(24 * 3600)
-    assert codes(look(deployment, "shop.other").problems) == ["NOT_TAKEN_IN"]
+    assert codes(result_of(deployment, "shop.other").problems) == ["NOT_TAKEN_IN"]
 
 
 @pytest.mark.parametrize("thorough", [False, True])
 def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough: bool) -> None:
     """A merge of equal rows that enters a file again and lacks its own is found at once."""
-    look_at = partial(look, deployment, thorough=thorough)
+    look_at = partial(result_of, deployment, thorough=thorough)
     assert look_at().problems == ()
     branch = "ingest/shop.orders/again"
     base = deployment.catalog.create_branch(branch)
@@ -199,9 +201,9 @@ def test_a_delete_and_an_insert_of_as_many_rows_is_told(deployment: Deployment) 
     """What others exchange in one commit is a remark, although the number of rows is the same."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, replace(table, files=(*table.files[1:], "by-hand")))
-    found = look(deployment)
+    found = result_of(deployment)
     assert (found.problems, codes(found.remarks)) == ((), ["CHANGED_BY_OTHERS"])
-    assert "exchanged 1 data files for 1 of as many rows" in found.remarks[0].message
+    assert "replaced 1 data files by 1 with as many rows" in found.remarks[0].message
 
 
 @pytest.mark.parametrize("thorough", [False, True])
@@ -212,17 +214,19 @@ def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thor
     deployment.catalog.commit("main", TABLE, table.append(*more))
     deployment.lake.deleted[table.files[0]] = None
     deployment.lake.deleted[more[-1]] = None
-    found = look(deployment, thorough=thorough)
+    found = result_of(deployment, thorough=thorough)
     assert codes(found.problems) == ["FILE_GONE"] * (1 + thorough)
-    assert f"lists the data file {table.files[0]}, which is not there" in found.problems[0].message
+    assert (
+        f"lists the data file {table.files[0]}, which does not exist" in found.problems[0].message
+    )
 
 
 def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deployment) -> None:
     """After more was published both have the same ends and sums; the first looks at less."""
-    assert look(deployment).since == ""
+    assert result_of(deployment).since == ""
     deployment.land("shop/orders/c.parquet")
     deployment.settle()
-    found = look(deployment)
+    found = result_of(deployment)
     full = reconciled(unwatched(deployment), full=True)
     assert found.since
     assert found == replace(full, since=found.since)
@@ -230,7 +234,7 @@ def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deplo
 
 def test_who_looks_at_one_table_leaves_the_checkpoint_as_it_is(deployment: Deployment) -> None:
     """What was not looked at is not said to be right."""
-    look(deployment, TABLE)
+    result_of(deployment, TABLE)
     assert deployment.lake.checkpoint() == (None, "")
 
 

@@ -25,7 +25,7 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def ordinary() -> History:
-    """A good file, a bad one, one of each other end, and one that is under way."""
+    """Return a good file, a bad one, one of each other end, and one that is under way."""
     history = History()
     history.publish([3, 4])
     for state in (State.REJECTED, State.ERRORED, State.IGNORED, State.SUBMITTED):
@@ -61,7 +61,7 @@ def not_taken_in(history: History) -> str:
 
 def published_twice(history: History) -> str:
     history.merge(published(history.log[0])[:1], gain=3)
-    return f"its 3 rows each time, by these commits on main: {'0' * 63}1, {'0' * 63}2"
+    return f"with 3 rows each time, by these commits on main: {'0' * 63}1, {'0' * 63}2"
 
 
 def not_on_main(history: History) -> str:
@@ -71,14 +71,14 @@ def not_on_main(history: History) -> str:
 
 def not_recorded(history: History) -> str:
     history.publish([5], state=State.REJECTED)
-    return "but the ledger calls it rejected"
+    return "but the ledger says rejected"
 
 
 def unknown_to_the_ledger(history: History) -> str:
     history.publish([5])
     del history.ingestions[list(history.ingestions)[-1]]
     history.landed.popitem()
-    return "but the ledger does not know it: `lakegate ledger rebuild`"
+    return "but the ledger lacks it: `lakegate ledger rebuild`"
 
 
 def rows_disagree(history: History) -> str:
@@ -89,12 +89,12 @@ def rows_disagree(history: History) -> str:
 
 def lost(history: History) -> str:
     history.publish([5000], gain=0)
-    return "names 5,000 rows, but shop.orders has +0 rows since: 5,000 missing"
+    return "names 5,000 rows, but changed shop.orders by +0 rows: 5,000 missing"
 
 
 def doubled(history: History) -> str:
     history.publish([5000], gain=10000)
-    return "names 5,000 rows, but shop.orders has +10,000 rows since: 5,000 too many"
+    return "names 5,000 rows, but changed shop.orders by +10,000 rows: 5,000 too many"
 
 
 def unaccounted(history: History) -> str:
@@ -104,27 +104,29 @@ def unaccounted(history: History) -> str:
 
 def doubled_file(history: History) -> str:
     history.doubled = (DoubledFile("s3://lake/a.parquet", 3, 2),)
-    return "shop.orders lists the data file s3://lake/a.parquet 2 times: readers see its 3 rows 2"
+    return (
+        "shop.orders lists the data file s3://lake/a.parquet 2 times: queries return its 3 rows 2"
+    )
 
 
 def swapped(history: History) -> str:
     first = history.files[history.log[0].hash][0]
     commit = history.publish([3])
     history.files[commit.hash] = (first,)
-    return f"added to shop.orders {first}, which no audit report of it names"
+    return f"added to shop.orders {first}, which none of its audit reports names"
 
 
 def unreported(history: History) -> str:
     commit = history.publish([3])
     history.files[commit.hash] += ("s3://lake/x.parquet",)
-    return "added to shop.orders s3://lake/x.parquet, which no audit report of it names"
+    return "added to shop.orders s3://lake/x.parquet, which none of its audit reports names"
 
 
 def gone(history: History) -> str:
     commit = history.publish([3])
     history.lake.deleted["7.csv.parquet"] = None
     [path] = history.files[commit.hash]
-    return f"shop.orders lists the data file {path}, which is not there"
+    return f"shop.orders lists the data file {path}, which does not exist"
 
 
 PROBLEMS: dict[str, tuple[Callable[[History], str], str]] = {
@@ -333,7 +335,7 @@ STEPS = st.one_of(
 
 
 def tell(steps: list[tuple[str, object]], history: History | None = None) -> History:
-    """A history of correct steps; the table never has less than no rows."""
+    """Return a history of correct steps; the table never has less than no rows."""
     history = history or History()
     for step in steps:
         rows = history.at[history.log[-1].hash].records if history.log else 0

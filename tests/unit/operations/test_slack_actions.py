@@ -16,7 +16,7 @@ from functions.model.alert import (
 )
 from functions.model.ingestion import State
 from functions.notifications.alert_text import (
-    seen,
+    state_token,
 )
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
@@ -40,7 +40,7 @@ WHAT = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD)
 
 
 def failed(script: Callable[..., object] = rejected) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file on main and one that failed, whose next run would pass."""
+    """Return a deployment with a file on main and one that failed, whose next run would pass."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -56,7 +56,7 @@ def wish(
     """What somebody wants of what the newest alert shows, as the queue holds it."""
     now = deployment.ingestion(landed)
     reason = "it is known" if what is Verb.PUBLISH else ""
-    return ActionRequest(what, Seen(now.id, seen(now)), by, reason).text()
+    return ActionRequest(what, Seen(now.id, state_token(now)), by, reason).text()
 
 
 def come_to_rest(deployment: Deployment) -> None:
@@ -80,8 +80,8 @@ def test_a_replay_is_carried_out_and_told() -> None:
     (action,) = now.actions
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
     (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} has a.parquet replayed: it is submitted now, in attempt 2")
-    assert (told.ingestion, told.token) == (now.id, seen(now))
+    assert told.text.startswith(f"{ADA} replayed a.parquet: it is submitted now, in attempt 2")
+    assert (told.ingestion, told.token) == (now.id, state_token(now))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
     check_promises(deployment)
@@ -108,7 +108,7 @@ def test_what_is_discarded_waits_for_the_clean_up() -> None:
     assert not deployment.lake.deleted
     (told,) = answers(deployment)
     assert (told.text, told.token) == (
-        f"{ADA} discarded a.parquet: its branch and files go with the next daily clean-up",
+        f"{ADA} discarded a.parquet: the next daily clean-up deletes its branch and files",
         "",
     )
     come_to_rest(deployment)
@@ -126,8 +126,8 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
     (told,) = answers(deployment)
-    assert "not any more what the alert shows: it is rejected now" in told.text
-    assert told.token == seen(before)
+    assert "the ingestion changed since this alert: it is rejected now" in told.text
+    assert told.token == state_token(before)
 
 
 def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
@@ -138,7 +138,7 @@ def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     (told,) = answers(deployment)
     assert "is gone" in told.text
-    assert told.token == seen(now)
+    assert told.token == state_token(now)
 
 
 def test_what_could_not_be_judged_is_not_published() -> None:
@@ -157,8 +157,8 @@ def test_who_is_late_hears_who_was_faster() -> None:
     act(deployment.adapters, bobs)
     act(deployment.adapters, bobs)
     assert [told.text.partition(":")[0] for told in answers(deployment)] == [
-        f"{ADA} has a.parquet replayed",
-        f"{BOB} asked to discard a.parquet, and it was not done",
+        f"{ADA} replayed a.parquet",
+        f"{BOB} could not discard a.parquet",
     ]
 
 
@@ -175,7 +175,7 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
         "CANNOT_REPLACE",
     )
     (told,) = answers(deployment)
-    assert told.text.startswith(f"{ADA} asked to publish a.parquet, and it was not done: the")
+    assert told.text.startswith(f"{ADA} could not publish a.parquet: the")
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     assert deployment.ingestion(landed).state is State.PUBLISHED
     rejections = [said for said in deployment.announcements.sent if said.ingestion == now.id][:2]
@@ -184,7 +184,7 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
 
 
 def unreplaceable() -> tuple[Deployment, LandedObject]:
-    """A deployment with a bad version of a key, whose earlier rows nobody can tell from others."""
+    """Return a deployment with a bad version of a key whose earlier rows are unidentifiable."""
     deployment = Deployment()
     deployment.ask(onNewVersion="replace")
     deployment.land(KEY)
@@ -230,7 +230,7 @@ def test_what_was_refused_and_is_done_later_is_told() -> None:
     act(deployment.adapters, pressed)
     refused, done = (told.text for told in answers(deployment))
     assert "is gone" in refused
-    assert done.startswith(f"{ADA} has a.parquet published anyway: it is audited now")
+    assert done.startswith(f"{ADA} approved a.parquet: it is audited now")
 
 
 def test_buttons_of_an_older_release_are_understood() -> None:

@@ -32,7 +32,7 @@ WORDS = "2 of 5 rows could not be read: amount 'x'; the whole row. They will be"
 
 
 def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:
-    """The report of a file with two rows that could not be read."""
+    """Return the report of a file with two rows that could not be read."""
     return replace(
         report,
         verdict=Verdict.REJECTED,
@@ -46,13 +46,13 @@ def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:
 
 
 def older(report: AuditReport) -> AuditReport:
-    """The report of an older release, which wrote such rows with nulls and did not count them."""
+    """Return the report of an older release, which wrote such rows with uncounted nulls."""
     told = unreadable(report, nulled=False)
     return replace(told, rows_read=3, rows_rejected=0, rows_unreadable=0)
 
 
 def as_told(deployment: Deployment) -> Script:
-    """The run that leaves such rows out, or nulls their cells, as its job is told."""
+    """Return the run that leaves such rows out, or nulls their cells, as its job is told."""
 
     def script(report: AuditReport) -> AuditReport:
         wanted = report.ingestion, report.attempt
@@ -64,7 +64,7 @@ def as_told(deployment: Deployment) -> Script:
 
 
 def failed(script: Script | None = None) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file of which two rows could not be read."""
+    """Return a deployment with a file of which two rows could not be read."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=script or as_told(deployment))
     deployment.settle()

@@ -17,7 +17,7 @@ KEY = "shop/orders/b.parquet"
 
 
 def put_back() -> tuple[Deployment, Ingestion]:
-    """A deployment whose main was put back behind the second of two files, and that file."""
+    """Return a deployment whose main was put back behind the second of two files, and that file."""
     deployment = Deployment()
     deployment.land("shop/orders/a.parquet")
     deployment.settle()
@@ -89,7 +89,7 @@ def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[O
     assert isinstance(table, FakeTable)
     [file] = deployment.lake.report(lost.report_key).files
     deployment.catalog.commit("main", TABLE, table.append(file.path))
-    with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*take that file out first"):
+    with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*remove that file from the table first"):
         act(deployment.adapters, lost)
     assert deployment.ledger.get(lost.id) == lost
 

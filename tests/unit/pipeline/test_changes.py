@@ -235,7 +235,7 @@ def test_people_decide_on_a_rejected_change(deployment: Deployment) -> None:
     ((_, told),) = deployment.alerts.posted
     assert told.text == "Rejected: change of shop.orders (CHECKS_FAILED)"
     assert "UPDATE shop.orders SET id = id + 1" in str(told.blocks)
-    assert "*Asked for* by Ann" in str(told.blocks)
+    assert "*Change* by Ann" in str(told.blocks)
     replayed = replay(deployment.adapters, failed).ingestion
     assert replayed.state is State.SUBMITTED
     deployment.settle()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from functions.model.ingestion import State
-from functions.pipeline.publish import Unit, unit_of
+from functions.pipeline.rebase import Unit, unit_of
 from tests.fakes.deployment import Deployment, share_an_intent, wait_together
 
 pytestmark = pytest.mark.usefixtures("quiet")

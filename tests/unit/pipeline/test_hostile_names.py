@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import documents, terminal
+from cli import json_output, terminal
 from functions.adapters.ledger_items import to_item
 from functions.model.ingestion import State
 from functions.model.merge_commit import message, properties
@@ -102,7 +102,7 @@ def test_a_key_acts_nowhere_that_people_look(key: str, capsys: pytest.CaptureFix
     terminal.err().print(f"{key} (X)")
     shown = capsys.readouterr()
     assert not ACTING.search(shown.out + shown.err)
-    text = documents.text([documents.of_ingestion(named)])
+    text = json_output.text([json_output.of_ingestion(named)])
     assert not ACTING.search(text)
     assert json.loads(text)[0]["key"] == named.landed.key
     assert not ACTING.search(str(alert(named, REPORT)))
@@ -209,7 +209,7 @@ def test_only_the_landing_bucket_is_taken_in() -> None:
     assert list(deployment.ledger.all()) == []
     deployment.sweep()
     assert len(deployment.alerts.posted) == 3
-    assert "only what lands in landing" in str(deployment.alerts.posted)
+    assert "it is not in the landing bucket" in str(deployment.alerts.posted)
     assert [each.landed.key for each in deployment.ledger.all()] == [own.key]
 
 

@@ -16,7 +16,7 @@ from functions.operations.failed import publish_anyway, replay
 from functions.operations.reconcile import reconciled
 from functions.pipeline.complete import conclude
 from functions.pipeline.publish import publish
-from functions.pipeline.versions import is_newer, standing
+from functions.pipeline.versions import is_newer, status_among
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable
@@ -482,7 +482,7 @@ def test_what_was_replaced_is_not_live() -> None:
     """Of the earlier versions only those are to be replaced that no other one has replaced."""
     older = [version(n, f"{n}", "2026") for n in range(1, 4)]
     older[1] = replace(older[1], replaced=("1",))
-    seen = standing(version(4, "4", "2026"), older)
-    assert [each.id for each in seen.live] == ["2", "3"]
-    assert not seen.newer
-    assert standing(older[0], older[1:]).newer
+    status = status_among(version(4, "4", "2026"), older)
+    assert [each.id for each in status.live] == ["2", "3"]
+    assert not status.newer
+    assert status_among(older[0], older[1:]).newer

@@ -7,16 +7,17 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from cli import documents, terminal
+from cli import json_output, terminal
 from cli.ingestions import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
 from functions.model.alert import (
     Kind,
 )
-from functions.model.ingestion import Ingestion, State, standing
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import (
-    seen,
+    state_token,
 )
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
@@ -80,7 +81,7 @@ def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
     closed, newer = deployment.ingestion(old), deployment.ingestion(new)
     assert (closed.superseded_by, closed.is_open) == (newer.id, False)
     assert "superseded" in closed.times
-    assert newer.id in standing(closed)
+    assert newer.id in status_text(closed)
     told = [alert for _, alert in deployment.alerts.posted if alert.ingestion == closed.id]
     assert [each.kind for each in told] == [Kind.FAILED, Kind.RECOVERED]
     assert told[-1].text == "Superseded: a.parquet"
@@ -153,7 +154,9 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
     deployment, old = failed()
     before = deployment.ingestion(old)
     presses = [
-        ActionRequest(verb, Seen(before.id, seen(before)), "ada (U0ADA)", "it is known").text()
+        ActionRequest(
+            verb, Seen(before.id, state_token(before)), "ada (U0ADA)", "it is known"
+        ).text()
         for verb in (Verb.PUBLISH, Verb.REPLAY)
     ]
     new = deployment.land(KEY)
@@ -186,7 +189,7 @@ def test_the_page_offers_nothing_but_to_discard_it() -> None:
             actions_plan.plan(deployment.adapters, opened, asked)
         with pytest.raises(LakegateError, match=f"SUPERSEDED.*{newer}"):
             actions_plan.carry_out(deployment.adapters, opened, asked)
-    assert documents.of_ingestion(now)["superseded_by"] == newer
+    assert json_output.of_ingestion(now)["superseded_by"] == newer
     console = Console(width=250, record=True, file=StringIO())
     console.print(terminal.runs([now]), page(now, None))
     assert f"CHECKS_FAILED, superseded by {newer[:12]}" in (text := console.export_text())

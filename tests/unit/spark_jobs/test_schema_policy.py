@@ -160,7 +160,7 @@ def test_an_unknown_policy_is_refused() -> None:
     for setting, value in (("extraColumns", "ignore"), ("missingColumns", "drop")):
         text = contract_text(settings=f"- {{property: {setting}, value: {value}}}\n")
         (problem,) = problems_of(text)
-        assert "is none of" in problem.reason
+        assert "; use one of" in problem.reason
 
 
 def test_the_policy_is_part_of_what_a_contract_demands() -> None:

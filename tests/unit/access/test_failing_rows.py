@@ -1,8 +1,8 @@
-"""What the contract that judged a file conceals, and what the one in force does."""
+"""Confidential columns of the contract of an audit, and of the contract in force."""
 
 import pytest
 
-from access.masking import Concealment, concealment
+from access.failing_rows import Concealment, concealment
 from lakegate.contract.model import Contract, parse
 from tests.fakes.deployment import Deployment
 
@@ -34,7 +34,7 @@ def contract(**terms: str) -> Contract:
 
 
 def test_a_part_conceals_the_whole() -> None:
-    """Of a column with a confidential part nothing is shown: its values hold the part's."""
+    """A column with a confidential part is hidden completely."""
     assert contract(email="confidential").concealed == {"customer"}
     assert contract().concealed == frozenset()
 
@@ -48,20 +48,20 @@ def test_a_part_conceals_the_whole() -> None:
     ],
 )
 def test_either_contract_conceals(now: str, hidden: Concealment) -> None:
-    """What was confidential when a file was judged stays so, and what is so by now counts too."""
+    """A column is hidden if either contract calls it confidential."""
     deployment = Deployment()
     deployment.lake.put_text(KEY, now.encode())
     assert concealment(deployment.adapters, contract(id_="confidential"), KEY) == hidden
 
 
 def test_without_a_contract_in_force_the_old_one_counts() -> None:
-    """Where a table's contract is gone by now, the one that judged the file says what is shown."""
+    """Without a contract in force, the contract of the audit decides."""
     found = concealment(Deployment().adapters, contract(id_="confidential"), "contracts/gone.yaml")
     assert found == Concealment(every=False, columns=frozenset({"id"}))
 
 
 def test_a_column_is_concealed_however_it_is_spelt() -> None:
-    """What one of two contracts conceals is so under the other one's spelling of the name."""
+    """A confidential column is hidden in any spelling."""
     deployment = Deployment()
     deployment.lake.put_text(KEY, text(id_="confidential").replace("name: id", "name: ID").encode())
     found = concealment(deployment.adapters, contract(), KEY)

@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 
-from cli import documents
+from cli import json_output
 from tests.fakes.deployment import Deployment
 from tests.unit.cli.cli_examples import ERRORED, LANDED, PUBLISHED, REJECTED
 
@@ -9,14 +9,14 @@ _PROMISED = ("id", "key", "table", "state", "branch", "rows", "reason", "checks"
 
 
 def test_a_document_has_what_programs_rely_on() -> None:
-    """Every promised name is there for an ingestion in any state, in flight or ended."""
+    """Every documented key exists for an ingestion in any state."""
     for ingestion in (LANDED, PUBLISHED, REJECTED, ERRORED):
-        assert set(_PROMISED) <= documents.of_ingestion(ingestion).keys()
+        assert set(_PROMISED) <= json_output.of_ingestion(ingestion).keys()
 
 
 def test_a_document_says_what_the_ledger_says() -> None:
-    """Values come through as they are: the id whole, the key unescaped, hashes and times."""
-    text = documents.text(documents.of_ingestion(PUBLISHED))
+    """Values are unchanged: the full id, the unescaped key, hashes and times."""
+    text = json_output.text(json_output.of_ingestion(PUBLISHED))
     document = json.loads(text)
 
     assert "März" in text
@@ -36,31 +36,31 @@ def test_a_document_says_what_the_ledger_says() -> None:
 
 
 def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:
-    """A likely duplicate names its original, a new version those that it replaced; null if none."""
+    """A duplicate names its original, a new version those it replaced; else null."""
     again = replace(PUBLISHED, duplicate_of="e" * 32, replaced=("f" * 32,), replaced_rows=7)
-    document = json.loads(documents.text(documents.of_ingestion(again)))
+    document = json.loads(json_output.text(json_output.of_ingestion(again)))
     assert document["duplicate_of"] == "e" * 32
     assert (document["replaced"], document["replaced_rows"]) == (["f" * 32], 7)
-    assert documents.of_ingestion(PUBLISHED)["duplicate_of"] is None
+    assert json_output.of_ingestion(PUBLISHED)["duplicate_of"] is None
 
 
 def test_a_reason_has_its_code_for_programs() -> None:
-    """Why a file was not published comes as a code and a sentence."""
-    assert documents.of_ingestion(ERRORED)["reason"] == {
+    """The reason has a code and a message."""
+    assert json_output.of_ingestion(ERRORED)["reason"] == {
         "code": "NO_CONTRACT",
         "message": "no contract claims the key",
     }
 
 
 def test_the_report_is_the_one_beside_the_lake() -> None:
-    """`show --json` carries the audit report as the job wrote it, and null where there is none."""
+    """`show --json` has the job's audit report unchanged, null if there is none."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.parquet")
     deployment.settle()
     ingestion = deployment.ingestion(landed)
     report = deployment.lake.report(ingestion.report_key)
 
-    document = json.loads(documents.text(documents.with_report(ingestion, report)))
+    document = json.loads(json_output.text(json_output.with_report(ingestion, report)))
 
     assert document["report"] == json.loads(report.to_json())
-    assert documents.with_report(ERRORED, None)["report"] is None
+    assert json_output.with_report(ERRORED, None)["report"] is None

@@ -1,4 +1,4 @@
-"""What `--json` prints: ingestions and their reports as JSON documents."""
+"""Convert ingestions and audit reports to the JSON that `--json` prints."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from lakegate.text import escaped_json
 
 
 def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
-    """An ingestion; `state` is its end, or the last step that it has behind it."""
+    """Return an ingestion as JSON; `state` is its final state or last finished step."""
     return {
         "id": ingestion.id,
         "state": ingestion.state.value,
@@ -52,11 +52,11 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
 
 
 def with_report(ingestion: Ingestion, report: AuditReport | None) -> dict[str, Any]:
-    """An ingestion with its last attempt's audit report, null where the job left none."""
+    """Return an ingestion with its last attempt's audit report, null if there is none."""
     document = json.loads(report.to_json()) if report else None
     return {**of_ingestion(ingestion), "report": document}
 
 
 def text(document: Mapping[str, Any] | list[dict[str, Any]]) -> str:
-    """A document as it is printed, where no text in it acts on a terminal."""
+    """Return a document as printable text, with terminal control characters escaped."""
     return escaped_json(json.dumps(document, indent=2, ensure_ascii=False))

@@ -11,8 +11,11 @@ from pathlib import Path
 from infra import package
 from infra.setup import deploy_environment
 from infra.template import read
-from tests.e2e.bare import ROOT, STAGE, Cloud
+from tests.deploy.bare import ROOT, STAGE, Cloud
 
+_PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
+# osls needs it twice: without a stack, to build and prepare, and then to open what osls made.
+FIRST = f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}"
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 # They tell their makers nothing and ask for no newer version; osls looks often, not every 5 s.
 _ENVIRONMENT = {

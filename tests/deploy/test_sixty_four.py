@@ -20,6 +20,8 @@ from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
+from tests.deploy.bare import Cloud
+from tests.deploy.tools import Checkout
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.e2e.killing import sweep_grace
 from tests.waiting import eventually
@@ -31,6 +33,13 @@ _ROWS = 1000
 _TABLE = "many.orders"
 _SMALL = 10.0  # amounts below it are deleted from main
 _PATIENCE = 1500
+
+
+@pytest.fixture
+def gate(cloud: Cloud, checkout: Checkout) -> Iterator[Gate]:
+    """What osls deployed: while these files wait, the other lane goes on with the local stack."""
+    with cloud.entered():
+        yield cloud.gate()
 
 
 @pytest.fixture(autouse=True)

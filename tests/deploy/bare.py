@@ -1,15 +1,12 @@
-"""Empty clouds to deploy to: ministack and Nessie with nothing but what a user puts there."""
+"""A cloud to deploy to: an account, Nessie, EMR and Slack with what a user puts there."""
 
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from access import deployment
 from infra import nessie_tokens
@@ -18,8 +15,8 @@ from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack
 from infra.local.ministack import KeyFiles
 from infra.stage import Stage
+from tests.deploy.account import Account
 from tests.e2e.conftest import Gate
-from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 STAGE = Stage(settings.STAGE, ministack.ACCOUNT, ministack.REGION)
@@ -48,6 +45,17 @@ class Cloud:
     def stacks(self) -> Stacks:
         return Stacks(ministack.client("cloudformation", self.at["ministack"]))
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have this process's environment lead to the cloud."""
+        before = dict(os.environ)
+        try:
+            os.environ.update(parts.aws_environment(self.at["ministack"], self.at["emr"]))
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
     def gate(self) -> Gate:
         """What was deployed, to look at."""
         outputs = self.stacks.outputs(STAGE.stack)
@@ -55,20 +63,7 @@ class Cloud:
         stack.write(self.home, deployed)
         return Gate(self.home, deployment.of_stack(deployed).adapters())
 
-    def empty(self) -> None:
-        """Have nothing there but what a user puts there who has a platform; Spark stays warm."""
-        for name in ("nessie", "ministack"):
-            processes.stop(self.home, name)
-            shutil.rmtree(self.home / name, ignore_errors=True)
-        ministack.prepare(self.home, self.at["ministack"], datetime.now(UTC))
-        for part in self.parts.values():
-            if not processes.is_running(self.home, part.command):
-                processes.start(self.home, part.command)
-        for part in self.parts.values():
-            part.wait(self.home)
-        self._prepare()
-
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Put what who has a platform already puts: its facts, and the secrets."""
         facts = Facts(ministack.client("ssm", self.at["ministack"]), STAGE)
         facts.put(settings.facts(self.at))
@@ -78,32 +73,23 @@ class Cloud:
 
 
 @contextmanager
-def ministack_alone(home: Path) -> Iterator[Callable[[str], Any]]:
-    """An empty ministack; gives boto3's clients of its services."""
-    port = parts.choose_ports(home)["ministack"]
-    address = f"http://127.0.0.1:{port}"
-    command = ministack.command(home, ROOT / ".venv-ministack/bin/python", port)
-    ministack.prepare(home, address, datetime.now(UTC))
-    try:
-        processes.start(home, command)
-        processes.wait_until(home, command.part, lambda: ministack.answers(address), PATIENCE)
-        yield partial(ministack.client, endpoint=address)
-    finally:
-        processes.stop(home, command.part)
+def cloud(account: Account) -> Iterator[Cloud]:
+    """A cloud that is ready to deploy to.
 
-
-@contextmanager
-def cloud(home: Path) -> Iterator[Cloud]:
-    """A cloud that runs once it is emptied; this process's environment leads to it."""
+    Its account has other stages, and nothing of this one but what who has a platform puts there.
+    """
+    home = account.home
     tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts.parts(home, ROOT, parts.choose_ports(home), tokens["reader"])
     made = Cloud(home, every, tokens)
-    before = dict(os.environ)
+    own = [part for name, part in every.items() if name != "ministack"]
     try:
-        os.environ.update(parts.aws_environment(made.at["ministack"], made.at["emr"]))
+        for part in own:
+            processes.start(home, part.command)
+        for part in every.values():
+            part.wait(home)
+        made.prepare()
         yield made
     finally:
-        os.environ.clear()
-        os.environ.update(before)
-        for name in reversed(list(every)):
-            processes.stop(home, name)
+        for part in reversed(own):
+            processes.stop(home, part.name)

@@ -1,4 +1,4 @@
-"""Marks in memory."""
+"""Refresh leases in memory."""
 
 import uuid
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class _Mark:
     until: datetime | None = None
 
 
-class FakeMarks:
+class FakeRefreshLeases:
     """Of each table what was begun and done, and who is at it."""
 
     def __init__(self) -> None:
         self._marks: dict[str, _Mark] = {}
 
     def lease(self, table: str, position: int, now: datetime, seconds: int) -> Lease | None:
-        """See Marks.lease."""
+        """See RefreshLeases.lease."""
         mark = self._marks.setdefault(table.lower(), _Mark(table))
         if mark.of != table:
             raise taken(table, mark.of, "delete its mark")
@@ -38,18 +38,18 @@ class FakeMarks:
         return mark.lease
 
     def done(self, lease: Lease) -> None:
-        """See Marks.done."""
+        """See RefreshLeases.done."""
         mark = self._marks[lease.table.lower()]
         if mark.lease != lease:
             raise _leased(lease.table)
         mark.done, mark.lease, mark.until = lease.position, None, None
 
     def free(self, lease: Lease) -> None:
-        """See Marks.free."""
+        """See RefreshLeases.free."""
         mark = self._marks[lease.table.lower()]
         if mark.lease == lease:
             mark.lease, mark.until = None, None
 
 
 def _leased(table: str) -> Transient:
-    return Transient("LEASED", f"{table} is being brought along by another one")
+    return Transient("LEASED", f"another process is refreshing {table}")

@@ -1,4 +1,7 @@
-"""lakegate, osls and SAM each deploy onto an empty cloud; docs/aws.md is followed to the letter."""
+"""docs/aws.md is followed to the letter, from an empty stage on, with each tool that deploys.
+
+That osls and SAM make one and the same stack is proved by tests/deploy/test_descriptors.py.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,34 +15,22 @@ from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e import bare
-from tests.e2e.bare import ROOT, STAGE, Cloud
+from tests.deploy.bare import ROOT, STAGE, Cloud
+from tests.deploy.tools import Checkout
 from tests.e2e.conftest import Gate, contract
-from tests.e2e.tools import Checkout
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _TABLE = "shop.orders"
-_PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
-_DEPLOY = {
-    "lakegate": "lakegate deploy --stage local --own-platform",
-    "osls": f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}",
-    "sam": f"{_PREPARE}\nsam deploy --config-env local --no-confirm-changeset\n{_PREPARE}",
-}
 _ids = count(1000)
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with bare.cloud(tmp_path_factory.mktemp("cloud")) as cloud:
-        yield cloud
-
-
-@pytest.fixture(scope="module")
-def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    return Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
+@pytest.fixture(scope="module", autouse=True)
+def entered(cloud: Cloud) -> Iterator[None]:
+    with cloud.entered():
+        yield
 
 
 def see_through(gate: Gate, name: str) -> None:
@@ -53,16 +44,12 @@ def see_through(gate: Gate, name: str) -> None:
     assert gate.alerts(rejected)
 
 
-@pytest.mark.parametrize("tool", _DEPLOY)
-def test_a_tool_deploys_onto_an_empty_cloud(cloud: Cloud, checkout: Checkout, tool: str) -> None:
-    """What it deploys publishes a good file, and rejects a bad one and says so."""
-    cloud.empty()
-
-    checkout.run(_DEPLOY[tool])
-
+@pytest.mark.usefixtures("checkout")
+def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
+    """What osls deploys publishes a good file, and rejects a bad one and says so."""
     gate = cloud.gate()
     gate.put_contract(contract(_TABLE, "csv"))
-    see_through(gate, tool)
+    see_through(gate, "first")
     assert gate.rows(_TABLE) == [(1, 5.0), (2, 6.0)]
 
 
@@ -99,7 +86,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
         with (checkout.root / code).open("a") as file:
             file.write("# A later release.\n")
 
-    checkout.run(_DEPLOY["lakegate"])
+    checkout.run("lakegate deploy --stage local")
 
     late = [drop(gate, f"late-{number}") for number in range(2)]
     ended = [gate.end(landed) for landed in (*early, *late)]

@@ -1,25 +1,23 @@
 """template.yaml on ministack, with functions that note what reaches them."""
 
 import json
-import os
 import shutil
-import signal
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra import package
-from infra.local import ministack, parts, processes
 from infra.local.deploy import deploy
-from infra.local.settings import APPLICATION, EVENT_SOURCE, STAGE, facts, parameters
+from infra.local.settings import APPLICATION, EVENT_SOURCE, facts, parameters
 from lakegate.errors import LakegateError
-from tests.waiting import PATIENCE, eventually
+from tests.deploy.account import Account
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
 
+_STAGE, _OTHER = "noted", "mended"
 _ROOT = Path(__file__).parents[2]
 _STUBS = Path(__file__).parent / "stubs"
 _NOWHERE = dict.fromkeys(("nessie", "emr", "slack"), "http://127.0.0.1:1")
@@ -33,44 +31,26 @@ _TIMES = {
 
 
 class Aws:
-    """A ministack with the template deployed, and functions from a checkout of this test's own."""
+    """The account with the template deployed, and functions from a checkout of this test's own."""
 
-    def __init__(self, home: Path, root: Path) -> None:
-        self.home = home
+    def __init__(self, account: Account, root: Path) -> None:
+        self.account = account
         self.root = root
-        self.endpoint = ""
         self.outputs: dict[str, str] = {}
-
-    def start(self) -> None:
-        """Start ministack, on another port than before, and deploy."""
-        (self.home / "ports.json").unlink(missing_ok=True)
-        port = parts.choose_ports(self.home)["ministack"]
-        self.endpoint = f"http://127.0.0.1:{port}"
-        python = _ROOT / ".venv-ministack" / "bin" / "python"
-        ministack.prepare(self.home, self.endpoint, datetime.now(UTC))
-        processes.start(self.home, ministack.command(self.home, python, port))
-        processes.wait_until(
-            self.home, "ministack", lambda: ministack.answers(self.endpoint), PATIENCE
-        )
-        self.deploy()
 
     def deploy(self) -> None:
         """Deploy what the checkout has by now."""
         built = package.build(self.root, lambda _: None)
         told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
-        self.outputs = deploy(self.endpoint, STAGE, _ROOT / "template.yaml", built, *told)
+        self.outputs = deploy(self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told)
 
-    def stop(self) -> None:
-        processes.stop(self.home, "ministack")
-
-    def kill(self) -> None:
-        """End ministack as a power cut does."""
-        found = processes.running(self.home, "ministack")
-        assert found
-        os.kill(found.pid, signal.SIGKILL)
+    def start(self) -> None:
+        """Start the account again, at another address, and deploy."""
+        self.account.start()
+        self.deploy()
 
     def client(self, service: str) -> Any:
-        return ministack.client(service, self.endpoint)
+        return self.account.client(service)
 
     def land(self, key: str) -> str:
         """Put a file into the landing bucket; returns its version."""
@@ -125,18 +105,17 @@ class Aws:
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
+def aws(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(_STUBS, root, dirs_exist_ok=True)
     (root / "requirements.txt").write_text("")
     for name in ("lakegate", "spark_jobs"):
         shutil.copytree(_ROOT / name, root / name)
-    aws = Aws(tmp_path_factory.mktemp("home"), root)
-    try:
-        aws.start()
-        yield aws
-    finally:
-        aws.stop()
+    aws = Aws(account, root)
+    aws.deploy()
+    yield aws
+    for stage in (_STAGE, _OTHER):  # their functions would hear of later suites' job runs
+        aws.client("cloudformation").delete_stack(StackName=f"lakegate-{stage}")
 
 
 def test_an_upload_reaches_on_upload(aws: Aws) -> None:
@@ -205,7 +184,7 @@ def test_everything_survives_a_clean_stop(aws: Aws) -> None:
     noted = eventually(lambda: aws.notes("stopped/"))
     dead = aws.messages("UploadDeadLettersUrl")
 
-    aws.stop()
+    aws.account.stop()
     aws.start()
 
     assert version in aws.versions("LandingBucketName")
@@ -219,13 +198,13 @@ def test_everything_survives_a_kill(aws: Aws) -> None:
     """What was acknowledged is there after a kill, but for queues; a message may come twice."""
     version = aws.land("killed/before")
     eventually(lambda: aws.notes("killed/"))
-    deployed = aws.home / "ministack" / "state" / "cloudformation.json"
+    deployed = aws.account.home / "ministack" / "state" / "cloudformation.json"
     eventually(deployed.exists, message="the deployment was not saved")
     aws.note("killed/put")
     aws.note("killed/both#1", "killed/both#2")
     noted = aws.notes("killed/")
 
-    aws.kill()
+    aws.account.kill()
     aws.start()
 
     assert version in aws.versions("LandingBucketName")
@@ -250,9 +229,9 @@ Outputs:"""
     told = facts(_NOWHERE), parameters(_NOWHERE)
 
     with pytest.raises(LakegateError, match="Wrong"):
-        deploy(aws.endpoint, "other", bad, built, *told)
+        deploy(aws.account.endpoint, _OTHER, bad, built, *told)
 
-    assert deploy(aws.endpoint, "other", good, built, *told)["LedgerTableName"]
+    assert deploy(aws.account.endpoint, _OTHER, good, built, *told)["LedgerTableName"]
 
 
 def test_changed_code_is_what_runs_next(aws: Aws) -> None:

@@ -1,7 +1,7 @@
 """Stacks by change sets, on ministack."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,18 +11,20 @@ from infra.aws.artifacts import Artifacts
 from infra.aws.site import connect
 from infra.aws.stack_plan import StackSpec, deploy_stack
 from infra.cloudformation import Change, Stacks
+from infra.local import ministack
+from infra.stage import Stage
 from lakegate.errors import LakegateError
-from tests.e2e.bare import STAGE, ministack_alone
+from tests.deploy.account import Account
 
 pytestmark = pytest.mark.stack
 
 Client = Callable[[str], Any]
+STAGE = Stage("change-sets", ministack.ACCOUNT, ministack.REGION)
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with ministack_alone(tmp_path_factory.mktemp("home")) as client:
-        yield client
+@pytest.fixture
+def client(account: Account) -> Client:
+    return account.client
 
 
 @pytest.fixture

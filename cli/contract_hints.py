@@ -1,0 +1,99 @@
+"""Hints for authors of contracts: settings that are valid, but probably not intended."""
+
+import re
+from collections.abc import Iterator
+
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.yaml import Problem, load
+from lakegate.limits import DEFAULTS, Limits
+
+_FLOATS = ("", "double", "float", "real", "double precision")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# fmt: off
+_PERSONAL = {
+    "email", "mail", "phone", "telephone", "mobile", "fax", "iban", "bic", "ssn", "passport",
+    "birthday", "birthdate", "birth", "dob", "surname", "firstname", "lastname", "fullname",
+    "username", "street", "address", "salary", "gender", "ip", "password",
+}
+_PERSONS = {
+    "first", "last", "middle", "full", "maiden", "given", "family", "user", "customer", "client",
+    "person", "contact", "patient", "employee", "member", "passenger", "guest", "holder",
+}
+_MONEY = {
+    "price", "amount", "amt", "cost", "total", "fee", "tax", "vat", "salary", "revenue", "discount",
+    "balance", "payment", "fare", "tip", "charge", "turnover", "budget",
+}
+_KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "isbn", "ean"}
+# fmt: on
+
+
+def hints(text: str, source: str, limits: Limits = DEFAULTS) -> tuple[Problem, ...]:
+    """Return suggestions to improve a valid contract, in the order of the lines."""
+    root = Field(load(text, source, [], limits), "", [])
+    found: list[Problem] = []
+    for table in root.at("schema").items():
+        for column in _columns(table.at("properties")):
+            found += _on_column(column)
+    if not any(item.has("channel") for item in root.at("support").items()):
+        found.append(
+            _hint(
+                root, "support", "without a Slack channel, no owner is notified of a rejected file"
+            )
+        )
+    return tuple(sorted(found, key=lambda hint: hint.line))
+
+
+def _columns(properties: Field) -> Iterator[Field]:
+    for column in properties.items():
+        yield column
+        yield from _columns(column.at("properties"))
+        yield from _columns(column.at("items").at("properties"))
+
+
+def _on_column(column: Field) -> Iterator[Problem]:
+    name = column.text("name")
+    if looks_personal(name) and not column.has("classification"):
+        reason = "looks personal: hide it in reports and alerts with classification: confidential"
+        yield _hint(column, "name", reason)
+    is_double = column.text("physicalType").lower() in _FLOATS
+    if is_double and column.text("logicalType") == "number" and looks_like_money(name):
+        reason = "looks like money, but a double rounds: use physicalType: decimal(12,2)"
+        yield _hint(column, "name", reason)
+    whole_value = column.flag("unique") or column.flag("primaryKey") or looks_like_a_key(name)
+    options = [rule.at("arguments") for rule in column.at("quality").items()]
+    for place in (column.at("logicalTypeOptions"), *options):
+        if place.has("pattern") and not _anchored(place.text("pattern"), whole_value=whole_value):
+            reason = "matches anywhere in the value: add ^ and $ to match all of it"
+            yield _hint(place, "pattern", reason)
+
+
+def _anchored(pattern: str, *, whole_value: bool) -> bool:
+    """Return whether a pattern has an anchor at one end, or at both ends if `whole_value`."""
+    ends = (pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$"))
+    return all(ends) if whole_value else any(ends)
+
+
+def _hint(field: Field, key: str, reason: str) -> Problem:
+    place = field.at(key)
+    return Problem(place.node.line, place.path, reason)
+
+
+def looks_personal(name: str) -> bool:
+    """Return whether a column's name suggests personal data: `email`, `customer_name`, `name`."""
+    words = _words(name)
+    a_persons_name = "name" in words and (len(words) == 1 or bool(_PERSONS.intersection(words)))
+    return a_persons_name or bool(_PERSONAL.intersection(words))
+
+
+def looks_like_money(name: str) -> bool:
+    """Return whether a column's name suggests an amount of money: `unitPrice`, `total`."""
+    return bool(_MONEY.intersection(_words(name)))
+
+
+def looks_like_a_key(name: str) -> bool:
+    """Return whether a column's name suggests an identifier: `order_id`, `sku`."""
+    return bool(_KEYS.intersection(_words(name)[-1:]))
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]

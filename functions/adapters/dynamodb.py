@@ -1,0 +1,39 @@
+"""DynamoDB's refusals as errors of Lakegate."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lakegate.errors import Transient
+
+_CONDITION_FAILED = "ConditionalCheckFailed"
+
+
+class ConditionFailed(Exception):
+    """The condition of a write did not hold."""
+
+
+class TransactionCancelled(Exception):
+    """Conditions of a transaction did not hold; `failed` has a flag for each of its writes."""
+
+    def __init__(self, reasons: Sequence[dict[str, str]]) -> None:
+        super().__init__()
+        self.failed = [reason.get("Code") == _CONDITION_FAILED for reason in reasons]
+
+
+@contextmanager
+def translated(code: str) -> Iterator[None]:
+    """Raise ConditionFailed, TransactionCancelled, or Transient with this code."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
+            raise ConditionFailed from error
+        reasons: Any = error.response.get("CancellationReasons", [])
+        if _CONDITION_FAILED in [reason.get("Code") for reason in reasons]:
+            raise TransactionCancelled(reasons) from error
+        raise Transient(code, f"DynamoDB refused: {error}") from error
+    except BotoCoreError as error:
+        raise Transient(code, f"DynamoDB did not answer: {error}") from error

@@ -1,0 +1,64 @@
+"""The terms of a contract that an ingestion keeps."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakegate.contract.model import Contract
+from lakegate.landing import BATCH
+
+
+@dataclass(frozen=True)
+class ContractTerms:
+    """The terms of a contract, as they were when an ingestion's branch was created.
+
+    `table` is where its rows go; for a batch it is BATCH, which is no table: its files have
+    contracts of their own. `contract_key` and `contract_version` name the contract's text.
+    `requirements_digest` is the digest of what it requires of the rows. Alerts go to `channel` and
+    name the `owner`. `on_duplicate` and `on_new_version` are the contract's settings of those
+    names. `checks_whole_table` says that it has checks of the whole table, `reads_others` that the
+    job reads other tables than its own, which it may where an older release did not say.
+    """
+
+    table: str = ""
+    contract_key: str = ""
+    contract_version: str = ""
+    requirements_digest: str = ""
+    channel: str = ""
+    owner: str = ""
+    on_duplicate: str = "publish"
+    on_new_version: str = "add"
+    checks_whole_table: bool = False
+    reads_others: bool = True
+
+    @classmethod
+    def of(cls, contract: Contract, key: str, version: str, *, is_change: bool) -> "ContractTerms":
+        """Return the terms for a file, or for a change, under one version of a contract."""
+        return cls(
+            table=contract.table,
+            contract_key=key,
+            contract_version=version,
+            requirements_digest=contract.requirements_digest,
+            channel=contract.channel,
+            owner=contract.owner,
+            on_duplicate="publish" if is_change else contract.on_duplicate,
+            on_new_version="add" if is_change else contract.on_new_version,
+            checks_whole_table=contract.checks_whole_table,
+            reads_others=is_change or contract.reads_others,
+        )
+
+    @classmethod
+    def of_batch(cls, contracts: Sequence[Contract]) -> "ContractTerms":
+        """Return what the contracts of a batch's files require together."""
+        requirements = json.dumps(
+            sorted((each.table, each.requirements_digest) for each in contracts)
+        )
+        return cls(
+            table=BATCH,
+            requirements_digest=hashlib.sha256(requirements.encode()).hexdigest()[:32],
+            channel=next((each.channel for each in contracts if each.channel), ""),
+            owner=next((each.owner for each in contracts if each.owner), ""),
+            checks_whole_table=any(each.checks_whole_table for each in contracts),
+            reads_others=any(each.reads_others for each in contracts),
+        )
