@@ -45,9 +45,11 @@ test-unit: setup ## Run the tests that need no Java and no server
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
-test-long: setup ## Tell ten times as many stories of what may happen, others each time
+test-long: export LAKEGATE_MATRIX := 1
+test-long: setup ## Tell many more stories, others each time, and strike each call in every way
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
-	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py -n auto
+	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py \
+		tests/unit/pipeline/test_crashes.py tests/unit/operations/test_rebuild_ledger.py -n auto
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy

@@ -314,10 +314,9 @@ class FakeTables:
 
     def _audited(self, table: str, source: Intent, current: FakeTable) -> tuple[str, ...]:
         audited = self._load(table, source.branch, source.hash)
-        if audited.uuid != current.uuid:
+        if _is_replaced(audited, current):
             raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
-        new = set(current.columns) - set(audited.columns)
-        if not set(audited.columns) <= set(current.columns) or any(c.endswith("!") for c in new):
+        if _has_other_columns(audited, current):
             raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
         return audited.added
 
@@ -370,6 +369,18 @@ class FakeTables:
     def _require(self, branch: str) -> None:
         if branch not in self._catalog.branches(branch):
             raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
+
+
+def _is_replaced(audited: FakeTable, current: FakeTable) -> bool:
+    """Return whether main's table was made again since the files were written."""
+    return audited.uuid != current.uuid
+
+
+def _has_other_columns(audited: FakeTable, current: FakeTable) -> bool:
+    """Return whether main's table lacks a column of the files, or requires another one."""
+    new = set(current.columns) - set(audited.columns)
+    missing = not set(audited.columns) <= set(current.columns)
+    return missing or any(column.endswith("!") for column in new)
 
 
 def _at(reference: str) -> str:

@@ -279,10 +279,15 @@ def _rewritten(file: str, spec: JobSpec) -> str:
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
     """Append in the steps of spark_jobs.append, between which others may write on the branch."""
-    if catalog.head(spec.branch) != spec.base_hash:
-        raise Transient("BRANCH_SHARED", f"another writer committed on the branch {spec.branch}")
+    _require_unshared(spec, catalog)
     catalog.append(spec.branch, spec.table, data_file(spec))
     return _report(spec, catalog.own_commit(spec.branch, spec.base_hash))
+
+
+def _require_unshared(spec: JobSpec, catalog: FakeCatalog) -> None:
+    """Raise Transient where another writer committed on the branch."""
+    if catalog.head(spec.branch) != spec.base_hash:
+        raise Transient("BRANCH_SHARED", f"another writer committed on the branch {spec.branch}")
 
 
 def _report(spec: JobSpec, audited: str) -> AuditReport:

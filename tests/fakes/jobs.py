@@ -27,9 +27,8 @@ class FakeJobs:
     def start(self, spec: JobSpec) -> str:
         """See Jobs.start."""
         name = run_name(spec.ingestion, spec.attempt)
-        for known in self._runs.values():
-            if known.run.name == name:
-                return _the_same(known, spec)
+        if known := self._started_by(name):
+            return _the_same(known, spec)
         self._started += 1
         run = f"00run{self._started:011}"
         running = JobRun(run, name, RunState.RUNNING)
@@ -50,6 +49,10 @@ class FakeJobs:
     def runs(self, since: str = "") -> list[JobRun]:
         """See Jobs.runs."""
         return [known.run for known in self._runs.values() if known.at >= since]
+
+    def _started_by(self, token: str) -> _Started | None:
+        """Return the run that the client token started, if any."""
+        return next((each for each in self._runs.values() if each.run.name == token), None)
 
     def end(self, run: str, state: RunState, details: str = "") -> None:
         """End a run; one that EMR declared over stays as it was declared."""

@@ -1,19 +1,14 @@
-"""What must be true of every deployment that has come to rest, whatever happened to it."""
+"""The promises that every deployment keeps once it has come to rest."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 from typing import Any, cast
 
 from functions.adapters.all import Adapters
 from functions.model import merge_commit
-from functions.model.alert import (
-    Kind,
-)
-from functions.model.announcement import announcements
 from functions.model.commits import Commit
-from functions.model.ingestion import ALERTED, ANNOUNCED, Ingestion, State
+from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations.failed import branches
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End
@@ -25,29 +20,30 @@ from lakegate.landing import ingestion_id, parse_report_key
 from lakegate.times import second
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
 from tests.fakes.others import Row, rows_of
 
 
 def check_promises(deployment: Deployment) -> None:
-    """Nothing lost, nothing doubled, nothing unaudited on main, nobody left untold."""
+    """Raise AssertionError unless nothing is lost, doubled, unaudited on main or not notified."""
     _nothing_is_lost(deployment)
     published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
     _batches_come_whole(deployment, [i for i in published if i.parts])
     _batches_bring_what_was_there(deployment, [i for i in deployment.ledger.all() if i.parts])
-    _no_file_comes_twice_unknown_to_people(deployment, published)
-    _no_bytes_come_twice_unknown_to_people(deployment, published)
+    _no_file_comes_twice_unapproved(deployment, published)
+    _no_bytes_come_twice_unnoticed(deployment, published)
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
     remarkable = [i for i in published if i.duplicate_of or i.warnings]
-    _of_exactly_these_people_are_told(deployment, failed + remarkable)
+    check_owners_are_notified(deployment, failed + remarkable)
     _older_failures_are_closed(deployment, failed, published)
     _no_late_decision_is_published(deployment, published)
     _the_unreadable_is_shown(deployment)
-    if not deployment.others.undid:  # which takes back what was recorded, and what readers saw
-        _of_every_end_readers_are_told(deployment)
+    if not deployment.others.undid:  # which takes back records, and what consumers read
+        check_consumers_are_notified(deployment)
         _every_run_is_recorded_once(deployment)
     check_files(deployment)
     if deployment.others.idle:
@@ -55,7 +51,7 @@ def check_promises(deployment: Deployment) -> None:
 
 
 def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
-    """How each landed object ended: its state, the reason's code, the rows."""
+    """Return the state, the reason's code and the rows of each landed object."""
     return {
         f"{i.landed.uri}@{i.landed.version}": (i.state, i.reason.code if i.reason else "", i.rows)
         for i in deployment.ledger.all()
@@ -63,12 +59,12 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
 
 
 def publishing(deployment: Deployment) -> list[Commit]:
-    """The commits on main that published something, newest first."""
+    """Return the commits on main that published something, newest first."""
     return [each for each in deployment.catalog.log() if merge_commit.published(each)]
 
 
 def left_behind(deployment: Deployment) -> list[str]:
-    """Branches that nobody needs any more."""
+    """Return the branches that can be deleted."""
     references = deployment.catalog.references()
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED and not i.discarded]
     kept = {i.branch for i in failed} | {b for i in failed for b in branches(i, references)}
@@ -105,14 +101,14 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
 
 
 def _rows(ingestion: Ingestion) -> list[Row]:
-    """The rows of a landed object; of a batch those of each of its files."""
+    """Return the rows of a landed object; of a batch those of each of its files."""
     landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
     whole = landed or [(ingestion.table, ingestion.landed)]
     return [(table, f"{each.uri}@{each.version}") for table, each in whole]
 
 
 def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingestion]) -> None:
-    """The table that took an audited file is the one that it was written for, and fits it."""
+    """Raise AssertionError where main's table is not the one that a file was written for."""
     for ingestion in published:
         for audited in deployment.ledger.history(ingestion.id):
             if audited.state is State.AUDITED and audited.attempt == ingestion.attempt:
@@ -134,7 +130,7 @@ def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
 
 
 def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> None:
-    """All rows of a batch came to main by one commit."""
+    """Raise AssertionError unless all rows of a batch came to main by one commit."""
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     for batch in (each for each in batches if each.merge_hash in log):
         commit = log[batch.merge_hash]
@@ -144,7 +140,7 @@ def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> Non
 
 
 def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestion]) -> None:
-    """Each file is as it was when its manifest landed, or within that second.
+    """Raise AssertionError unless each file is as it was when its manifest landed.
 
     Only a replay may bring one that was missing then.
     """
@@ -160,22 +156,18 @@ def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestio
             assert right, f"{file.key} was {known} when the manifest landed: {batch}"
 
 
-def _no_file_comes_twice_unknown_to_people(
-    deployment: Deployment, published: list[Ingestion]
-) -> None:
-    """A landed version came to main once, or again as people wanted who had been told of it."""
+def _no_file_comes_twice_unapproved(deployment: Deployment, published: list[Ingestion]) -> None:
+    """Raise AssertionError where a landed version came to main twice without an approval."""
     unknown = [i for i in published if not _was_held(deployment, i)]
     came = Counter(row for i in unknown for row in _rows(i))
     assert not [row for row, times in came.items() if times > 1], "a version came twice"
 
 
-def _no_bytes_come_twice_unknown_to_people(
-    deployment: Deployment, published: list[Ingestion]
-) -> None:
-    """Whose job began after the same bytes were published is their duplicate, or its own is told.
+def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Ingestion]) -> None:
+    """Raise AssertionError where the same bytes were published again and not as a duplicate.
 
-    Not where versions take each other's place, where a person answers for one of them, nor where
-    the ledger had lost one of them.
+    Not where versions replace each other, where one of them was approved, nor where the ledger had
+    lost one of them.
     """
     files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
     files = [i for i in files if not i.approval]
@@ -202,7 +194,7 @@ def _no_key_is_on_main_twice(deployment: Deployment) -> None:
 
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
-    known = {i.id: deployment.ledger.history(i.id) for i in failed}  # what the ledger lost as well
+    known = {i.id: deployment.ledger.history(i.id) for i in failed}  # with the lost
     given_up = {then.branch for each in known.values() for then in each if then.discarded}
     kept = {i.branch for i in failed if i.branch} - given_up
     gone = (
@@ -217,7 +209,7 @@ def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion
 def _older_failures_are_closed(
     deployment: Deployment, failed: list[Ingestion], published: list[Ingestion]
 ) -> None:
-    """What failed names a newer version of its key that is published, and no other one."""
+    """Raise AssertionError unless a failed ingestion names a newer published version, if any."""
     for each in (i for i in failed if not i.discarded):
         newer = {i.id for i in published if _is_later_version(i, each)} - {each.despite}
         message = f"not closed by one of {newer}: {each}"
@@ -225,7 +217,7 @@ def _older_failures_are_closed(
 
 
 def _no_late_decision_is_published(deployment: Deployment, published: list[Ingestion]) -> None:
-    """What failed once came to main before each newer version of its key, or despite it."""
+    """Raise AssertionError where one that failed was published after a newer version of its key."""
     log = [commit.hash for commit in deployment.catalog.log()][::-1]
     for each in (i for i in published if i.has_failed):
         newer = [i for i in published if _is_later_version(i, each) and i.id != each.despite]
@@ -246,74 +238,10 @@ def _the_unreadable_is_shown(deployment: Deployment) -> None:
         assert any(body in text for text in texts), f"nobody was told of {body}"
 
 
-def _of_exactly_these_people_are_told(deployment: Deployment, these: list[Ingestion]) -> None:
-    texts = [str(alert.blocks) for _, alert in deployment.alerts.posted]
-    for ingestion in these:
-        known = {each.branch for each in deployment.ledger.history(ingestion.id)}
-        of_it = [text for text in texts if _subject(ingestion) in text]
-        assert of_it, f"nobody was told of {ingestion}"
-        if ingestion.state in ALERTED:
-            for text in _failures(deployment, ingestion):
-                named = any((branch or "none created") in text for branch in known)
-                assert named, f"an alert names none of {known}"
-    ends = (Kind.FAILED, Kind.RECOVERED)
-    posted = [told for _, told in deployment.alerts.posted if told.kind in ends]
-    last = {told.ingestion: told.kind for told in posted}
-    for ingestion in deployment.ledger.all():
-        if ingestion.has_recovered:
-            right = last.get(ingestion.id) is Kind.RECOVERED
-            assert right, f"nobody was told what became of {ingestion}"
-        elif ingestion.state in ALERTED:
-            right = last.get(ingestion.id) is Kind.FAILED
-            assert right, f"nobody was told that it failed: {ingestion}"
-    told_of = {ingestion.id for ingestion in these} | set(_once_failed(deployment))
-    others = [_subject(i) for i in deployment.ledger.all() if i.id not in told_of]
-    told = [text for text in texts if "Still not published" not in text]  # which is no end
-    wrong = [text for text in told if any(subject in text for subject in others)]
-    assert not wrong, f"told of what did not fail: {wrong}"
-
-
-def _failures(deployment: Deployment, ingestion: Ingestion) -> list[str]:
-    """What people were told each time that the ingestion failed."""
-    posted = [alert for _, alert in deployment.alerts.posted if alert.ingestion == ingestion.id]
-    return [str(alert.blocks) for alert in posted if alert.kind is Kind.FAILED]
-
-
-def _subject(ingestion: Ingestion) -> str:
-    """How an alert names the ingestion that it is about."""
-    return f"*Ingestion* `{ingestion.id}`"
-
-
-def _once_failed(deployment: Deployment) -> Iterator[str]:
-    """Those that failed at some time, and may have been replayed or published since."""
-    for ingestion in deployment.ledger.all():
-        if any(each.state in ALERTED for each in deployment.ledger.history(ingestion.id)):
-            yield ingestion.id
-
-
-def _of_every_end_readers_are_told(deployment: Deployment) -> None:
-    """Of no other end; and of what is published, where its table stood on main then or later."""
-    ends = [i for i in deployment.ledger.all() if i.state in ANNOUNCED]
-    told = {each.id for each in deployment.announcements.sent}
-    for each in ends:
-        lacking = {said.id for said in announcements(each)} - told
-        assert not lacking, f"readers were not told of {lacking}"
-    known = (each for i in deployment.ledger.all() for each in deployment.ledger.history(i.id))
-    once = {said.id for i in known if i.state in ANNOUNCED for said in announcements(i)}
-    wrong = told - once
-    assert not wrong, f"readers were told of {wrong}"
-    log = [commit.hash for commit in deployment.catalog.log()][::-1]
-    for said in deployment.announcements.sent:
-        if said.state is State.PUBLISHED:
-            assert said.commit in log[: said.position], f"readers were told too early: {said}"
-            stands = deployment.catalog.metadata(log[said.position - 1], said.table)
-            assert said.metadata_location == stands, f"readers were told of another table: {said}"
-
-
 def _every_run_is_recorded_once(deployment: Deployment) -> None:
-    """Main's tables of history have what each run left, and whether it is published.
+    """Raise AssertionError unless main's tables of history have the records of each run, once.
 
-    What a driver reports after EMR declared its run over may come too late for that.
+    A report that comes after EMR declared its run over may come too late for that.
     """
     expected: Counter[str] = Counter()
     late: Counter[str] = Counter()
@@ -329,7 +257,7 @@ def _every_run_is_recorded_once(deployment: Deployment) -> None:
 
 
 def _records(deployment: Deployment, key: str) -> list[str]:
-    """What the run left whose report lies there, if it is that run's and can be read."""
+    """Return the records of the report under a key, if it is readable and belongs to that run."""
     try:
         report = deployment.lake.report(key)
     except Permanent:
@@ -339,7 +267,7 @@ def _records(deployment: Deployment, key: str) -> list[str]:
 
 
 def check_files(deployment: Deployment) -> None:
-    """Every file that a reader can reach is there: from main or a branch, now or back in time."""
+    """Raise AssertionError where a file is gone that main or a branch reaches, now or before."""
     deleted = {f"s3://lake/{key}" for key in deployment.lake.deleted}
     for name, head in deployment.catalog.references().items():
         for change in deployment.catalog.changes(head, TABLE):
@@ -356,7 +284,7 @@ def _reconcile_agrees(deployment: Deployment) -> None:
 
 
 def unwatched(deployment: Deployment) -> Adapters:
-    """The deployment's world without its journal: to look at it is no part of its story."""
+    """Return the deployment's adapters without the journal: a test's reads are not in its story."""
     return replace(
         deployment.adapters,
         landing=cast(Any, deployment.landing),

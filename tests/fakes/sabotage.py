@@ -1,73 +1,98 @@
-"""A second copy of Lakegate and its fakes, in which some texts of the source are others."""
+"""A second copy of Lakegate and its fakes, in which single functions are replaced."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType
+from functools import wraps
+from types import ModuleType
+from typing import Any
 
 _OURS = ("functions", "lakegate", "tests")
-# Log lines and metrics go where the test sends them, and texts that fit a schema still do.
+# Log lines and metrics go where the test sends them, and schemas need no second validation.
 _SHARED = ("functions.telemetry", "tests.fakes.schema")
+_copy: dict[str, ModuleType] = {}
 
 
 @dataclass(frozen=True)
-class Cut:
-    """`text`, once in the source of `module`, gives way to `instead`."""
+class Patch:
+    """`instead` in the place of a function, `Class.method` or property of a module or class.
 
-    module: str
-    text: str
-    instead: str
+    It is called with the original function, then with the call's arguments. It replaces a function
+    wherever the copy has bound it; a name that a module imports is replaced in that module alone.
+    """
+
+    owner: ModuleType | type
+    name: str
+    instead: Callable[..., Any]
 
 
 @contextmanager
-def sabotaged(cuts: Sequence[Cut]) -> Iterator[None]:
-    """Import Lakegate anew, with these cuts in its source.
+def second_copy() -> Iterator[None]:
+    """Have imports find a second copy of Lakegate, the same one each time.
 
-    What is imported inside knows nothing of what was imported before, and the other way round.
+    It shares no module with the first copy but those for logs, metrics and schemas.
     """
-    kept = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
-    finder = _Finder(cuts)
-    sys.meta_path.insert(0, finder)
+    first = _taken_out()
+    sys.modules.update(_copy)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
-        for name in filter(_ours, list(sys.modules)):
-            del sys.modules[name]
-        sys.modules.update(kept)
+        _copy.update(_taken_out())
+        sys.modules.update(first)
 
 
-class _Finder(MetaPathFinder):
-    def __init__(self, cuts: Sequence[Cut]) -> None:
-        self._cuts = cuts
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        cuts = [cut for cut in self._cuts if cut.module == fullname]
-        spec = PathFinder.find_spec(fullname, path) if cuts else None
-        if spec and spec.origin:
-            spec.loader = _Loader(fullname, spec.origin, cuts)
-        return spec
-
-
-class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, cuts: Sequence[Cut]) -> None:
-        super().__init__(name, path)
-        self._cuts = cuts
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The module's code, never a compiled file's."""
-        source = self.get_source(fullname) or ""
-        for cut in self._cuts:
-            if source.count(cut.text) != 1:
-                raise ImportError(f"{fullname} must have this text exactly once: {cut.text}")
-            source = source.replace(cut.text, cut.instead)
-        return self.source_to_code(source, self.path)
+@contextmanager
+def patched(patches: Sequence[Patch]) -> Iterator[None]:
+    """Replace functions of the copy that is imported now. Raise LookupError for unknown names."""
+    replaced: list[tuple[Any, str, Any]] = []
+    try:
+        for patch in patches:
+            *classes, last = patch.name.split(".")
+            owner = patch.owner
+            for each in classes:
+                owner = _found(owner, each)
+            original = _found(owner, last)
+            for place, name in list(_bindings(owner, last, original)):
+                replaced.append((place, name, original))
+                setattr(place, name, _replacement(original, patch.instead))
+        yield
+    finally:
+        for place, name, original in reversed(replaced):
+            setattr(place, name, original)
 
 
-def _ours(module: str) -> bool:
+def _found(owner: ModuleType | type, name: str) -> Any:
+    """Return what a module or class has under a name. Raise LookupError for an unknown name."""
+    if name not in vars(owner):
+        raise LookupError(f"{owner.__name__} has no {name}: has the function got another name?")
+    return vars(owner)[name]
+
+
+def _bindings(owner: ModuleType | type, name: str, original: Any) -> Iterator[tuple[Any, str]]:
+    """Yield each module or class that has bound the original, and to which name."""
+    yield owner, name
+    if isinstance(owner, ModuleType) and original.__module__ == owner.__name__:
+        for module in [sys.modules[each] for each in sys.modules if _is_ours(each)]:
+            for key, value in vars(module).items():
+                if value is original and module is not owner:
+                    yield module, key
+
+
+def _replacement(original: Any, instead: Callable[..., Any]) -> Any:
+    if isinstance(original, property):
+        return property(_replacement(original.fget, instead))
+
+    @wraps(original)
+    def replaced(*args: Any, **named: Any) -> Any:
+        return instead(original, *args, **named)
+
+    return replaced
+
+
+def _taken_out() -> dict[str, ModuleType]:
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if _is_ours(name)}
+
+
+def _is_ours(module: str) -> bool:
     return module.partition(".")[0] in _OURS and module not in _SHARED

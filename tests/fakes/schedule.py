@@ -1,7 +1,7 @@
-"""Events of stories in which many processes are under way at once, each as far as it has come.
+"""Events of stories in which many processes are under way at once.
 
-A process begins, and stands before its first call to an outside system; it goes on by so many
-calls, or meets a fault at the next one, whenever the story says so and whatever the others do.
+A process begins, and stops before its first call to an outside system. When the story says so, it
+goes on by some calls, or a fault strikes its next one, whatever the others do.
 """
 
 from collections.abc import Callable
@@ -20,49 +20,50 @@ from lakegate.errors import LakegateError
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import passed
-from tests.fakes.machine import File, Stage, Story, tell
+from tests.fakes.machine import tell
 from tests.fakes.processes import Process
+from tests.fakes.stage import File, Stage, Story
 
 _A_DAY = 90_000
-# So few that a story may come to the last one.
+# Few enough for a story to reach the last attempt.
 MOST_ATTEMPTS = 2
 
 
 def play(story: Story) -> Stage:
-    """Tell a story in a deployment that gives up early. Raises AssertionError as `tell` does."""
+    """Tell a story in a deployment that gives up early. Raise AssertionError as `tell` does."""
     deployment = Deployment(replace(SETTINGS, max_branches=MOST_ATTEMPTS))
     stage = tell(story, Stage(deployment, excused={"errored TOO_MANY_ATTEMPTS"}))
-    most = MOST_ATTEMPTS + stage.forgotten  # whose attempts cannot be told from others
+    most = MOST_ATTEMPTS + stage.forgotten  # whose attempts look like others
     for each in deployment.ledger.all():
         assert each.attempt - each.tries_from <= most, f"tried too often: {each}"
     return stage
 
 
 class Work(Enum):
-    """What a process does."""
+    """The work of a process."""
 
     MESSAGE = "a message is delivered"
     MESSAGES = "three messages are delivered at once"
     JOB = "a job run is carried out, for which there may be a driver already"
-    SWEEP = "the sweep comes by"
-    REPLAY = "a person replays what failed"
-    MEND = "a person replays what failed, after mending what was wrong"
-    PUBLISH = "a person publishes what was rejected"
-    DISCARD = "a person discards what failed"
-    ACCEPT = "a person accepts what was unusual"
-    EXPIRE = "the policy removes what is old, which is everything a day later"
-    REBUILD = "a person has the ledger rebuilt"
+    SWEEP = "the sweep runs"
+    REPLAY = "a command replays a failed ingestion"
+    MEND = "a command replays a failed ingestion, after its file was corrected"
+    PUBLISH = "a command publishes a failed ingestion anyway"
+    DISCARD = "a command discards a failed ingestion"
+    ACCEPT = "a command accepts a drift as the new baseline"
+    EXPIRE = "a command expires all failed ingestions of the day before"
+    REBUILD = "a command rebuilds the ledger"
 
 
 @dataclass(frozen=True)
 class Begin:
-    """A process begins; `nth` says with which message, job run or failed ingestion."""
+    """A process begins, with the `nth` message, job run or failed ingestion."""
 
     work: Work
     nth: int = 0
 
     def happen(self, stage: Stage) -> None:
-        """Let it go on until it stands before its first call."""
+        """Let it go on to its first call."""
         process = Process(partial(_failing, _WORK[self.work](stage, self.nth)))
         stage.processes.append(process)
         process.go()
@@ -83,19 +84,19 @@ class Go:
 
 
 class Trouble(Enum):
-    """What becomes of a call."""
+    """A fault at a call."""
 
     UNAVAILABLE = "it fails"
     DONE_YET_UNAVAILABLE = "it is done, and seems to have failed"
     DIES_BEFORE = "its process dies before it"
     DIES_AFTER = "its process dies after it"
     DONE_YET_MOVED = "a save is done, and done again by a client that had no answer"
-    FOREIGN = "pyiceberg raises an error that nobody knows"
+    FOREIGN = "pyiceberg raises an unknown error"
 
 
 @dataclass(frozen=True)
 class Break:
-    """The next call of a process meets trouble."""
+    """A fault strikes the next call of a process."""
 
     nth: int
     trouble: Trouble
@@ -125,40 +126,40 @@ class Lag:
 
 @dataclass(frozen=True)
 class Declare:
-    """EMR declares a job run over, while its driver goes on."""
+    """EMR declares a job run over, though its driver goes on."""
 
     nth: int = 0
     state: RunState = RunState.FAILED
 
     def happen(self, stage: Stage) -> None:
-        """Announce it; what the driver then does and reports is too late."""
+        """Send the event; what the driver then does and reports is too late."""
         stage.deployment.declare(self.nth, self.state)
         stage.excused |= {File.CRASHING.end, File.CANCELLED.end, File.CONTRADICTED.end}
 
 
 class Skew(Enum):
-    """The clocks of all drivers are wrong from now on."""
+    """From now on the clocks of all drivers are wrong."""
 
     AHEAD = "2026-03-02T12:00:00.000+00:00"
     BEHIND = "2026-02-28T12:00:00.000+00:00"
 
     def happen(self, stage: Stage) -> None:
-        """Have them say that."""
+        """Set the clocks."""
         stage.deployment.drivers_time = self.value
 
 
 @dataclass(frozen=True)
 class Undo:
-    """An administrator puts main back by some commits, or its table alone.
+    """An administrator sets main, or one table of it, back by some commits.
 
-    Not where versions replace each other: which rows are then there nobody can tell.
+    Not where versions replace each other: the rows are then unknown.
     """
 
     commits: int = 1
     table: str = ""
 
     def happen(self, stage: Stage) -> None:
-        """Do it at once."""
+        """Set it back."""
         if stage.replaces_versions:
             return
         if self.table:
@@ -168,7 +169,7 @@ class Undo:
 
 
 def _failing(work: Callable[[], object]) -> None:
-    """Do the work, which may fail: a person, or the next event, then tries once more."""
+    """Do the work, which may fail: the next command or event tries again."""
     with suppress(LakegateError):
         work()
 
@@ -228,7 +229,7 @@ def _sweep(stage: Stage, nth: int) -> Callable[[], object]:
 def _command(
     give: Callable[[Deployment, Ingestion], object],
 ) -> Callable[[Stage, int], Callable[[], object]]:
-    """Return how a command is given for an ingestion as a person has just seen it fail."""
+    """Return how a command is given for an ingestion in the state in which it was listed."""
 
     def given(stage: Stage, nth: int) -> Callable[[], object]:
         stage.excused.add("rejected SUPERSEDED")  # a newer version may be published meanwhile
@@ -252,7 +253,7 @@ def _mend(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _publish(stage: Stage, nth: int) -> Callable[[], object]:
-    """Publish it: with it may come a key that the table has."""
+    """Publish it: the table may then have a key twice."""
     reasons = ("", " CHECKS_FAILED", " LIKELY_DUPLICATE", " CANNOT_REPLACE", " SUPERSEDED")
     stage.excused |= {f"published{reason}" for reason in reasons}
     stage.deployment.keys.clear()

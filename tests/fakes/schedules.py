@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr import RunState
 from tests.fakes.deployment import OTHER_TABLE, TABLE
-from tests.fakes.machine import (
+from tests.fakes.events import (
     CHANGES,
     KEYS,
     Ask,
@@ -14,47 +14,34 @@ from tests.fakes.machine import (
     Change,
     Contract,
     Deliver,
-    File,
-    Forget,
     Land,
-    LookBeyond,
     Lose,
     LoseEntry,
+    LoseRun,
     Meddle,
-    Stage,
-    Story,
     Time,
 )
-from tests.fakes.schedule import Begin, Break, Declare, Go, Lag, Skew, Trouble, Undo, Work, play
-from tests.fakes.stories import (
+from tests.fakes.openings import (
     A_CHANGE,
     A_GROUP_LOSES_A_MEMBER,
     A_TABLE,
     BATCHES,
+    BEYOND,
+    FAILED,
     NOTHING,
-    ORDERS,
     VERSIONS,
     WAITING_TOGETHER,
-    Events,
-    explore_with,
-    flat,
-    weighted,
 )
+from tests.fakes.schedule import Begin, Break, Declare, Go, Lag, Skew, Trouble, Undo, Work, play
+from tests.fakes.stage import File, Stage, Story
+from tests.fakes.stories import Events, explore_with, flat, weighted
 
 _NTH = st.integers(0, 3)
 _FILES = st.sampled_from(
     [File.GOOD, File.GOOD, File.GOOD, File.REJECTED, File.CRASHING_ONCE, File.CORRUPT]
 )
 _ORDINARY = [Work.MESSAGE, Work.MESSAGE, Work.JOB, Work.JOB, Work.MESSAGES, Work.SWEEP]
-BEYOND: Story = (LookBeyond(), *A_TABLE, *map(Land, ORDERS))
 TWO_DRIVERS: Story = (*A_TABLE, Land(), Deliver(), Begin(Work.JOB), Begin(Work.JOB))
-FAILED: Story = (
-    *A_TABLE,
-    Land(ORDERS[0], File.REJECTED),
-    Land(ORDERS[1], File.CORRUPT),
-    Land(ORDERS[2]),
-    Time.COURSE,
-)
 OPENINGS = {
     "nothing": NOTHING,
     "a table": A_TABLE,
@@ -84,7 +71,7 @@ _EVENTS: dict[Events, int] = {
         st.builds(Batch, st.sampled_from(["monday", "tuesday"]), _FILES),
         st.builds(Lose, _NTH),
         st.sampled_from(Skew),
-        st.builds(Forget, _NTH),
+        st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
         st.builds(Contract, st.sampled_from(["asks for another column", "holds duplicates"])),
     ): 2,
@@ -100,6 +87,6 @@ def explore(
     openings: Sequence[Story] = tuple(OPENINGS.values()),
     shrinks: bool = True,
 ) -> None:
-    """Play so many schedules, the same ones for the same `start`; raises as `stories.explore`."""
+    """Play so many schedules, the same ones for the same `start`; raise as `stories.explore`."""
     drawn = st.builds(flat, st.sampled_from(openings), *_PARTS)
     explore_with(lambda story: told(play(story)), drawn, runs, start, shrinks=shrinks)

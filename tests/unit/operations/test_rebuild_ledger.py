@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from itertools import count
+from functools import cache, partial
 
 import pytest
 
@@ -14,13 +13,16 @@ from functions.model.ingestion import State
 from functions.operations.rebuild_ledger import rebuild
 from lakegate.errors import Transient
 from lakegate.landing import ingestion_id
-from tests.fakes import machine
+from tests.fakes import events
+from tests.fakes.amounts import some
 from tests.fakes.deployment import Deployment, wait_together
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.job import Script, crashed, errored, rejected
+from tests.fakes.machine import tell
+from tests.fakes.openings import BEYOND
 from tests.fakes.promises import check_promises, ends, left_behind
 from tests.fakes.schedule import Begin, Work, play
-from tests.fakes.schedules import BEYOND
+from tests.fakes.stage import File, Kind
 from tests.unit.pipeline.test_crashes import KINDS, READS, STORIES, Story
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -62,38 +64,45 @@ DYING = (rebuilt, never_rebuilt)
 LOSSES = [rebuilt, rebuilt_meanwhile, rebuilt_late, never_rebuilt]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("story", STORIES)
-def test_a_lost_ledger_changes_no_end(story: Story, loss: Loss) -> None:
-    """Whenever the ledger is lost, whole or of one file, all ends as if it had not been."""
+def test_a_lost_ledger_changes_no_end(story: Story) -> None:
+    """Whenever the ledger is lost, all of it or one ingestion, all final states are the same."""
     undisturbed, known = _watched(story)
     for number, files in known.items():
         call = undisturbed.journal.calls[number]
-        if loss in DYING and call in READS and number in undisturbed.journal.following:
-            continue  # it died after the one before
-        for ids in dict.fromkeys([files, *((file,) for file in files)]):
+        died_before = call in READS and number in undisturbed.journal.following
+        losses = [loss for loss in LOSSES if not (loss in DYING and died_before)]
+        lost = dict.fromkeys([files, *((file,) for file in files)])
+        cases = [(loss, ids) for loss in losses for ids in lost]
+        for loss, ids in some(cases, "loss", story.__name__, number):
             disturbed = _told(story, number, partial(loss, ids))
             where = f"{loss.__name__}, {len(ids)} of {len(files)} lost at call {number}, {call}"
             assert ends(disturbed) == ends(undisturbed), where
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("moment", [0.5, 0.6, 0.9, 1])
-def test_a_rebuild_that_fails_is_done_again(kind: str, moment: float) -> None:
+def test_a_rebuild_that_fails_is_done_again(moment: float) -> None:
     """Whichever call of a rebuild fails, and however, doing it again ends as an undisturbed one."""
-    effect, when = KINDS[kind]
-    for number in count():
-        deployment = _lost_at(moment)
-        begun = len(deployment.journal.calls)
-        deployment.journal.strike_at(begun + number, Fault(effect, when))
-        with suppress(Transient, ProcessDied):
+    undisturbed = ends(_told(mixed))
+    calls = len(_rebuilt(moment, None).journal.calls)
+    begun = len(_lost_at(moment).journal.calls)
+    for number in range(begun, calls):
+        for kind in some(list(KINDS), "rebuild", moment, number):
+            deployment = _rebuilt(moment, (number, Fault(*KINDS[kind])))
             list(rebuild(deployment.adapters))
-            if number >= len(deployment.journal.calls) - begun:
-                return
+            deployment.settle()
+            check_promises(deployment)
+            assert ends(deployment) == undisturbed, f"{kind} at call {number - begun}"
+
+
+def _rebuilt(moment: float, fault: tuple[int, Fault] | None) -> Deployment:
+    """Return a deployment whose ledger is rebuilt, as far as a fault allows."""
+    deployment = _lost_at(moment)
+    if fault:
+        deployment.journal.strike_at(*fault)
+    with suppress(Transient, ProcessDied):
         list(rebuild(deployment.adapters))
-        deployment.settle()
-        check_promises(deployment)
-        assert ends(deployment) == ends(_told(mixed)), f"{kind} at call {number}"
+    return deployment
 
 
 def test_a_whole_ledger_stays_as_it_is() -> None:
@@ -319,10 +328,15 @@ def mixed(deployment: Deployment) -> None:
     deployment.settle()
 
 
+@cache
+def _calls_of_mixed() -> int:
+    return len(_told(mixed).journal.calls)
+
+
 def _lost_at(moment: float) -> Deployment:
     """Return a deployment that crashed and lost its ledger after a part of the story."""
     deployment = Deployment()
-    stop = int(moment * len(_told(mixed).journal.calls)) - 1
+    stop = int(moment * _calls_of_mixed()) - 1
 
     def lose() -> None:
         deployment.ledger.lose()
@@ -372,18 +386,18 @@ def _told(
 def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
     """A sweep that is slower than the next attempt of a file deletes nothing of that attempt."""
     meanwhile = (
-        machine.Deliver(),  # the event comes again: the first attempt runs, and leaves no report
-        machine.RunJob(),
-        machine.Strike("jobs.start", machine.Kind.DIES_BEFORE),
-        machine.Deliver(),  # the second attempt has its branch, and no job run yet
+        events.Deliver(),  # the event comes again: the first attempt runs, and leaves no report
+        events.RunJob(),
+        events.Strike("jobs.start", Kind.DIES_BEFORE),
+        events.Deliver(),  # the second attempt has its branch, and no job run yet
     )
-    stage = machine.tell(
+    stage = tell(
         [
-            machine.Land(machine.KEYS[0], machine.File.CRASHING_ONCE),
-            machine.Strike("lake.contracts", machine.Kind.DIES_BEFORE),
-            machine.Deliver(),
-            machine.Strike("ledger.together", machine.Kind.HANGS_AFTER, 0, meanwhile),
-            machine.Time.SWEEP,
+            events.Land(events.KEYS[0], File.CRASHING_ONCE),
+            events.Strike("lake.contracts", Kind.DIES_BEFORE),
+            events.Deliver(),
+            events.Strike("ledger.together", Kind.HANGS_AFTER, 0, meanwhile),
+            events.Time.SWEEP,
         ]
     )
     assert [i.state for i in stage.deployment.ledger.all()] == [State.PUBLISHED]
@@ -409,4 +423,4 @@ def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
 def test_the_branch_of_a_restored_run_stays() -> None:
     """A file that is audited again when its entry is lost keeps the branch that the run names."""
     steps = (Begin(Work.JOB, 0), Begin(Work.MESSAGE, 0), Begin(Work.JOB, 0))
-    play((*BEYOND, *steps, machine.LoseEntry(2)))
+    play((*BEYOND, *steps, events.LoseEntry(2)))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
 
@@ -108,8 +109,8 @@ def test_the_ledger_follows_each_step(deployment: Deployment) -> None:
     landed = deployment.land(KEY)
     deployment.settle()
     history = deployment.ledger.history(ingestion_id(landed))
-    states = [revision.state for revision in history]
-    assert states == ["landed", "branched", "submitted", "audited", *["published"] * 4]
+    states = [state.value for state, _ in groupby(revision.state for revision in history)]
+    assert states == ["landed", "branched", "submitted", "audited", "published"]
     steps = ["landed", "branched", "submitted", "audited", "published", "cleaned"]
     assert list(history[-1].times) == [*steps, "announced", "recorded"]
 

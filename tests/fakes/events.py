@@ -1,0 +1,326 @@
+"""The events of a story: files land, messages come, others change main, faults strike.
+
+Events are plain values, so hypothesis draws them, and a story that breaks a promise prints as
+something to paste into a test.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from functions.model.ingestion import ALERTED, Ingestion
+from functions.operations.failed import publish_anyway, replay
+from functions.pipeline.replace import CANNOT_REPLACE
+from lakegate.errors import LakegateError
+from lakegate.landing import batch_name, ingestion_id
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
+from tests.fakes.faults import Fault, ProcessDied
+from tests.fakes.others import Others
+from tests.fakes.stage import File, Kind, Stage, Story, happen
+
+BATCH = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
+KEYS = (*(f"shop/orders/{name}.parquet" for name in "abc"), "shop/returns/a.parquet")
+
+
+@dataclass(frozen=True)
+class Land:
+    """A file lands; a key that was there before gets another version."""
+
+    key: str = KEYS[0]
+    file: File = File.GOOD
+    body: bytes | None = None
+
+    def happen(self, stage: Stage) -> None:
+        """Upload it; S3 announces it."""
+        body = b"" if self.file is File.EMPTY else self.body
+        landed = stage.deployment.land(self.file.key(self.key), body, self.file.script)
+        stage.files[ingestion_id(landed)] = self.file
+        if stage.checks_whole_table:
+            row = str(len(stage.files) % 3)
+            stage.deployment.keys[f"{landed.uri}@{landed.version}"] = frozenset({row})
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of files of both tables lands; under a known name it is another version of it."""
+
+    name: str = "monday"
+    file: File = File.GOOD
+
+    def happen(self, stage: Stage) -> None:
+        """Upload files and manifest; `file` says how the job run goes."""
+        stage.deployment.clock.pass_(1)  # S3's listings tell no smaller times
+        landed = stage.deployment.batch(self.name, BATCH, self.file.script)
+        stage.files[ingestion_id(landed)] = self.file
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A command asks for a change of shop.orders; the same number is the same change."""
+
+    nth: int = 1
+
+    def happen(self, stage: Stage) -> None:
+        """Ask until the change is recorded; without a table it ends errored."""
+        landed = stage.deployment.change(self.nth)
+        if landed.key in {each.key for each in stage.deployment.lake.changes()}:
+            stage.files[ingestion_id(landed)] = File.GOOD
+        stage.excused |= {"errored TABLE_GONE"}
+        stage.excused |= {"rejected CANNOT_REPLACE"} if stage.replaces_versions else set()
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """One waiting message is delivered; `again` leaves a duplicate of it in the queue."""
+
+    nth: int = 0
+    again: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Have its Lambda handle it, or fail."""
+        stage.deployment.deliver_one(self.nth, again=self.again)
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One job run ends."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Carry it out; EMR announces its end."""
+        stage.deployment.run_one_job(self.nth)
+
+
+@dataclass(frozen=True)
+class Lose:
+    """One waiting message is lost."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Remove it from its queue."""
+        stage.deployment.lose_one(self.nth)
+
+
+class Time(Enum):
+    """Events that concern the whole deployment."""
+
+    COURSE = "each waiting message is delivered once, and all job runs end"
+    REDELIVERY = "every message ever sent is sent again"
+    SWEEP = "the sweep runs"
+    GARBAGE = "an unreadable message arrives"
+    SILENCE = "from now on S3 and EMR send no events"
+    SOUND = "from now on they send events again"
+    REST = "everything runs until nothing is left to do"
+
+    def happen(self, stage: Stage) -> None:
+        """Let it happen."""
+        _IN_TIME[self](stage.deployment)
+
+
+def _take_course(deployment: Deployment) -> None:
+    deployment.deliver()
+    deployment.run_jobs()
+
+
+_IN_TIME: dict[Time, Callable[[Deployment], object]] = {
+    Time.COURSE: _take_course,
+    Time.REDELIVERY: Deployment.send_all_again,
+    Time.SWEEP: Deployment.sweep,
+    Time.GARBAGE: Deployment.send_garbage,
+    Time.SILENCE: lambda deployment: setattr(deployment, "loses_events", True),
+    Time.SOUND: lambda deployment: setattr(deployment, "loses_events", False),
+    Time.REST: Deployment.settle,
+}
+
+
+@dataclass(frozen=True)
+class LoseRun:
+    """EMR loses a job run that has not ended."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Remove the job run."""
+        jobs = stage.deployment.jobs
+        if running := [run.id for run in jobs.runs() if not run.state.terminal]:
+            run = running[self.nth % len(running)]
+            stage.deployment.late.add(jobs.spec(run).report_key)  # of a driver that may go on
+            jobs.lose(run)
+            stage.forgotten += 1
+            stage.excused |= {"errored JOB_LOST"}
+
+
+@dataclass(frozen=True)
+class LoseEntry:
+    """The ledger loses an ingestion.
+
+    Not where versions replace each other: a version that the ledger does not know is not replaced.
+    Nor a batch whose contracts refuse batches by now: started again it ends errored before the
+    sweep can restore it, and its first branch stays (docs/adr/0009-ledger-rebuild.md).
+    """
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Delete its item, as restoring a backup of the ledger does."""
+        known = [i.id for i in stage.deployment.ledger.all()]
+        if known and not stage.replaces_versions:
+            lost = stage.deployment.ledger.get(known[self.nth % len(known)])
+            is_batch = bool(batch_name(lost.landed.key))
+            if is_batch and stage.refuses_batches:
+                return
+            stage.deployment.ledger.lose(lost.id)
+            stage.lost_entries = True
+            stage.lost_batches |= is_batch
+            stage.forgotten += 1
+
+
+_KEY = "      - {name: key, logicalType: integer, quality: [{metric: duplicateValues, mustBe: 0, "
+BEYOND = f"{_KEY}customProperties: [{{property: scope, value: table}}]}}]}}\n"
+CONTRACTS: dict[str, tuple[str, set[str]]] = {
+    "asks for another column": ("      - {name: more, logicalType: string}\n", set()),
+    "replaces versions": (
+        "customProperties: [{property: onNewVersion, value: replace}]\n",
+        {"ignored SUPERSEDED", "rejected CANNOT_REPLACE", "errored NOT_IN_BATCH"},
+    ),
+    "holds duplicates": (
+        "customProperties: [{property: onDuplicate, value: hold}]\n",
+        {"rejected LIKELY_DUPLICATE", "errored NOT_IN_BATCH"},
+    ),
+    "is as it was": ("", set()),
+}
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The owner of shop.orders changes its contract, and so the final states of good files."""
+
+    now: str = "replaces versions"
+
+    def happen(self, stage: Stage) -> None:
+        """Upload the contract."""
+        if self.now == "replaces versions" and stage.lost_entries:
+            return
+        if self.now == "holds duplicates" and stage.lost_batches:
+            return
+        text, ends = CONTRACTS[self.now]
+        text = BEYOND * stage.checks_whole_table + text
+        stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
+        stage.excused |= ends
+        stage.replaces_versions |= self.now == "replaces versions"
+        stage.refuses_batches |= self.now == "holds duplicates"
+
+
+@dataclass(frozen=True)
+class LookBeyond:
+    """From now on the key of shop.orders must be unique in the whole table."""
+
+    def happen(self, stage: Stage) -> None:
+        """Upload a contract with that check."""
+        stage.checks_whole_table = True
+        Contract("is as it was").happen(stage)
+        stage.excused |= {"rejected CHECKS_FAILED"}
+
+
+CHANGES: dict[str, Callable[[Others, str], None]] = {
+    "append": Others.append,
+    "delete": Others.delete,
+    "compact": Others.compact,
+    "add a column": Others.add_column,
+    "require a column": Others.require_column,
+    "drop": Others.drop,
+    "recreate": Others.recreate,
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Another writer changes a table on main."""
+
+    what: str = "append"
+    table: str = TABLE
+
+    def happen(self, stage: Stage) -> None:
+        """Commit the change."""
+        CHANGES[self.what](stage.deployment.others, self.table)
+
+
+@dataclass(frozen=True)
+class Meddle:
+    """Another holder of the job's token writes to an open branch, or drops one."""
+
+    nth: int = 0
+    drops: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Write to, or drop, the branch of an ingestion that has not ended."""
+        open_ = _in_flight(stage.deployment)
+        if not open_:
+            return
+        ingestion = open_[self.nth % len(open_)]
+        if self.drops:
+            stage.deployment.others.drop_branch(ingestion.branch)
+        else:
+            stage.deployment.others.write_on_branch(ingestion.branch, ingestion.tables[0])
+
+
+@dataclass(frozen=True)
+class Decide:
+    """A command replays a failed ingestion or publishes it anyway, however late.
+
+    Not one that cannot replace: its older rows would have to be deleted first.
+    """
+
+    nth: int = 0
+    publishes: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Give the command once; it may be refused, or fail."""
+        deployment = stage.deployment
+        failed = [(i, i.reason) for i in deployment.ledger.all() if i.state in ALERTED]
+        open_ = [i for i, why in failed if why and why.code != CANNOT_REPLACE]
+        if not open_:
+            return
+        now = open_[self.nth % len(open_)]
+        stage.decided.add(now.id)
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            if self.publishes:
+                publish_anyway(deployment.adapters, now, "Ann", "it is known")
+            else:
+                replay(deployment.adapters, now, by="Ann")
+
+
+@dataclass(frozen=True)
+class Strike:
+    """A fault strikes a call of `point`, after `skipped` others; while it hangs, `meanwhile`."""
+
+    point: str
+    kind: Kind
+    skipped: int = 0
+    meanwhile: Story = ()
+
+    def happen(self, stage: Stage) -> None:
+        """Arm the fault."""
+        effect = partial(self._strike, stage)
+        fault = Fault(effect, self.kind.when)
+        stage.deployment.journal.strike_later(self.point, fault, self.skipped)
+        if self.point.endswith(".forget"):  # which needs something to delete
+            stage.deployment.bury_garbage()
+
+    def _strike(self, stage: Stage) -> None:
+        stage.struck[self.point, self.kind] += 1
+        if effect := self.kind.effect:
+            effect()
+        else:
+            happen(self.meanwhile, stage)
+
+
+def _in_flight(deployment: Deployment) -> list[Ingestion]:
+    """Return the ingestions with an own branch that is not merged yet."""
+    there = set(deployment.catalog.branches("ingest/"))
+    return [i for i in deployment.ledger.all() if i.branch in there and not i.ended]

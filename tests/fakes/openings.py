@@ -1,0 +1,118 @@
+"""Beginnings of stories, after which processes soon get in each other's way."""
+
+from tests.fakes.deployment import OTHER_TABLE, TABLE
+from tests.fakes.events import (
+    KEYS,
+    Ask,
+    Batch,
+    Change,
+    Contract,
+    Decide,
+    Deliver,
+    Land,
+    LookBeyond,
+    LoseEntry,
+    Meddle,
+    RunJob,
+    Strike,
+    Time,
+)
+from tests.fakes.stage import File, Kind, Story
+
+ORDERS = KEYS[:3]
+NOTHING: Story = ()
+A_TABLE: Story = (Change("append", TABLE),)
+MERGED_BUT_NOT_RECORDED: Story = (
+    Land(KEYS[0]),
+    Time.COURSE,
+    Strike("ledger.save_all", Kind.DIES_BEFORE),
+    Deliver(),
+)
+WAITING_TOGETHER: Story = (
+    *A_TABLE,
+    *map(Land, (*ORDERS, ORDERS[0])),
+    Time.COURSE,
+    *(Strike("catalog.merge", Kind.UNAVAILABLE, skipped) for skipped in (1, 2, 3, 4)),
+    Time.COURSE,
+)
+A_LATE_FILE_AND_A_GROUP: Story = (
+    *WAITING_TOGETHER,
+    Land(ORDERS[0]),
+    Deliver(3),
+    RunJob(),
+    Strike("catalog.delete_branch", Kind.DIES_BEFORE),
+    Strike("catalog.merge", Kind.HANGS_BEFORE, 0, (Deliver(),)),
+    Deliver(3),
+)
+AN_UNREADABLE_MESSAGE: Story = (Time.GARBAGE, Strike("alerts.post", Kind.DIES_BEFORE))
+A_SWAP: Story = (*WAITING_TOGETHER, Strike("ledger.save", Kind.UNAVAILABLE, 1), Deliver())
+A_GROUP_LOSES_A_MEMBER: Story = (
+    *WAITING_TOGETHER,
+    Strike("catalog.merge", Kind.UNAVAILABLE, 1),
+    Deliver(),
+    LoseEntry(2),
+    Deliver(),
+)
+VERSIONS: Story = (Contract("replaces versions"), Land(), Time.REST, Land(), Time.COURSE)
+A_CHANGE: Story = (Land(), Time.REST, Ask(), Land(ORDERS[1]), Time.COURSE)
+BATCHES: Story = (
+    *A_TABLE,
+    Change("append", OTHER_TABLE),
+    Batch(),
+    Land(),
+    Batch("tuesday"),
+    Time.COURSE,
+)
+A_LOST_ENTRY: Story = (Land(), Deliver(), RunJob(), LoseEntry(0))
+A_LATE_TWIN: Story = (
+    Time.SILENCE,
+    Land(ORDERS[0], body=b"the same bytes"),
+    Time.SOUND,
+    Land(ORDERS[1], body=b"the same bytes"),
+    Time.COURSE,
+    Time.COURSE,
+)
+A_LATE_DECISION: Story = (
+    Land(file=File.REJECTED),
+    Time.REST,
+    Strike("catalog.merge", Kind.DIES_BEFORE),
+    Decide(publishes=True),
+    Land(),
+    Deliver(),
+    RunJob(),
+)
+A_MEDDLER: Story = (Land(), Deliver(), Meddle())
+BEYOND: Story = (LookBeyond(), *A_TABLE, *map(Land, ORDERS))
+FAILED: Story = (
+    *A_TABLE,
+    Land(ORDERS[0], File.REJECTED),
+    Land(ORDERS[1], File.CORRUPT),
+    Land(ORDERS[2]),
+    Time.COURSE,
+)
+# Between them, these make every call of the service.
+A_DAY: Story = (
+    Time.GARBAGE,
+    *A_TABLE,
+    Land(ORDERS[0], body=b"the same bytes"),
+    Land(ORDERS[1], body=b"the same bytes"),
+    Land(ORDERS[2], File.REJECTED),
+    Batch(),
+    Time.COURSE,
+    Time.COURSE,
+    Ask(),
+    Time.COURSE,
+    Time.REDELIVERY,
+    Time.SWEEP,
+)
+A_DAY_OF_VERSIONS: Story = (
+    Contract("replaces versions"),
+    Land(),
+    Time.REST,
+    Land(),
+    Land(ORDERS[1], File.CRASHING_ONCE),
+    Time.COURSE,
+    Time.SWEEP,
+)
+A_DAY_OF_LOSS: Story = (Land(), Deliver(), LoseEntry(), Time.SWEEP)
+DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS)

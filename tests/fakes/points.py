@@ -1,0 +1,55 @@
+"""The calls of the service to outside systems, derived from the classes of its adapters."""
+
+import inspect
+
+from functions.adapters.emr import Jobs
+from functions.adapters.iceberg import Tables
+from functions.adapters.ledger import Ledger
+from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake, Landing
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
+
+ADAPTERS: dict[str, type] = {
+    "landing": Landing,
+    "lake": Lake,
+    "ledger": Ledger,
+    "catalog": Catalog,
+    "tables": Tables,
+    "jobs": Jobs,
+    "alerts": AlertQueue,
+    "announcements": AnnouncementQueue,
+    "dead_uploads": DeadLetters,
+    "dead_job_runs": DeadLetters,
+    "dead_alerts": DeadLetters,
+}
+METHODS = tuple(
+    f"{name}.{method}"
+    for name, adapter in ADAPTERS.items()
+    for method, _ in inspect.getmembers(adapter, inspect.isfunction)
+    if not method.startswith("_")
+)
+# Only commands call these, the service never does.
+ONLY_COMMANDS = {
+    "landing.put",
+    "lake.put_contract",
+    "lake.contract_at",
+    "lake.delete_objects",
+    "lake.checkpoint",
+    "lake.put_checkpoint",
+    "lake.is_gone",
+    "ledger.landed",
+    "ledger.open_failures",
+    "ledger.all",
+    "catalog.begin",
+    "catalog.begun",
+    "catalog.references",
+    "catalog.changes",
+    "catalog.history",
+    "tables.files",
+    "tables.make",
+    "tables.doubled",
+    "tables.change",
+    "tables.listed",
+}
+# Every call of the service at which a fault may strike.
+POINTS = tuple(method for method in METHODS if method not in ONLY_COMMANDS)
