@@ -134,7 +134,7 @@ _IMPLIED = (
         "error",
         Status.FAIL,
         "every row has all its cells",
-        "1 of 6 rows do not",
+        "1 of 6 rows could not be parsed and are quarantined",
         samples=({"row": "x,y"},),
     ),
     CheckResult("file.columns", "file", (), "error", Status.PASS, "the columns", "these"),
